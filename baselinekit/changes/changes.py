@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.changes.rows import Unlike, align_rows, fold
+from baselinekit.changes.rows import Unlike, align_rows, updated_row
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -288,7 +288,7 @@ class _ChangeWalk(MutableStruct):
     def compare_with_one_row(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Compare an array in which one stored row describes every element."""
         with suppress(Unlike):
-            row = fold(old[0], new, self.ways.accepts)
+            row = updated_row(old[0], new, self.ways.accepts)
             if describes_many(row):
                 part = self.compare(old[0], row, (*at, 0), (*path, 0))
                 return Branch(None, (part,), (0,), (0,))

@@ -1,15 +1,16 @@
 """Matches the rows of a stored array to those of the new one."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
-from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
 from baselinekit.placeholders.narrowest import for_rows
 from baselinekit.values.alignment import Accepts, Alignment
 from baselinekit.values.changes import pair_rows, with_new_keys
 from baselinekit.values.equality import canonical, identical
+from baselinekit.values.places import value_or_absent
 
 # Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
 
@@ -71,26 +72,33 @@ class Unlike(Exception):
     """Raised where rows have no form in common."""
 
 
-def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
-    """Return one row that accepts all values. Raises Unlike if that takes more than to name the type of a new
-    value."""
-    if all(identical(value, values[0], ordered=False) for value in values):
-        return values[0]
-    if all(isinstance(value, dict) for value in values):
-        return fold_objects(template if isinstance(template, dict) else {}, values, accepts)
-    if any(identical(value, template, ordered=False) for value in values):
-        raise Unlike  # some are unchanged, and others are not
-    return placeholder_for(values, accepts)
+def unify(
+    values: Sequence[Json], choose: Callable[[Sequence[Json], Path], Json], accepts: Accepts, place: Path = ()
+) -> Json:
+    """Return one value that describes all values: of objects each key for itself, and what `choose` returns
+    of other values at their place. Raises Unlike if they have no form in common."""
+    if not all(isinstance(value, dict) for value in values):
+        return choose(values, place)
+    unified: dict[str, Json] = {}
+    for name in reduce(with_new_keys, values, []):
+        members = [row[name] for row in values if name in row]
+        value = unify(members, choose, accepts, (*place, name))
+        unified[name] = value if len(members) == len(values) else optional(value, accepts)
+    return unified
 
 
-def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
-    folded: dict[str, Json] = {}
-    for name in reduce(with_new_keys, rows, [*template]):
-        values = [row[name] for row in rows if name in row]
-        if values:
-            value = fold(template.get(name, ABSENT), values, accepts)
-            folded[name] = value if len(values) == len(rows) else optional(value, accepts)
-    return folded
+def updated_row(row: Json, values: Sequence[Json], accepts: Accepts) -> Json:
+    """Return the row that describes all values in place of `row`. Raises Unlike if that takes more than to
+    name the type of a new value."""
+
+    def choose(values: Sequence[Json], place: Path) -> Json:
+        if all(identical(value, values[0], ordered=False) for value in values):
+            return values[0]
+        if any(identical(value, value_or_absent(row, place), ordered=False) for value in values):
+            raise Unlike  # some are unchanged, and others are not
+        return placeholder_for(values, accepts)
+
+    return unify(values, choose, accepts)
 
 
 def optional(value: Json, accepts: Accepts) -> Json:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
+from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, order_rule, placeholder_for, unify
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -221,7 +221,9 @@ def _find_rule(
         return ListRule(path, "subset", sizes, core)
     rows = [row for rows in stored_lists for row in rows]
     try:
-        row = _unify(case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0))
+        row = _describing_row(
+            case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
+        )
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
@@ -266,37 +268,33 @@ def _has_varying_rows(lists: Sequence[Rows]) -> bool:
 # that a row not yet seen may have as well.
 
 
-def _unify(case: LearningCase, values: Sequence[Json], place: Path) -> Json:
-    """Return one value that stands for values as they are stored, at this path of each row. Raises Unlike if
-    they have no form in common."""
+def _describing_row(case: LearningCase, rows: Sequence[Json], place: Path) -> Json:
+    """Return one row that describes rows as they are stored, at this path. Raises Unlike if they have no form
+    in common."""
 
     def accepts(text: str, value: Json) -> bool:
         return accepts_all(text, [value], case.words)
 
-    if all(isinstance(value, dict) for value in values):
-        shaped: dict[str, Json] = {}
-        for name in dict.fromkeys(name for row in values for name in row):
-            members = [row[name] for row in values if name in row]
-            value = _unify(case, members, (*place, name))
-            shaped[name] = value if len(members) == len(values) else optional(value, accepts)
-        return shaped
-    if all(same_json(value, values[0]) for value in values):
-        return values[0]
-    if all(isinstance(value, list) for value in values):
-        if not all(values):
-            return "<<any_array>>"
-        return [_unify(case, [item for value in values for item in value], (*place, 0))]
-    if any(isinstance(value, dict | list) for value in values):
-        raise Unlike
-    templates = [value for value in values if is_template(value)]
-    literals = [value for value in values if not is_template(value)]
-    plain_values = [unescaped(value) for value in literals]
-    for text in dict.fromkeys(templates):
-        if accepts_all(text, plain_values, case.words):
-            return text
-    if templates and evidence_for(place, case.learnt) is None:
-        raise Unlike  # a person decided on this placeholder
-    return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
+    def choose(values: Sequence[Json], place: Path) -> Json:
+        if all(same_json(value, values[0]) for value in values):
+            return values[0]
+        if all(isinstance(value, list) for value in values):
+            if not all(values):
+                return "<<any_array>>"
+            return [unify([item for value in values for item in value], choose, accepts, (*place, 0))]
+        if any(isinstance(value, dict | list) for value in values):
+            raise Unlike
+        templates = [value for value in values if is_template(value)]
+        literals = [value for value in values if not is_template(value)]
+        plain_values = [unescaped(value) for value in literals]
+        for text in dict.fromkeys(templates):
+            if accepts_all(text, plain_values, case.words):
+                return text
+        if templates and evidence_for(place, case.learnt) is None:
+            raise Unlike  # a person decided on this placeholder
+        return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
+
+    return unify(rows, choose, accepts, place)
 
 
 def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | None:
