@@ -302,8 +302,9 @@ def learn_from(
     lesson = Lesson(candidate)
     if not options.exact:
         settled = [accepted, *map(matcher.compare, observations[1:])]
-        case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
-        lesson = learn_new(case, is_new=new.record is not None)
+        lesson = learn_new(
+            LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
+        )
         mask = project.redactor.knowing(outputs).mask_value
         volatile, same = (
             masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
@@ -370,9 +371,9 @@ def _store(
         "learnt": evidence_of(lesson.volatile, count, project.redactor),
     }
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
-    file, notes = draft.source.file, list[str]()
     if new.record is None:
-        writing.add_baseline(draft, known, root, limit)
+        file, notes = draft.source.file, [*map(_describe_single, lesson.singles)]
+        writing.add_baseline(draft, known, root, limit, lesson.singles)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)
@@ -393,6 +394,10 @@ def _store(
     )
 
 
+def _describe_single(path: str) -> str:
+    return f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
+
+
 def completed_record(
     project: Project, new: NewBaseline, known: dict[str, Json], version: str | None = None
 ) -> tuple[dict[str, Any], list[str]]:
@@ -402,10 +407,7 @@ def completed_record(
     singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-    notes = [
-        f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
-        for path in singles
-    ]
+    notes = [*map(_describe_single, singles)]
     is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
         notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning

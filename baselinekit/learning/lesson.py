@@ -391,40 +391,27 @@ def _finished(
     case: LearningCase,
     volatile: Sequence[Volatile],
     refusals: Sequence[UnlearnablePlace],
-    known_singles: Iterable[Path],
-    *,
-    keeps_singles: bool = True,
+    known_singles: Iterable[Path] = (),
 ) -> Lesson:
     """Return what was learnt of the answers, and add to the refusals what the baseline would still reject. An
     array of one element that now holds a placeholder would describe arrays of any length: a rule keeps it
-    `ordered`, or it is refused."""
+    `ordered`."""
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
-    output, known = with_values(case.stored, texts), set(known_singles)
+    output, known, rules = with_values(case.stored, texts), set(known_singles), case.baseline.comparison
     singles = [
-        path
+        render(path)
         for path in single_element_arrays(output)
         if path not in known and case.matcher.arrays.get(path) in (None, "each")
-        if case.matcher.type != "exact"
+        if case.matcher.type != "exact" and render(path) not in rules.arrays
     ]
-    refusals, rules = [*refusals], case.baseline.comparison
-    if keeps_singles:
-        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
-        rules = replace(rules, arrays={**arrays, **rules.arrays})
-    else:
-        refusals += map(_refused_single, singles)
-        singles = []
+    ordered: dict[str, ArrayMode] = dict.fromkeys(singles, "ordered")
+    rules = replace(rules, arrays={**ordered, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals += _remaining(case.settled, refusals)
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(map(render, singles)))
-
-
-def _refused_single(path: Path) -> UnlearnablePlace:
-    message = "its one element, with a placeholder in it, would describe arrays of any length"
-    hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
-    return UnlearnablePlace(path, "template", message, hint)
+    refusals = [*refusals, *_remaining(case.settled, refusals)]
+    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
 
 
 def _remaining(
@@ -460,9 +447,8 @@ def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: Fals
 # A new baseline: the first answer is stored, so whatever differs in another one varies.
 
 
-def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
-    """Learn from the answers to a new recipe, the first of which is stored. A file that exists (not `is_new`)
-    keeps its rules, so that no rule can keep the length of an array there."""
+def learn_new(case: LearningCase) -> Lesson:
+    """Learn from the answers to a new recipe, the first of which is stored."""
     recipe, outputs, view = case.baseline.current, case.outputs, _view(case, _agreed(case.settled[1:]))
     volatile: list[Volatile] = []
     refusals: list[UnlearnablePlace] = []
@@ -487,8 +473,7 @@ def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
     if len(outputs) == 1 and not volatile:
         lesson = Lesson(case.baseline)
     else:
-        singles = () if is_new else single_element_arrays(case.stored)
-        lesson = _finished(case, volatile, refusals, singles, keeps_singles=is_new)
+        lesson = _finished(case, volatile, refusals)
     return replace(lesson, lookalikes=tuple(same))
 
 

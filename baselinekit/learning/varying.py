@@ -33,7 +33,6 @@ RefusalKind = Literal[
     "too_broad",
     "outcome",
     "numeric",
-    "template",
     "unresolved",
 ]
 Shape = tuple[str | int | Wild, ...]
