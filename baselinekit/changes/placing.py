@@ -7,7 +7,7 @@ from itertools import islice
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import Token, escape, split
+from baselinekit.placeholders.grammar import Token, split, with_literals, with_spans
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.secrets.variables import MASK
@@ -37,18 +37,10 @@ def placed(value: Json, placeholder: str, words: PlaceholderContext) -> str | No
         return placeholder
     if not isinstance(value, str) or not isinstance(template, Inline):
         return None
-    result, found = "", False
-    for number, part in enumerate(parts):
-        if isinstance(part, Token):
-            result += part.text
-            continue
-        position = 0
-        for start, end in _spans(part, template, placeholder):
-            found = True
-            result += escape(part[position:start], followed=True) + placeholder
-            position = end
-        result += escape(part[position:], followed=number + 1 < len(parts))
-    return result if found else None
+    spans = {part: [*_spans(part, template, placeholder)] for part in parts if isinstance(part, str)}
+    if not any(spans.values()):
+        return None
+    return with_literals(value, lambda part, followed: with_spans(part, spans[part], followed))
 
 
 def _accepts(template: str | Placeholder | Inline, value: Json, placeholder: str) -> bool:
@@ -60,7 +52,7 @@ def _accepts(template: str | Placeholder | Inline, value: Json, placeholder: str
     return value == hidden or template.accepts(value, {})
 
 
-def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int, int]]:
+def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int, int, str]]:
     """Yield the parts of a text that a template accepts, each as short as possible. Without words before the
     first placeholder, or after the last one, a part begins or ends with a line."""
     first, last = template.parts[0], template.parts[-1]
@@ -72,5 +64,5 @@ def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int,
         ends = (end.end() for end in islice(after.finditer(text, match.end()), _MOST_ENDS))
         end = next((end for end in ends if _accepts(template, text[start:end], placeholder)), 0)
         if start >= position and end > start:
-            yield start, end
+            yield start, end, placeholder
             position = end

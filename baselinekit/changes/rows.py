@@ -80,7 +80,7 @@ def unify(
     if not all(isinstance(value, dict) for value in values):
         return choose(values, place)
     unified: dict[str, Json] = {}
-    for name in reduce(with_new_keys, values, []):
+    for name in reduce(with_new_keys, values, list[str]()):
         members = [row[name] for row in values if name in row]
         value = unify(members, choose, accepts, (*place, name))
         unified[name] = value if len(members) == len(values) else optional(value, accepts)

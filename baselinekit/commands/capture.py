@@ -40,7 +40,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline, default_typ
 from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import Token, escape, has_marker, split
+from baselinekit.placeholders.grammar import split, with_literals, with_spans
 from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
@@ -553,7 +553,7 @@ def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[
         if not secret.endswith(IN_A_NAME) and path not in placeholders:
             value = value_at(output, path)
             in_parts = isinstance(value, str) and not secret.startswith(DECLARED)
-            parts = "".join(_replace_secrets(value, path)) if in_parts else ""
+            parts = _without_secret_parts(value, path) if in_parts else ""
             placeholders[path] = parts or _placeholder_for(value)
     return with_values(output, dict(placeholders)), list(placeholders.items())
 
@@ -565,21 +565,15 @@ def _placeholder_for(value: Json) -> str:
     return next(text for kind in _SECRET_KINDS if accepts_all(text := f"<<{kind}>>", [value]))
 
 
-def _replace_secrets(text: str, path: Path) -> Iterator[str]:
-    """Yield the parts of a text with placeholders for its secrets; nothing if only its name makes it one."""
-    parts: list[str | Token] = [*split(text)] if has_marker(text) else [text]
-    if not any(secret_parts(part, path) for part in parts if isinstance(part, str)):
-        return
-    for number, part in enumerate(parts):
-        if isinstance(part, Token):
-            yield part.text
-            continue
-        position = 0
-        for start, end in secret_parts(part, path):
-            yield escape(part[position:start], followed=True)
-            yield _placeholder_for(part[start:end])
-            position = end
-        yield escape(part[position:], followed=number + 1 < len(parts))
+def _without_secret_parts(text: str, path: Path) -> str:
+    """Return a text with placeholders for its secrets; empty if only its name makes it one."""
+    found = {part: secret_parts(part, path) for part in split(text) if isinstance(part, str)}
+
+    def write(part: str, followed: bool) -> str:
+        spans = [(start, end, _placeholder_for(part[start:end])) for start, end in found[part]]
+        return with_spans(part, spans, followed)
+
+    return with_literals(text, write) if any(found.values()) else ""
 
 
 # The hosts of new baselines that the configuration must name before they can be asked in CI.

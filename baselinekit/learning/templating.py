@@ -6,7 +6,14 @@ from decimal import Decimal
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split
+from baselinekit.placeholders.grammar import (
+    Token,
+    describes_many,
+    has_marker,
+    split,
+    with_literals,
+    with_spans,
+)
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import Redactor, Scope, names_in
@@ -55,13 +62,9 @@ class OutputTemplater:
 
     def text(self, text: str, followed: bool = False) -> str:
         """Return a text as it is stored. `followed`: a placeholder comes right after it."""
-        result, position = "", 0
-        for start, end, name in self._declared.find(text):
-            before = escape(text[position:start], followed=True)
-            self._used.add(name)
-            result += f"{before}<<var({name})>>"
-            position = end
-        return result + escape(text[position:], followed)
+        found = self._declared.find(text)
+        self._used.update(name for *_, name in found)
+        return with_spans(text, [(start, end, f"<<var({name})>>") for start, end, name in found], followed)
 
 
 def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
@@ -75,11 +78,7 @@ def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
         if value is hidden:
             return value
         if isinstance(value, str):
-            parts = split(value)
-            return "".join(
-                part.text if isinstance(part, Token) else templater.text(part, followed=number < len(parts))
-                for number, part in enumerate(parts, 1)
-            )
+            return with_literals(value, templater.text)
         if isinstance(value, list):
             return [named(*pair) for pair in zip(value, hidden, strict=True)]
         if isinstance(value, dict) and value.keys() == hidden.keys():
