@@ -289,7 +289,11 @@ def learn_from(
     templating = OutputTemplater(words.scope)
     output = templating.template(outputs[0])
     for text, placeholder in options.placeholders.items():
-        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current), words)
+        places = places_of(output, text, kind_of(draft.current))
+        if not places:
+            raise InvalidInput(nothing_there(output, text, kind_of(draft.current)))
+        texts = {path: placed(value_at(output, path), placeholder, words) or placeholder for path in places}
+        output = with_values(output, texts)
     formats = {} if options.exact else formats
     output = with_values(output, dict(formats))
     hidden: list[tuple[Path, str]] = []
@@ -472,18 +476,6 @@ def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: Capture
         raise Refused(*problems)
 
 
-def with_placeholder_at(
-    output: Json, text: str, placeholder: str, kind: RecipeKind, words: PlaceholderContext
-) -> Json:
-    """Return the output with a placeholder at every place that the path matches, or in the texts there."""
-    places = places_of(output, text, kind)
-    if not places:
-        raise InvalidInput(nothing_there(output, text, kind))
-    return with_values(
-        output, {path: placed(value_at(output, path), placeholder, words) or placeholder for path in places}
-    )
-
-
 def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
     """Return the problem of a path that leads to nothing."""
     in_answer = kind.paths_start_in_answer and isinstance(output, dict)
@@ -521,13 +513,11 @@ def hide_secrets(
     output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
-        named_path = path[:-1] if secret.endswith(IN_A_NAME) else path
         or_allow = "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
         hint = f"store a placeholder in its place: --placeholder-like secrets{or_allow}"
-        if named_path != path:
-            hint = f"store a placeholder: --placeholder '{render(named_path)}=<<any>>'{or_allow}"
-        if named_path != path and not named_path:
-            hint = f"make it answer without that{or_allow}"
+        if secret.endswith(IN_A_NAME):
+            around = f"store a placeholder: --placeholder '{render(path[:-1])}=<<any>>'"
+            hint = f"{around if path[:-1] else 'make it answer without that'}{or_allow}"
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)

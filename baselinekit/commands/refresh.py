@@ -770,8 +770,6 @@ def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshPropo
     def mask_change(change: Change) -> Change:
         before = redactor.mask_value(change.before, change.at)
         after = redactor.mask_value(change.after, change.path)
-        if before is change.before and after is change.after:
-            return change
         return replace(change, before=before, after=after)
 
     plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]

@@ -51,14 +51,8 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
     """Start the review of a proposal, at its first question. What it shows has no secrets in it."""
     knowing = ChangeAdvisor(project)
     masked = mask_proposal(proposal, project.redactor)
-    return Review(
-        proposal.plans,
-        masked.plans,
-        Ledger(tuple(group.members for group in proposal.groups)),
-        knowing.offers,
-        knowing.problem,
-        knowing.about,
-    )
+    ledger = Ledger(tuple(group.members for group in proposal.groups))
+    return Review(proposal.plans, masked.plans, ledger, knowing.offers, knowing.problem, knowing.about)
 
 
 class ChangeAdvisor:
@@ -232,14 +226,8 @@ def _covered_by_rules(
     plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]
 ) -> dict[Member, Decision]:
     """Return what else the rules cover."""
-    ignored = {
-        (n, decision.text): decision for (n, _), decision in decided.items() if decision.verb == "ignore"
-    }
-    return {
-        (n, number): decision
-        for (n, text), decision in ignored.items()
-        for number in covered_changes(plans[n], text)
-    }
+    rules = dict.fromkeys((n, decision) for (n, _), decision in decided.items() if decision.verb == "ignore")
+    return {(n, number): rule for n, rule in rules for number in covered_changes(plans[n], rule.text)}
 
 
 def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:
