@@ -17,7 +17,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import evidence_below, evidence_for, is_handwritten
 from baselinekit.learning.links import bind_links
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
-from baselinekit.learning.varying import ReplayView, Shape, UnlearnablePlace, Volatile, learn_places
+from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
@@ -56,7 +56,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
-from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.paths import by_shape, of_any_row, render
 from baselinekit.values.places import places, value_at, value_or_absent, with_values
 
 
@@ -588,11 +588,7 @@ def lookalikes(
     """Yield what looks like an id, with the placeholder that could stand there: one for all rows if each of
     them has one. `is_compared` selects the paths that the rules compare."""
     compared = is_compared(list(values_by_path)) if values_by_path else ()
-    by_shape: dict[Shape, list[Path]] = {}
-    for path in values_by_path:
-        if path in compared:
-            by_shape.setdefault(of_any_row(path), []).append(path)
-    for shape, paths in by_shape.items():
+    for shape, paths in by_shape((path, path) for path in values_by_path if path in compared).items():
         values = tuple(values_by_path[path] for path in paths)
         proposal = narrowest(values, view.write, view.words)[0]
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)

@@ -18,7 +18,7 @@ from baselinekit.placeholders.narrowest import (
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.paths import Shape, by_shape, render
 from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
@@ -35,9 +35,6 @@ RefusalKind = Literal[
     "numeric",
     "unresolved",
 ]
-Shape = tuple[str | int | Wild, ...]
-"""The path of a value, with a `*` for each index of a row."""
-
 Saved = Sequence[tuple[str, str, Json]]
 """What the steps of a flow save: the name, the path of the value, and the value."""
 
@@ -196,13 +193,10 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
     """Learn from several outputs of one recipe; the first of them is the one that is stored."""
     differences = _ReplayDifferences(view)
     differences.compare((), outputs)
-    by_shape: dict[Shape, list[VaryingPlace]] = {}
-    for leaf in differences.leaves:
-        by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
     volatile: list[Volatile] = []
     refusals = list(differences.refusals)
-    rows = _paths_by_shape(outputs[0], set(by_shape))
-    for shape, leaves in by_shape.items():
+    rows = by_shape((path, path) for path, _ in places(outputs[0])) if differences.leaves else {}
+    for shape, leaves in by_shape((leaf.path, leaf) for leaf in differences.leaves).items():
         for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
             refusal = _find_refusal(place, view.wholes, outputs[0])
             if refusal is None:
@@ -210,15 +204,6 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
             else:
                 refusals.append(refusal)
     return LearntPlaces(tuple(volatile), tuple(refusals))
-
-
-def _paths_by_shape(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
-    """Return the paths of each shape in the output."""
-    paths: dict[Shape, list[Path]] = {shape: [] for shape in shapes}
-    for path, _ in places(output):
-        if (shape := of_any_row(path)) in paths:
-            paths[shape].append(path)
-    return paths
 
 
 def _volatile_places_of(
