@@ -51,7 +51,7 @@ from baselinekit.model.changes import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import has_marker, is_template, split, tokens_in, unescaped
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands
@@ -533,21 +533,11 @@ def _make_accepts(words: PlaceholderContext) -> Accepts:
     def accepts(text: str, value: Json) -> bool:
         with suppress(InvalidInput):
             template = compile_text(text, words)
-            literal = _plain_value(value)
-            if literal is ABSENT or isinstance(template, str) or binds(template):
-                return False
-            return template.accepts(literal, {})
+            if not (isinstance(template, str) or binds(template) or is_template(value)):
+                return template.accepts(unescaped(value), {})
         return False
 
     return accepts
-
-
-def _plain_value(value: Json) -> Json:
-    """Return the value that a stored text stands for; ABSENT if it stands for several."""
-    if not isinstance(value, str) or not has_marker(value):
-        return value
-    parts = split(value)
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else ABSENT
 
 
 def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
@@ -556,8 +546,7 @@ def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     templating = OutputTemplater(words.scope)
 
     def to_stored(text: str) -> Json:
-        literal = _plain_value(text)
-        return text if literal is ABSENT else templating.template(literal)
+        return text if is_template(text) else templating.template(unescaped(text))
 
     return lambda value: with_texts(value, to_stored)
 

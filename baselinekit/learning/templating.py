@@ -9,7 +9,6 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import (
     Token,
     describes_many,
-    has_marker,
     split,
     with_literals,
     with_spans,
@@ -130,8 +129,6 @@ def _describe_secret(value: Json, redactor: Redactor, path: Path, lookalikes: bo
 
 def _literal_parts(text: str) -> list[str]:
     """Return the parts of a text that are not placeholders."""
-    if not has_marker(text):
-        return [text]
     try:
         return [part for part in split(text) if isinstance(part, str)]
     except InvalidInput:
