@@ -1,7 +1,7 @@
 """An output as it is stored: texts that look like placeholders are escaped, declared values named, secrets
 found."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from baselinekit.errors import InvalidInput
@@ -69,22 +69,29 @@ class OutputTemplater:
 def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
     """Return a new output with `<<var(name)>>` in each text that a mask would change: what is declared has a
     name, and can be approved by it. `masked`: the same output with its secrets masked."""
-    if resolved is masked:
-        return resolved
     templater = OutputTemplater(scope)
 
-    def named(value: Json, hidden: Json) -> Json:
-        if value is hidden:
-            return value
-        if isinstance(value, str):
-            return with_literals(value, templater.text)
-        if isinstance(value, list):
-            return [named(*pair) for pair in zip(value, hidden, strict=True)]
-        if isinstance(value, dict) and value.keys() == hidden.keys():
-            return {key: named(item, hidden[key]) for key, item in value.items()}
-        return value
+    def named(value: Json, hidden: Json, path: Path) -> Json:
+        return with_literals(value, templater.text) if isinstance(value, str) else value
 
-    return named(resolved, masked)
+    return with_masked_parts(resolved, masked, named)
+
+
+def with_masked_parts(
+    value: Json, masked: Json, change: Callable[[Json, Json, Path], Json], path: Path = ()
+) -> Json:
+    """Return a value with what `change` returns for each part that a mask has changed: it gets that part, the
+    masked one, and their path."""
+    if value is masked:
+        return value
+    if isinstance(value, list):
+        pairs = enumerate(zip(value, masked, strict=True))
+        return [with_masked_parts(*pair, change, (*path, number)) for number, pair in pairs]
+    if isinstance(value, dict) and value.keys() == masked.keys():
+        return {
+            key: with_masked_parts(item, masked[key], change, (*path, key)) for key, item in value.items()
+        }
+    return change(value, masked, path)
 
 
 def single_element_arrays(output: Json) -> Iterator[Path]:
