@@ -470,10 +470,8 @@ def learn_new(case: LearningCase) -> Lesson:
     taken = {place for item in volatile for place in item.places}
     ids = {path: value for path, value in steady.ids() if path not in taken}
     same = lookalikes(ids, steady.compared, view)
-    if len(outputs) == 1 and not volatile:
-        lesson = Lesson(case.baseline)
-    else:
-        lesson = _finished(case, volatile, refusals)
+    is_as_it_came = len(outputs) == 1 and not volatile
+    lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
     return replace(lesson, lookalikes=tuple(same))
 
 
