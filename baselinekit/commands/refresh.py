@@ -23,7 +23,6 @@ from baselinekit.commands.pending import compared_with, expected_hash, seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.escape import one_line
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
@@ -54,7 +53,7 @@ from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, is_template, split, tokens_in, unescaped
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
-from baselinekit.report.next_commands import check_commands
+from baselinekit.report.next_commands import check_commands, command_line
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.reading import locate_all
@@ -568,13 +567,9 @@ def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
     else:
         return change
     place = render(hidden)
-    placeholder = _command("refresh", seen.id, "--placeholder", f"{place}=<<any_string>>")
-    hint = f"{placeholder}, or {_command('refresh', seen.id, '--ignore', place)}"
+    placeholder = command_line("refresh", seen.id, "--placeholder", f"{place}=<<any_string>>")
+    hint = f"{placeholder}, or {command_line('refresh', seen.id, '--ignore', place)}"
     return replace(change, blocked=Problem("BK534", f"{place} {problem}", hint))
-
-
-def _command(*words: str) -> str:
-    return one_line(shlex.join(["baselinekit", *words]))
 
 
 def is_masked(value: Json, whole: bool = True) -> bool:
@@ -625,7 +620,7 @@ def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit)
     if risky and not permit.high_risk:
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
         message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
-        return Problem("BK532", message, f"decide about it: {_command('review', plan.baseline.id)}")
+        return Problem("BK532", message, f"decide about it: {command_line('review', plan.baseline.id)}")
     return None
 
 
