@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.changes.rows import Unlike, align_rows, updated_row
+from baselinekit.changes.rows import Shape, Unlike, align_rows, by_shape, updated_row
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -35,7 +35,7 @@ from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical
-from baselinekit.values.paths import Shape, by_shape, of_any_row
+from baselinekit.values.paths import of_any_row
 from baselinekit.values.places import places
 
 # Readers of an output may rely on a key and its type, rarely on its value, and never on what was not there.

@@ -1,13 +1,13 @@
 """Where a placeholder goes that the operator names by a path: in place of a value, or of a part of a text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import Token, split, with_literals, with_spans
+from baselinekit.placeholders.grammar import Token, escape, split
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.secrets.variables import MASK
@@ -41,6 +41,25 @@ def placed(value: Json, placeholder: str, words: PlaceholderContext) -> str | No
     if not any(spans.values()):
         return None
     return with_literals(value, lambda part, followed: with_spans(part, spans[part], followed))
+
+
+def with_spans(text: str, spans: Iterable[tuple[int, int, str]], followed: bool = False) -> str:
+    """Escape a text for a stored output, with placeholders in place of some spans of it, in their order."""
+    result, position = "", 0
+    for start, end, placeholder in spans:
+        result += escape(text[position:start], followed=True) + placeholder
+        position = end
+    return result + escape(text[position:], followed)
+
+
+def with_literals(text: str, write: Callable[[str, bool], str]) -> str:
+    """Return a stored text with each of its literal parts as `write` returns it; the flag says whether a
+    placeholder comes right after the part."""
+    parts = split(text)
+    return "".join(
+        part.text if isinstance(part, Token) else write(part, number < len(parts))
+        for number, part in enumerate(parts, 1)
+    )
 
 
 def _accepts(template: str | Placeholder | Inline, value: Json, placeholder: str) -> bool:

@@ -1,8 +1,9 @@
 """Matches the rows of a stored array to those of the new one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from typing import TypeVar
 
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
@@ -10,9 +11,14 @@ from baselinekit.placeholders.narrowest import for_rows
 from baselinekit.values.alignment import Accepts, Alignment
 from baselinekit.values.changes import pair_rows, with_new_keys
 from baselinekit.values.equality import canonical, identical
-from baselinekit.values.places import value_or_absent
+from baselinekit.values.paths import of_any_row
+from baselinekit.values.places import Wild, value_or_absent
 
 # Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
+
+T = TypeVar("T")
+Shape = tuple[str | int | Wild, ...]
+"""The path of a value, with a `*` for each index of a row."""
 
 Rows = Sequence[Json]
 BY = "by "
@@ -60,6 +66,14 @@ def keys_naming(values: Sequence[Rows]) -> Iterator[str]:
             len({canonical(row[key]) for row in rows}) == len(rows) for rows in values
         ):
             yield key
+
+
+def by_shape(found: Iterable[tuple[Path, T]]) -> dict[Shape, list[T]]:
+    """What was found at each path, grouped by the path in any row."""
+    groups: dict[Shape, list[T]] = {}
+    for path, one in found:
+        groups.setdefault(of_any_row(path), []).append(one)
+    return groups
 
 
 # One row that describes every element stays one row: if all new rows changed alike, it changes with them, and

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from baselinekit.changes.placing import placed, places_of
+from baselinekit.changes.placing import placed, places_of, with_literals, with_spans
 from baselinekit.clients.trust import check_inside, origin
 from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
@@ -40,7 +40,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline, default_typ
 from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import split, with_literals, with_spans
+from baselinekit.placeholders.grammar import split
 from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text

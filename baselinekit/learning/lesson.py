@@ -10,7 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, order_rule, placeholder_for, unify
+from baselinekit.changes.rows import (
+    BY,
+    Rows,
+    Unlike,
+    by_shape,
+    keys_naming,
+    order_rule,
+    placeholder_for,
+    unify,
+)
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -56,7 +65,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
-from baselinekit.values.paths import by_shape, of_any_row, render
+from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places, value_at, value_or_absent, with_values
 
 

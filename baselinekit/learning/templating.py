@@ -4,14 +4,13 @@ found."""
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+from baselinekit.changes.placing import with_literals, with_spans
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import (
     Token,
     describes_many,
     split,
-    with_literals,
-    with_spans,
 )
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness

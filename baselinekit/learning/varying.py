@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
+from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split
@@ -18,7 +18,7 @@ from baselinekit.placeholders.narrowest import (
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import Shape, by_shape, render
+from baselinekit.values.paths import render
 from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that

@@ -1,7 +1,7 @@
 """How a placeholder is written, and its types: its row in the table, what it accepts, its bindings."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Literal
@@ -140,25 +140,6 @@ def _escape_markers(text: str) -> str:
         result += opener if name_match else opener[0]
         position = match.end() if name_match else match.end() - 1
     return result + text[position:]
-
-
-def with_spans(text: str, spans: Iterable[tuple[int, int, str]], followed: bool = False) -> str:
-    """Escape a text for a stored output, with placeholders in place of some spans of it, in their order."""
-    result, position = "", 0
-    for start, end, placeholder in spans:
-        result += escape(text[position:start], followed=True) + placeholder
-        position = end
-    return result + escape(text[position:], followed)
-
-
-def with_literals(text: str, write: Callable[[str, bool], str]) -> str:
-    """Return a stored text with each of its literal parts as `write` returns it; the flag says whether a
-    placeholder comes right after the part."""
-    parts = split(text)
-    return "".join(
-        part.text if isinstance(part, Token) else write(part, number < len(parts))
-        for number, part in enumerate(parts, 1)
-    )
 
 
 def escape_value(value: Json) -> Json:

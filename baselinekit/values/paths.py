@@ -5,10 +5,9 @@ walked."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TypeVar
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
@@ -28,10 +27,6 @@ _LONGEST = 1024
 _ROOT = "the whole output is `$`, what a request answers is `body`"
 _LONGEST_SHOWN = 80
 _MOST_SUGGESTED = 10_000
-
-T = TypeVar("T")
-Shape = tuple[str | int | Wild, ...]
-"""The path of a value, with a `*` for each index of a row."""
 
 Specificity = tuple[int, int, int, int]
 LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
@@ -149,17 +144,9 @@ def suggest_path(pattern: Pattern, value: Json) -> str:
     return f"did you mean {matches[0]!r}?" if matches and names else ""
 
 
-def of_any_row(path: Path) -> Shape:
+def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:
     """The path with every index as a wildcard, so that all rows of an array have the same path."""
     return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
-
-
-def by_shape(found: Iterable[tuple[Path, T]]) -> dict[Shape, list[T]]:
-    """What was found at each path, grouped by the path in any row."""
-    groups: dict[Shape, list[T]] = {}
-    for path, one in found:
-        groups.setdefault(of_any_row(path), []).append(one)
-    return groups
 
 
 def render(path: Sequence[str | int | Wild]) -> str:
