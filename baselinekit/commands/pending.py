@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import lists_above, since_capture
-from baselinekit.learning.templating import with_declared_names
+from baselinekit.learning.templating import with_declared_names, with_masked_parts
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,
     Baseline,
@@ -115,17 +115,12 @@ def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple
     places: list[Path] = []
 
     def visible(value: Json, masked: Json, path: Path) -> Json:
-        if value is masked or (isinstance(value, str) and value in known_texts):
+        if isinstance(value, str) and value in known_texts:
             return value
-        if isinstance(value, list):
-            pairs = enumerate(zip(value, masked, strict=True))
-            return [visible(*pair, (*path, number)) for number, pair in pairs]
-        if isinstance(value, dict) and value.keys() == masked.keys():
-            return {key: visible(item, masked[key], (*path, key)) for key, item in value.items()}
         places.append(path)
         return masked
 
-    return visible(resolved, redactor.mask_value(resolved), ()), tuple(places)
+    return with_masked_parts(resolved, redactor.mask_value(resolved), visible), tuple(places)
 
 
 # Differences that are expected by nature: another id, a later time, a counter that moved.

@@ -230,20 +230,19 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Baselin
     def place_of(baseline: Baseline, at: Path) -> Place:
         return locate(baseline.source, at, project.root)
 
-    former, approvals = (
-        {
-            one.id: (known.captured_at, known.approved_by, known.reason)
-            for one in group
-            if (known := one.baseline)
-        }
-        for group in (before, after)
-    )
+    former, present = ({one.id: _approval(one) for one in group} for group in (before, after))
     changes = config_changes
     for change in changes_between(before, after, ways_of, place_of):
-        approval = approvals.get(change.id, (None, None, None))
-        is_new = approval != former.get(change.id)
-        changes.append(replace(change, approved_by=approval[1], reason=approval[2]) if is_new else change)
+        approval = present.get(change.id)
+        if approval is not None and approval != former.get(change.id):
+            change = replace(change, approved_by=approval[1], reason=approval[2])
+        changes.append(change)
     return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
+
+
+def _approval(baseline: Baseline) -> tuple[str | None, str | None, str | None] | None:
+    known = baseline.baseline
+    return (known.captured_at, known.approved_by, known.reason) if known else None
 
 
 def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:

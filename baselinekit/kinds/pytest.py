@@ -4,6 +4,7 @@ Also the single rule for the file of its baseline, which the plugin and `import`
 import hashlib
 import posixpath
 import shlex
+from collections.abc import Mapping
 from typing import Literal
 
 from baselinekit.errors import cannot_replay
@@ -11,7 +12,8 @@ from baselinekit.kinds.kind import RecipeKind, current_form
 from baselinekit.kinds.settings import Setting
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.structs import Struct
+from baselinekit.model.values import Json
+from baselinekit.structs import Struct, plain
 from baselinekit.values.texts import Mask
 
 
@@ -71,6 +73,19 @@ def id_of(file: str, folder: str = "baselines") -> str:
     text = _UNSAFE.sub("-", path.replace("/", ".")).lstrip("._-")
     is_plain = not _UNSAFE.search(above.replace("/", "")) and "." not in above and path[:1].isalnum()
     return _shorten(text, path, _LONGEST_ID, is_plain)
+
+
+def new_record(
+    test: str, name: str | None, id: str, known: dict[str, Json], comparison: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the record of a new value of a test, in the order of its file."""
+    return {
+        "id": id,
+        "baseline": known,
+        "current": {"input": plain(PytestInput(test, name)), "execution": {"type": "pytest"}},
+        **({"comparison": dict(comparison)} if comparison else {}),
+        "metadata": {"last_passed": None, "failure_count": 0},
+    }
 
 
 def _shorten(text: str, identity: str, longest: int, is_plain: bool) -> str:

@@ -14,7 +14,7 @@ from baselinekit.cli.entry import Now, clock
 from baselinekit.commands.capture import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
-from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.learning.templating import OutputTemplater
 from baselinekit.library.verdicts import arrays_to_order, compare_without_model
@@ -148,14 +148,8 @@ class ValuePlace(Struct):
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         rules = existing.comparison if existing is not None else Rules()
         ordered = arrays_to_order(code.with_rules_of_file(rules)[0], output, stored)
-        test_input = {"test": self.test} | ({"name": self.name} if self.name is not None else {})
-        record: dict[str, Json] = {
-            "id": self.id,
-            "baseline": {"output": stored, "captured_at": self.project.now()},
-            "current": {"input": test_input, "execution": {"type": "pytest"}},
-            **({"comparison": {"arrays": ordered}} if ordered else {}),
-            "metadata": {"last_passed": None, "failure_count": 0},
-        }
+        known = {"output": stored, "captured_at": self.project.now()}
+        record = new_record(self.test, self.name, self.id, known, {"arrays": ordered} if ordered else {})
         after = parse_record(record, self.project.root)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
