@@ -212,7 +212,7 @@ class Matcher(Struct):
     known: Known
     path_rules: tuple[Rule, ...]
     required: tuple[tuple[Pattern, Path], ...]
-    start: State | None
+    start: State
     stored: Stored
 
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:

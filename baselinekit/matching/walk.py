@@ -19,7 +19,6 @@ from baselinekit.matching.rules import (
 from baselinekit.model.baselines import (
     BOUNDS,
     Answers,
-    ArrayMode,
     By,
     Difference,
     Kind,
@@ -59,8 +58,8 @@ class WalkPlace(NamedTuple):
     the expected value, `path` to the actual one."""
 
     mode: Mode
-    stored: State | None
-    actual: State | None
+    stored: State
+    actual: State
     at: Link = None
     path: Link = None
 
@@ -129,29 +128,27 @@ class Stored(MutableStruct):
     touched: set[int] = field(default_factory=set)
     """The ids of the objects and arrays that hold a placeholder or a value that a rule selects."""
 
-    def look(self, value: Json, mode: Mode, state: State | None, at: Link = None) -> bool:
+    def look(self, value: Json, mode: Mode, state: State, at: Link = None) -> bool:
         """Look at a value and all below it; return whether it holds a placeholder or a rule selects any of
         it."""
-        array_rule, here = None, None if state is None else state.here
-        if here is not None:
-            self.hits.update(here.rules)
-            if here.ignore is not None:
-                numeric = mode.type == "numeric" and not holds_compared_number(value)
-                keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
-                self.is_checked |= keeps and at is not None and not numeric
-                return self.touch(value)
-            mode, array_rule = mode_under(mode, here), here.arrays
+        here = state.here
+        self.hits.update(here.rules)
+        if here.ignore is not None:
+            numeric = mode.type == "numeric" and not holds_compared_number(value)
+            keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
+            self.is_checked |= keeps and at is not None and not numeric
+            return self.touch(value)
+        mode = mode_under(mode, here)
         if isinstance(value, dict | list):
             in_form = bool(self.form) and unroll(at) in self.form
-            if state is None and mode.type != "numeric" and not in_form and not may_hold_marker(value):
+            if not state.positions and mode.type != "numeric" and not in_form and not may_hold_marker(value):
                 self.is_checked = True
                 return False
-            array_mode = None if array_rule is None else array_rule.arrays
-            if isinstance(value, list) and not self.look_at_array(value, array_mode, mode, state, at):
+            if isinstance(value, list) and not self.look_at_array(value, mode, state, at):
                 return self.touch(value)
-            touched = here is not None or (state is not None and state.by_index and isinstance(value, list))
+            touched = bool(here.rules) or (state.by_index and isinstance(value, list))
             for key, item, below in steps_below(state, value):
-                if mode.type != "numeric" and (below is None or below.here is None) and is_literal(item):
+                if mode.type != "numeric" and not below.here.rules and is_literal(item):
                     self.is_checked = True
                 else:
                     touched |= self.look(item, mode, below, (at, key))
@@ -173,7 +170,7 @@ class Stored(MutableStruct):
             self.uncompared += 1
         else:
             self.is_checked = True
-        return here is not None
+        return bool(here.rules)
 
     def touch(self, value: Json) -> bool:
         """Look at a value that is left out here: where the actual output decides otherwise it is compared."""
@@ -185,15 +182,14 @@ class Stored(MutableStruct):
             self.templates.of(value)
         return True
 
-    def look_at_array(
-        self, value: list[Json], array_mode: ArrayMode | None, mode: Mode, state: State | None, at: Link
-    ) -> bool:
+    def look_at_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> bool:
         """Look at how an array is compared; return whether its elements are compared at all."""
-        every = None if state is None else state.every_element()
+        every = state.every_element()
         if every is not None:
             self.hits.update(every.rules)
             self.is_checked |= mode.type != "numeric" or at is None or holds_compared_number(value)
             return False
+        array_mode = state.here.array_mode
         if array_mode not in (None, "ordered") and mode.type == "exact":
             message = f"an exact comparison keeps the order of arrays, {str(array_mode)!r} has no effect"
             self.report(at, Problem("BK222", message, "use type: structural"))
@@ -201,11 +197,7 @@ class Stored(MutableStruct):
         if array_mode is not None:
             self.arrays[unroll(at)] = str(array_mode)
         if isinstance(array_mode, By):
-            compared = [
-                row
-                for _, row, below in steps_below(state, value)
-                if below is None or below.here is None or below.here.ignore is None
-            ]
+            compared = [row for _, row, below in steps_below(state, value) if below.here.ignore is None]
             if reason := reason_against_key(compared, array_mode.by):
                 self.report(at, Problem("BK221", reason, "use unordered, or another key"))
         return True
@@ -251,7 +243,7 @@ class Walk(MutableStruct):
     probing: bool = False
     """Values are only tried against each other and may not belong together, so nothing is reported."""
     trials: int = 0
-    _memo: dict[tuple[int, int, Mode, State | None, State | None], bool] = field(default_factory=dict)
+    _memo: dict[tuple[int, int, Mode, State, State], bool] = field(default_factory=dict)
 
     def differ(
         self,
@@ -328,27 +320,24 @@ class Walk(MutableStruct):
 
     def value(self, e: Json, a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
-        array_rule = None
-        if stored is not None:
-            here = stored.here if actual is stored else stored.with_actual(actual)[0]
-            if here is not None:
-                if actual is not stored:
-                    self.hits.update(here.rules)
-                if here.ignore is not None:
-                    return self.left_out(e, a, here.ignore, place)
-                mode, array_rule = mode_under(mode, here), here.arrays
-                place = WalkPlace(mode, stored, actual, at, path)
+        here = stored.here if actual is stored else stored.with_actual(actual)[0]
+        if here.rules:
+            if actual is not stored:
+                self.hits.update(here.rules)
+            if here.ignore is not None:
+                return self.left_out(e, a, here.ignore, place)
+            mode = mode_under(mode, here)
+            place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
-            if array_rule is None and self.is_identical(e, a, mode):
+            if here.arrays is None and self.is_identical(e, a, mode):
                 return e
             is_skipped = mode.type == "numeric" and not self.is_compared(e, mode, stored)
             if is_skipped and at is not None and unroll(at) not in self.expected.form:
                 return e
             if kind is dict:
                 return self.object(e, a, place)
-            array_mode = None if array_rule is None else array_rule.arrays
-            return self.array(self, e, a, array_mode, place)
+            return self.array(self, e, a, here.array_mode, place)
         literal = e
         if kind is str and has_marker(e):
             literal = self.expected.templates.of(e)
@@ -414,25 +403,24 @@ class Walk(MutableStruct):
             return e
         return e if same_scalar(literal, a, mode) else self.replaced(e, a, place)
 
-    def is_compared(self, e: Json, mode: Mode, stored: State | None) -> bool:
+    def is_compared(self, e: Json, mode: Mode, stored: State) -> bool:
         """Whether a numeric comparison looks at a value, or at anything in it."""
-        if stored is not None and stored.here is not None:
-            if stored.here.ignore is not None:
-                return holds_compared_number(e)
-            mode = mode_under(mode, stored.here)
-            if mode.type != "numeric":
-                return True
+        if stored.here.ignore is not None:
+            return holds_compared_number(e)
+        mode = mode_under(mode, stored.here)
+        if mode.type != "numeric":
+            return True
         if isinstance(e, dict | list):
-            if isinstance(e, list) and stored is not None and stored.every_element() is not None:
+            if isinstance(e, list) and stored.every_element() is not None:
                 return holds_compared_number(e)
             return any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
         if isinstance(e, str) and has_marker(e):
             return not isinstance(self.expected.templates.of(e), str)
         return is_number(e)
 
-    def is_optional(self, e: Json, mode: Mode, alone: State | None) -> bool:
+    def is_optional(self, e: Json, mode: Mode, alone: State) -> bool:
         """Whether a stored value need not be there. `alone`: the state of a value without a partner."""
-        if alone is not None and alone.here is not None and alone.here.ignore is not None:
+        if alone.here.ignore is not None:
             if mode.type == "numeric" and not holds_compared_number(e):
                 return True  # it need not be there without the rule, so not with it either
             return alone.here.ignore.kind == "ignore_fields" or self.expected.templates.is_optional(e)
@@ -451,22 +439,18 @@ class Walk(MutableStruct):
         changed: dict[str, Json] = {}
         e_size, a_size = len(e), len(a)
         plain = not mode.asks_for_change
-        known = None if stored is None or stored.by_value else stored.below
         members = list(e.items())
         if (
             self.expected.has_bindings
         ):  # what stands here binds before what is searched for in the arrays below
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
-            if known is not None:
-                below = known(key)
-            else:
-                below = None if stored is None else stored.step(key, item, e_size, paired=True)
+            below = stored.step(key, item, e_size, paired=True) if stored.positions else stored
             value = a.get(key, ABSENT)
             kind = value.__class__
             if (
                 plain
-                and (below is None or below.here is None)
+                and not below.here.rules
                 and kind is item.__class__
                 and kind in _SCALARS
                 and value == item
@@ -474,16 +458,13 @@ class Walk(MutableStruct):
             ):
                 continue
             if value is ABSENT:
-                alone = None if stored is None else stored.with_actual(actual)[1]
-                alone = None if alone is None else alone.step(key, item, e_size)
+                alone = stored.with_actual(actual)[1].step(key, item, e_size)
                 if not mode.allow_missing_fields and not self.is_optional(item, mode, alone):
                     self.differ((path, key), "missing", item, ABSENT, (at, key))
                     changed[key] = ABSENT
                 continue
-            below_actual = None
-            if below is not None and actual is not None:
-                alike = actual is stored and not stored.by_value
-                below_actual = below if alike else actual.step(key, value, a_size)
+            alike = actual is stored and not stored.by_value
+            below_actual = below if alike else actual.step(key, value, a_size)
             below_at = (at, key)
             below_path = below_at if path is at else (path, key)
             resolved = self.value(item, value, WalkPlace(mode, below, below_actual, below_at, below_path))
@@ -509,17 +490,15 @@ class Walk(MutableStruct):
         changed: dict[str, Json],
     ) -> None:
         """Report the keys that the actual object has beyond the baseline."""
-        alone = None if place.stored is None else place.stored.with_actual(place.actual)[1]
-        if allowed and alone is None:
+        alone = place.stored.with_actual(place.actual)[1]
+        if allowed and not alone.positions:
             return
         for key, value in a.items():
             if key in e:
                 continue
-            below = None if alone is None else alone.step(key, value, len(a))
-            here = None if below is None else below.here
-            if here is not None:
-                self.hits.update(here.rules)
-            if not allowed and (here is None or here.ignore is None):
+            here = alone.step(key, value, len(a)).here
+            self.hits.update(here.rules)
+            if not allowed and here.ignore is None:
                 self.differ((place.path, key), "extra", ABSENT, value, place.at)
                 changed[key] = escape_value(value)
 
