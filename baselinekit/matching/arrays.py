@@ -35,14 +35,16 @@ def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, pl
     array_mode = mode_of(array_mode, e, place.mode)
     if not isinstance(a, list):
         return walk.replaced(e, a, place)
-    rows = Rows(walk, e, a, place)
+    rows, count = Rows(walk, e, a, place), walk.count
     if array_mode == "each" and e:
-        return rows.compare_each()
-    if isinstance(array_mode, By):
-        return rows.compare_by(array_mode.by)
-    if array_mode in ("unordered", "subset"):
-        return rows.compare_unordered(subset=array_mode == "subset")
-    return rows.compare_ordered()
+        resolved = rows.compare_each()
+    elif isinstance(array_mode, By):
+        resolved = rows.compare_by(array_mode.by)
+    elif array_mode in ("unordered", "subset"):
+        resolved = rows.compare_unordered(subset=array_mode == "subset")
+    else:
+        resolved = rows.compare_ordered()
+    return e if walk.count == count else resolved
 
 
 class Rows:
@@ -123,10 +125,9 @@ class Rows:
 
     def compare_each(self) -> Json:
         """Every actual element must match one of the expected ones; usually there is one."""
-        walk, before = self.walk, self.walk.count
         if not self.a and not self.mode.allow_empty_arrays:
             note = "one element describes all, but there is none; allow_empty_arrays allows an empty array"
-            walk.differ(self.path, "count", self.e, self.a, self.at, "allow_empty_arrays", note)
+            self.walk.differ(self.path, "count", self.e, self.a, self.at, "allow_empty_arrays", note)
             return []
         self.describing = self.selects
         resolved = []
@@ -135,7 +136,7 @@ class Rows:
             if len(self.e) > 1:
                 n = next((n for n in range(len(self.e)) if self.matches(n, m)), 0)
             resolved.append(self.walk_pair(n, m))
-        return self.e if walk.count == before else resolved
+        return resolved
 
     def compare_by(self, key: str) -> Json:
         """Elements paired by the value of a key; their order is free."""
@@ -143,7 +144,6 @@ class Rows:
         def name_of(row: Json) -> Hashable:
             return freeze(row[key]) if isinstance(row, dict) and key in row else None
 
-        walk, before = self.walk, self.walk.count
         places: dict[Hashable, int] = {}
         ignored = self.left_out()
         surplus: dict[int, str | None] = {}
@@ -170,8 +170,6 @@ class Rows:
         for m in surplus:
             if m not in ignored:
                 resolved[m] = self.report_extra(m, surplus[m])
-        if walk.count == before:
-            return self.e
         return _in_authors_order(resolved, pairs | partners)
 
     # Arrays whose order counts. Only when an element differs are the rows aligned, so that one row removed
@@ -258,7 +256,7 @@ class Rows:
 
     def walk_alignment(self, alignment: Alignment, left_out: Mapping[int, int]) -> Json:
         """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""
-        walk, before = self.walk, self.walk.count
+        walk = self.walk
         resolved: dict[int, Json] = {}
         for n, m in left_out.items():
             if rule := self.rule_against(n):
@@ -279,8 +277,6 @@ class Rows:
         for m in alignment.extra:
             if m not in resolved:
                 resolved[m] = self.report_extra(m)
-        if walk.count == before:
-            return self.e
         return [resolved[m] for m in sorted(resolved)]
 
     # The same elements in another order: one difference.
@@ -324,16 +320,14 @@ class Rows:
     # literal values and matched optimally. Each row has one partner, so multiplicity counts.
 
     def compare_unordered(self, subset: bool) -> Json:
-        walk, before = self.walk, self.walk.count
+        walk = self.walk
         ignored = self.left_out()
         left_out = [n for n in range(len(self.e)) if self.is_left_out(n)] if self.selects else []
         rows = [n for n in range(len(self.e)) if n not in {*left_out}]
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
-        if (
-            walk.expected.has_bindings or not walk.fail_fast
-        ):  # else they were walked already, without further effect
+        if walk.expected.has_bindings or not walk.fail_fast:  # without effect, where they were walked before
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
         used = {*matched.values()}
@@ -354,8 +348,6 @@ class Rows:
         for m in () if subset else extra:
             if m not in resolved:
                 resolved[m] = self.report_extra(m)
-        if walk.count == before:
-            return self.e
         resolved |= {m: self.e[n] for n, m in partners.items()}
         return _in_authors_order(resolved, matched | partners)
 
