@@ -30,7 +30,8 @@ Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
 
 
-RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
+RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields", "require_keys"]
+"""The rules that name paths, each by its key in a file."""
 
 
 class Rule(Struct):
@@ -102,7 +103,7 @@ class State:
         if self.by_value or (self.by_index and key.__class__ is int):
             return self._step(
                 lambda rule, segment: fits(
-                    segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
+                    segment, key, value, size, has_marker if paired and rule.ignores else None
                 )
             )
         return self.below(key if key.__class__ is str else 0)
@@ -186,10 +187,6 @@ def _next_steps(segments: tuple[Segment, ...], positions: tuple[int, ...]) -> It
         if position < len(segments):
             segment = segments[position]
             yield from segment.keys if isinstance(segment, OneOf) else (segment,)
-
-
-def _holds_placeholder(value: Json) -> bool:
-    return isinstance(value, str) and has_marker(value)
 
 
 _STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}

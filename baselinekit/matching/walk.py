@@ -91,7 +91,7 @@ class Templates(MutableStruct):
 
     def is_optional(self, value: Json) -> bool:
         """Whether a stored value is a placeholder for one that may be absent."""
-        template = self.of(value) if isinstance(value, str) and has_marker(value) else ""
+        template = self.of(value) if has_marker(value) else ""
         return not isinstance(template, str) and template.optional
 
     def accepts(self, text: str, value: Json) -> bool:
@@ -105,7 +105,7 @@ class Templates(MutableStruct):
 def holds_compared_number(value: Json) -> bool:
     """Whether a numeric comparison looks at anything in a value: at a number, or a placeholder."""
     leaves = (leaf for _, leaf in places(value) if not isinstance(leaf, dict | list))
-    return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
+    return any(is_number(leaf) or has_marker(leaf) for leaf in leaves)
 
 
 # The stored output before anything is compared: the mistakes, the rules that match something, the arrays with
@@ -118,6 +118,8 @@ class Stored(MutableStruct):
 
     templates: Templates
     form: Form
+    path: Path
+    """Where it is in the record."""
     problems: list[Problem] = field(default_factory=list)
     hits: set[Rule] = field(default_factory=set)
     arrays: dict[Path, str] = field(default_factory=dict)
@@ -157,7 +159,7 @@ class Stored(MutableStruct):
             if not value and not in_form:
                 self.is_checked |= mode.type != "numeric" or isinstance(value, list)
             return touched
-        if isinstance(value, str) and has_marker(value):
+        if has_marker(value):
             template = self.templates.of(value)
             if value in self.templates.invalid:
                 self.report(at, *self.templates.invalid[value].problems)
@@ -178,7 +180,7 @@ class Stored(MutableStruct):
             self.touched.add(id(value))
             for _, item in children(value) if may_hold_marker(value) else ():
                 self.touch(item)
-        elif isinstance(value, str) and has_marker(value):
+        elif has_marker(value):
             self.templates.of(value)
         return True
 
@@ -203,13 +205,12 @@ class Stored(MutableStruct):
         return True
 
     def report(self, at: Link, *problems: Problem) -> None:
-        path = ("baseline", "output", *unroll(at))
-        self.problems += [replace(problem, at=path) for problem in problems]
+        self.problems += [replace(problem, at=(*self.path, *unroll(at))) for problem in problems]
 
 
 def is_literal(value: Json) -> bool:
     """Whether a value is a scalar without a placeholder."""
-    return value.__class__ not in (dict, list) and not (isinstance(value, str) and has_marker(value))
+    return value.__class__ not in (dict, list) and not has_marker(value)
 
 
 def may_hold_marker(value: Json) -> bool:
@@ -354,9 +355,7 @@ class Walk(MutableStruct):
 
     def is_touched(self, value: Json) -> bool:
         """Whether a stored value holds a placeholder, or anything that a rule selects."""
-        if isinstance(value, dict | list):
-            return id(value) in self.expected.touched
-        return isinstance(value, str) and has_marker(value)
+        return id(value) in self.expected.touched if isinstance(value, dict | list) else has_marker(value)
 
     def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
         """A value that a rule leaves out of the comparison."""
@@ -366,8 +365,7 @@ class Walk(MutableStruct):
         if a.__class__ is not e.__class__ and not self.probing:
             # the rule may hide a change of type, not only of the value
             before, after = json_type(e), json_type(a)
-            has_placeholder = isinstance(e, str) and has_marker(e)
-            if before != after and not has_placeholder and "null" not in (before, after):
+            if before != after and not has_marker(e) and "null" not in (before, after):
                 self.hidden.setdefault(rule, f"{render(unroll(place.path))} was {before}, is {after}")
         return e
 
@@ -414,7 +412,7 @@ class Walk(MutableStruct):
             if isinstance(e, list) and stored.every_element() is not None:
                 return holds_compared_number(e)
             return any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
-        if isinstance(e, str) and has_marker(e):
+        if has_marker(e):
             return not isinstance(self.expected.templates.of(e), str)
         return is_number(e)
 
@@ -440,9 +438,7 @@ class Walk(MutableStruct):
         e_size, a_size = len(e), len(a)
         plain = not mode.asks_for_change
         members = list(e.items())
-        if (
-            self.expected.has_bindings
-        ):  # what stands here binds before what is searched for in the arrays below
+        if self.expected.has_bindings:  # a text binds before the arrays are searched for the same key
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
             below = stored.step(key, item, e_size, paired=True) if stored.positions else stored

@@ -44,10 +44,11 @@ class Token(Struct):
     text: str
 
 
-def has_marker(text: str) -> bool:
-    """Whether a text may stand for something else than itself: it has a placeholder in it, a malformed one,
-    or an escaped one. `1 << 4` is none."""
-    return ("<<" in text or "{{any_" in text) and _WRITTEN.search(text) is not None
+def has_marker(value: Json) -> bool:
+    """Whether a value is a text that may stand for something else than itself: it has a placeholder in it, a
+    malformed one, or an escaped one. `1 << 4` is none."""
+    may_have = isinstance(value, str) and ("<<" in value or "{{any_" in value)
+    return may_have and _WRITTEN.search(value) is not None
 
 
 def holds_marker(value: Json) -> bool:
@@ -157,7 +158,7 @@ def escape_value(value: Json) -> Json:
 
 def unescaped(value: Json) -> Json:
     """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
-    if isinstance(value, str) and has_marker(value):
+    if has_marker(value):
         try:
             parts = split(value)
         except InvalidInput:
@@ -170,7 +171,7 @@ def unescaped(value: Json) -> Json:
 
 def is_template(value: Json) -> bool:
     """Whether a stored value is a text with a placeholder in it."""
-    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
+    return has_marker(value) and unescaped(value) == value
 
 
 def _read_argument(written: str) -> Json:
