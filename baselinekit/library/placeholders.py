@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.library.forms import NoJsonError
 from baselinekit.library.values import as_json, serializer
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import Token, split
+from baselinekit.placeholders.grammar import Token, quoted, split
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -115,7 +115,7 @@ def build_placeholder(name: str, *args: Json) -> Placeholder:
 
 def _format_argument(value: Json) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return quoted(value)
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 

@@ -20,6 +20,7 @@ from baselinekit.values.equality import decimal, is_number, same_json
 
 _MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
 _NAME = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
+_NAMED_MARKER = lazy_pattern(rf"{_MARKER.pattern}(?={_NAME.pattern})")
 _WRITTEN = lazy_pattern(rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})")
 _ARGUMENT = r"""(?:'(?:[^']|'')*'\s*|"(?:[^"\\]|\\.)*"\s*|[^\s,()<>'"][^,()<>'"]*)"""
 _ARGUMENTS = lazy_pattern(_ARGUMENT)
@@ -121,26 +122,19 @@ def escape(text: str, followed: bool = False) -> str:
     after it."""
     if not has_marker(text) and not (followed and text.endswith(("\\", "<", "{"))):
         return text
-    escaped = _escape_markers(text)
+    escaped = _NAMED_MARKER.sub(r"\\\1\2", text)
     follower = [_FOLLOWER] if followed else []
     # An odd run of backslashes before a marker cannot be escaped: one would be lost. Such a text is quoted.
     with suppress(InvalidInput):
         parts = [part if isinstance(part, str) else part.text for part in split(escaped + "".join(follower))]
         if parts == [text, *follower]:
             return escaped
-    return "<<one_of('" + text.replace("'", "''") + "')>>"
+    return f"<<one_of({quoted(text)})>>"
 
 
-def _escape_markers(text: str) -> str:
-    result = ""
-    position = 0
-    while match := _MARKER.search(text, position):
-        backslashes, opener = match.groups()
-        name_match = _NAME.match(text, match.end())
-        result += text[position : match.start()] + ("\\" if name_match else "") + backslashes
-        result += opener if name_match else opener[0]
-        position = match.end() if name_match else match.end() - 1
-    return result + text[position:]
+def quoted(text: str) -> str:
+    """A text as an argument of a placeholder."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def escape_value(value: Json) -> Json:
@@ -215,6 +209,16 @@ class Kind(Struct):
     read: Callable[[str], Json] = str
     furthest: str | None = None
     any_text: tuple[int, int | None] | None = None
+
+
+def of_length(low: int, high: int | None, *classes: type[Any]) -> Kind:
+    """The kind of texts, arrays or objects of a length between two."""
+
+    def accepts(value: Json) -> bool:
+        return isinstance(value, classes) and low <= len(value) and (high is None or len(value) <= high)
+
+    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
+    return Kind(accepts, inline, any_text=(low, high))
 
 
 def read_number(text: str) -> Json:

@@ -37,11 +37,6 @@ class Placeholder(Struct):
     def optional(self) -> bool:
         return self.token.optional
 
-    @property
-    def alone(self) -> Callable[[Json], bool] | None:
-        """The test of a value alone; None if a binding or null matters too."""
-        return None if self.token.key or self.token.nullable else self.kind.accepts
-
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
             return agrees_with_binding(self.token, None, bindings)
@@ -71,7 +66,6 @@ class Inline(Struct):
     match: Callable[[str], Any]
     regex_budget: RegexBudget
     optional: bool = False
-    alone: None = None
 
     @property
     def tokens(self) -> tuple[Token, ...]:
