@@ -1,6 +1,5 @@
 """Arrays: in order, by a key, in any order, a subset, and one element that describes all."""
 
-from bisect import bisect
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -16,6 +15,7 @@ from baselinekit.values.alignment import (
     Alignment,
     align,
     identifying_key,
+    landmarks,
     pair_alike,
     pair_anywhere,
     pair_in_order,
@@ -289,7 +289,8 @@ class Rows:
         if not len(pairs) == len(self.e) == len(self.a):
             return None
         order = [n for n, _ in pairs]
-        return order if _count_moved(order) > 1 else None
+        stayed = landmarks(range(len(order)), order)
+        return order if len(order) - len(stayed) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
         """Report one difference for all elements: both orders, by the names of the elements if they have any,
@@ -380,15 +381,6 @@ def _in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[
     the further ones. A row that only moved is no change."""
     place = {m: n for n, m in pairs.items()}
     return [resolved[m] for m in sorted(resolved, key=lambda m: (m not in place, place.get(m, m)))]
-
-
-def _count_moved(order: list[int]) -> int:
-    """How many elements would have to be moved back: all but the longest increasing subsequence."""
-    ends: list[int] = []
-    for place in order:
-        at = bisect(ends, place)
-        ends[at : at + 1] = [place]
-    return len(order) - len(ends)
 
 
 # Pairs of rows whose order is free, as many as possible.
