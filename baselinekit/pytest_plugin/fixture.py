@@ -87,10 +87,6 @@ class BaselineFixture:
             raise error.with_traceback(None) from None
         return self.failure is None
 
-    def __ne__(self, value: object) -> bool:
-        __tracebackhide__ = True
-        return not self == value
-
     def __bool__(self) -> bool:
         """Raise: `assert baseline` would pass whatever the value is."""
         raise TypeError("a baseline is true of a value only: assert value == baseline")
