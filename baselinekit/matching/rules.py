@@ -302,8 +302,6 @@ class Mode(Struct):
                 return self
             if bounds:
                 tolerances = (*self.tolerances, *(one for one in bounds if one not in self.tolerances))
-                if tolerances == self.tolerances:
-                    return self
         return replace(self, tolerances=tolerances, tolerance_specificity=specificity)
 
 

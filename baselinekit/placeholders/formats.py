@@ -468,17 +468,14 @@ def uuid_version(values: Texts) -> str | None:
 _LONGEST_MOMENT = 100
 
 
-def moments(name: str, forms: Forms, read_any: Callable[[str], object], example: str) -> Builder:
+def moments(name: str, forms: Forms, example: str) -> Builder:
     """The function that builds the kind of texts of one form, or of any form."""
 
     def build(args: Args, context: Any) -> Kind:
         (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms)
-        read = read_any if form is None else forms[str(form)].moment
-        return texts(
-            f"(?:{either(forms) if form is None else forms[str(form)].pattern})",
-            lambda text: read(text) is not None,
-            rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
-        )
+        chosen = forms if form is None else {str(form): forms[str(form)]}
+        furthest = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
+        return texts(f"(?:{either(chosen)})", lambda text: _stated(text, chosen) is not None, furthest)
 
     return build
 
@@ -606,7 +603,7 @@ def is_dotted_name(text: str) -> bool:
 FORMATS = (
     text_format(
         "any_datetime",
-        moments("any_datetime", MOMENT_FORMS, moment_of, "http"),
+        moments("any_datetime", MOMENT_FORMS, "http"),
         "dates with a time",
         fits=are_moments,
         argument=common_form(MOMENT_FORMS),
@@ -616,7 +613,7 @@ FORMATS = (
     ),
     text_format(
         "any_date",
-        moments("any_date", DATE_FORMS, day_of, "words"),
+        moments("any_date", DATE_FORMS, "words"),
         "dates",
         fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
         argument=common_form(DATE_FORMS),

@@ -12,6 +12,7 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
+from baselinekit.values.places import with_texts
 
 # The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
 # Anything else is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or `{{any_`
@@ -138,29 +139,21 @@ def quoted(text: str) -> str:
 
 
 def escape_value(value: Json) -> Json:
-    """Escape every text in a value; return the same object when there is nothing to escape."""
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, list):
-        items = [escape_value(item) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, dict):
-        pairs = {key: escape_value(item) for key, item in value.items()}
-        return pairs if any(pairs[key] is not item for key, item in value.items()) else value
-    return value
+    """Escape every text in a value."""
+    return with_texts(value, escape)
 
 
 def unescaped(value: Json) -> Json:
     """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
-    if has_marker(value):
-        try:
-            parts = split(value)
-        except InvalidInput:
-            return value
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
-    if isinstance(value, dict):
-        return {key: unescaped(item) for key, item in value.items()}
-    return [unescaped(item) for item in value] if isinstance(value, list) else value
+    return with_texts(value, _unescape)
+
+
+def _unescape(text: str) -> str:
+    try:
+        parts = split(text)
+    except InvalidInput:
+        return text
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else text
 
 
 def is_template(value: Json) -> bool:
