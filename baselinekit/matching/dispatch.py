@@ -129,9 +129,8 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            stated = {} if setting is None else {kind: setting}
             compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, **stated) for path in rooted
+                Rule(kind, text, _with_header_spelling(path, output, form), at, setting) for path in rooted
             ]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]

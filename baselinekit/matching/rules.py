@@ -35,16 +35,14 @@ RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fie
 
 
 class Rule(Struct):
-    """One path rule. `at` leads to it in the file; `text` is what the author wrote. The field named like its
-    kind holds what the rule says beyond the kind."""
+    """One path rule. `at` leads to it in the file; `text` is what the author wrote; `setting`: what it says
+    beyond its kind."""
 
     kind: RuleKind
     text: str
     pattern: Pattern
     at: Path
-    tolerance: Tolerance | None = None
-    arrays: ArrayMode | None = None
-    fields: FieldRule | None = None
+    setting: Tolerance | ArrayMode | FieldRule | None = None
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
 
@@ -56,7 +54,7 @@ class Rule(Struct):
     @property
     def bounds(self) -> str:
         """What it says beyond its kind, in a form that can be compared."""
-        return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
+        return "" if self.ignores else repr(self.setting)
 
 
 class ActiveRules(Struct):
@@ -69,8 +67,8 @@ class ActiveRules(Struct):
     fields: Rule | None = None
 
     @property
-    def array_mode(self) -> ArrayMode | None:
-        return None if self.arrays is None else self.arrays.arrays
+    def array_mode(self) -> Any:
+        return None if self.arrays is None else self.arrays.setting
 
 
 Positions = tuple[tuple[Rule, tuple[int, ...]], ...]
@@ -196,9 +194,9 @@ _TYPE_STRICTNESS = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
 def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     """The rank that decides between rules of one kind: the more exact path wins, then the stricter rule; the
     order in which they were written never counts."""
-    array_mode = rule.arrays
-    order = _STRICTNESS.get(array_mode, 3) if isinstance(array_mode, str) else 3
-    type = _TYPE_STRICTNESS.get(rule.fields.type or "", -1) if rule.fields else -1
+    setting = rule.setting
+    order = _STRICTNESS.get(setting, 3) if isinstance(setting, str) else 3
+    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, FieldRule) else -1
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
@@ -312,10 +310,12 @@ def mode_under(mode: Mode, here: ActiveRules) -> Mode:
 
 @lru_cache(maxsize=4096)
 def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
-    if here.fields is not None and here.fields.fields is not None:
-        mode = field_mode(here.fields.fields, here.fields, mode)
+    if here.fields is not None and isinstance(here.fields.setting, FieldRule):
+        mode = field_mode(here.fields.setting, here.fields, mode)
     if here.tolerances:
-        bounds = [(rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None]
+        bounds = [
+            (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
+        ]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
     return mode
 
