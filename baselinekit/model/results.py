@@ -325,10 +325,8 @@ class Trend(Struct):
 
     @property
     def pass_rate(self) -> float | None:
-        decided = self.decided
-        return (
-            sum(appearance.outcome == "passed" for appearance in decided) / len(decided) if decided else None
-        )
+        decided = len(self.decided)
+        return self.counts["passed"] / decided if decided else None
 
     @property
     def flips(self) -> int:
