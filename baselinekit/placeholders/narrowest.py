@@ -207,9 +207,8 @@ class TextPieces:
         before, after = self._common_ends(column)
         middle = [text[len(before) : len(text) - len(after)] for text in column]
         inner = self._known_placeholder(middle) if all(middle) else None
-        parts = [(inner or self._wide_placeholder(middle), True)]
-        around = [(before, False)] if before else []
-        return [*around, *parts, *([(after, False)] if after else [])]
+        parts = [(before, False), (inner or self._wide_placeholder(middle), True), (after, False)]
+        return [part for part in parts if part[0]]
 
     def _known_placeholder(self, column: Column) -> str | None:
         """The placeholder for pieces that all have one form; None if there is none."""
