@@ -19,10 +19,12 @@ from baselinekit.values.places import with_texts
 # makes it literal, and one backslash is dropped; `escape` is the inverse of `split`.
 
 
-_MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
-_NAME = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
-_NAMED_MARKER = lazy_pattern(rf"{_MARKER.pattern}(?={_NAME.pattern})")
-_WRITTEN = lazy_pattern(rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})")
+_OPENER = r"(<<|\{\{(?=any_))"
+_NAME = r"(?=([a-z][a-z0-9_]*)(?:\(|\?|\||\s+as\s|>>|\}\}))"
+_MARKER = lazy_pattern(rf"(?<!\\)((?:\\\\)*)(\\)?{_OPENER}(?(2)|{_NAME})")
+"""An escaped opening, or one with a name: its pairs of backslashes, the one that escapes it, and both."""
+
+_NAMED_MARKER = lazy_pattern(rf"(?<!\\)(\\*){_OPENER}{_NAME}")
 _ARGUMENT = r"""(?:'(?:[^']|'')*'\s*|"(?:[^"\\]|\\.)*"\s*|[^\s,()<>'"][^,()<>'"]*)"""
 _ARGUMENTS = lazy_pattern(_ARGUMENT)
 _AFTER_NAME = lazy_pattern(
@@ -50,7 +52,7 @@ def has_marker(value: Json) -> bool:
     """Whether a value is a text that may stand for something else than itself: it has a placeholder in it, a
     malformed one, or an escaped one. `1 << 4` is none."""
     may_have = isinstance(value, str) and ("<<" in value or "{{any_" in value)
-    return may_have and _WRITTEN.search(value) is not None
+    return may_have and _MARKER.search(value) is not None
 
 
 def holds_marker(value: Json) -> bool:
@@ -87,31 +89,25 @@ def split(text: str) -> list[str | Token]:
     literal = ""
     position = 0
     while match := _MARKER.search(text, position):
-        literal += text[position : match.start()]
-        backslashes, opener = match.groups()
-        if len(backslashes) % 2:
-            literal += backslashes[1:] + opener
-            position = match.end()
+        backslashes, escaped, opener, name = match.groups()
+        literal += text[position : match.start()] + backslashes
+        position = match.end()
+        if escaped:
+            literal += opener
             continue
-        literal += backslashes
-        name_match = _NAME.match(text, match.end())
-        if name_match is None:
-            literal += opener[0]
-            position = match.end() - 1
-            continue
-        start, rest = match.end() - 2, _AFTER_NAME.match(text, name_match.end())
+        start, rest = match.start(3), _AFTER_NAME.match(text, match.end(4))
         if rest is None or (opener == "<<") != (rest[5] == ">>"):
-            raise _malformed(text[start:], name_match[1])
+            raise _malformed(text[start:], name)
         position = rest.end()
         try:
             args = tuple(_read_argument(arg.strip()) for arg in _ARGUMENTS.findall(rest[1] or ""))
         except ValueError:
-            raise _malformed(text[start:], name_match[1]) from None
+            raise _malformed(text[start:], name) from None
         if literal:
             parts.append(literal)
             literal = ""
         token_text = text[start:position]
-        parts.append(Token(name_match[1], args, bool(rest[2]), bool(rest[3]), rest[4], token_text))
+        parts.append(Token(name, args, bool(rest[2]), bool(rest[3]), rest[4], token_text))
     literal += text[position:]
     if literal or not parts:
         parts.append(literal)
