@@ -88,8 +88,6 @@ class Placeholder:
     def __repr__(self) -> str:
         return self.text
 
-    __str__ = __repr__
-
 
 @serializer(Placeholder)
 def _placeholder_text(placeholder: Placeholder) -> str:
