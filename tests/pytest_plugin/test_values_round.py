@@ -20,7 +20,6 @@ class Config:
     """What of pytest's configuration the plugin asks for."""
 
     def __init__(self, rootpath: Path, update: str | None):
-        self.rootpath = rootpath
         self.invocation_params = pytest.Config.InvocationParams(args=(), plugins=None, dir=rootpath)
         self.pluginmanager = pytest.PytestPluginManager()
         self._update = update
