@@ -40,6 +40,8 @@ MOST_KEPT = 10_000
 _MOST_TRIALS = 2_000_000
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
+Object = dict[str, Json]
+
 Link = tuple[Any, str | int] | None
 """A path during a walk: the parent's path and the last key. Only a difference unrolls it."""
 
@@ -92,7 +94,7 @@ class Templates(MutableStruct):
     def is_optional(self, value: Json) -> bool:
         """Whether a stored value is a placeholder for one that may be absent."""
         template = self.of(value) if has_marker(value) else ""
-        return not isinstance(template, str) and template.optional
+        return isinstance(template, Placeholder) and template.token.optional
 
     def accepts(self, text: str, value: Json) -> bool:
         """Whether a stored text by itself accepts a value; False where that depends on other values."""
@@ -427,14 +429,14 @@ class Walk(MutableStruct):
 
     # Objects.
 
-    def object(self, e: dict[str, Json], a: Json, place: WalkPlace) -> Json:
+    def object(self, e: Object, a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
         form = self.expected.form.get(unroll(at)) if self.expected.form else None
         if a.__class__ is not dict:
             return self.replaced(e, a, place)
         if form == "headers":
             a = self.with_spelling(e, a)
-        changed: dict[str, Json] = {}
+        changed: Object = {}
         e_size, a_size = len(e), len(a)
         plain = not mode.asks_for_change
         members = list(e.items())
@@ -477,14 +479,7 @@ class Walk(MutableStruct):
                 self.differ(path, "order", before, after, at, "allow_field_reordering")
         return _resolved_object(e, a, changed, moved, mode) if changed or moved else e
 
-    def report_extra(
-        self,
-        e: dict[str, Json],
-        a: dict[str, Json],
-        allowed: bool,
-        place: WalkPlace,
-        changed: dict[str, Json],
-    ) -> None:
+    def report_extra(self, e: Object, a: Object, allowed: bool, place: WalkPlace, changed: Object) -> None:
         """Report the keys that the actual object has beyond the baseline."""
         alone = place.stored.with_actual(place.actual)[1]
         if allowed and not alone.positions:
@@ -498,7 +493,7 @@ class Walk(MutableStruct):
                 self.differ((place.path, key), "extra", ABSENT, value, place.at)
                 changed[key] = escape_value(value)
 
-    def with_spelling(self, e: dict[str, Json], a: dict[str, Json]) -> dict[str, Json]:
+    def with_spelling(self, e: Object, a: Object) -> Object:
         """Response headers with the names of the baseline, as case does not count, and with its media type if
         that is the same."""
         spelled = {key.casefold(): key for key in e}
@@ -533,9 +528,7 @@ def _parse_media_type(text: str) -> list[str]:
     return [first, *sorted(parameter for parameter in parameters if parameter)]
 
 
-def _resolved_object(
-    e: dict[str, Json], a: dict[str, Json], changed: dict[str, Json], moved: bool, mode: Mode
-) -> dict[str, Json]:
+def _resolved_object(e: Object, a: Object, changed: Object, moved: bool, mode: Mode) -> Object:
     resolved = {**e, **changed}
     if moved or not mode.allow_field_reordering:
         resolved = {key: resolved[key] for key in a if key in resolved} | resolved

@@ -33,10 +33,6 @@ class Placeholder(Struct):
     token: Token
     kind: Kind
 
-    @property
-    def optional(self) -> bool:
-        return self.token.optional
-
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
             return agrees_with_binding(self.token, None, bindings)
@@ -65,7 +61,6 @@ class Inline(Struct):
     parts: tuple[Part, ...]
     match: Callable[[str], Any]
     regex_budget: RegexBudget
-    optional: bool = False
 
     @property
     def tokens(self) -> tuple[Token, ...]:
