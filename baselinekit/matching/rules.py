@@ -220,11 +220,6 @@ def _select_active(rules: list[Rule]) -> ActiveRules:
     return ActiveRules(tuple(rules), ignore, tuple(tolerances), best.get("arrays"), best.get("fields"))
 
 
-def asks_for_change(bounds: Tolerance | None) -> bool:
-    """Whether an unchanged number is out of tolerance: then equality is not enough."""
-    return bounds is not None and ((bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0)
-
-
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
@@ -250,7 +245,10 @@ class Mode(Struct):
 
     @property
     def asks_for_change(self) -> bool:
-        return any(asks_for_change(tolerance) for tolerance, _ in self.tolerances)
+        """Whether an unchanged number is out of tolerance: then equality is not enough."""
+        return any(
+            (bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0 for bounds, _ in self.tolerances
+        )
 
     @property
     def literal_values_decide(self) -> bool:
@@ -310,24 +308,17 @@ def mode_under(mode: Mode, here: ActiveRules) -> Mode:
 
 @lru_cache(maxsize=4096)
 def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
-    if here.fields is not None and isinstance(here.fields.setting, FieldRule):
-        mode = field_mode(here.fields.setting, here.fields, mode)
+    if here.fields is not None and isinstance(rule := here.fields.setting, FieldRule):
+        type = rule.type or mode.type
+        mode, own = mode.changed(type, rule), field_tolerance(rule)
+        if own is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
+            tolerances = [] if own is None else [(own, here.fields.text)]
+            mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
         bounds = [
             (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
         ]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
-    return mode
-
-
-def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
-    """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
-    type = rule.type or outer.type
-    mode = outer.changed(type, rule)
-    bounds = field_tolerance(rule)
-    if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
-        tolerances = [] if bounds is None else [(bounds, path_rule.text)]
-        mode = mode.tolerating(tolerances, path_rule.pattern.specificity)
     return mode
 
 
