@@ -63,11 +63,8 @@ def convert(raw: Any, kind: type[T]) -> T:
 @cache
 def keys_of(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     """Return the name of each field, its key in files, and its default."""
-    return [
-        (
-            field.name,
-            field.encode_name,
-            field.default if field.default_factory is NODEFAULT else field.default_factory(),
-        )
-        for field in fields(kind)
-    ]
+    keys = []
+    for one in fields(kind):
+        default = one.default if one.default_factory is NODEFAULT else one.default_factory()
+        keys.append((one.name, one.encode_name, default))
+    return keys

@@ -112,8 +112,7 @@ def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[M
     stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
     singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
-    known = {"output": stored, "captured_at": moment}
-    record = new_record(draft.test, draft.name, id_of(file, folder), known, rules)
+    record = new_record(id_of(file, folder), draft.test, draft.name, stored, moment, rules)
     baseline = parse_record(record, project.root)
     compile_baseline(baseline, project.words_of(baseline))
     return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))

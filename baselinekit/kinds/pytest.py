@@ -1,5 +1,5 @@
 """A value from a test: the value to compare is made by the test, so only a run of the test can compare it.
-Also the single rule for the file of its baseline, which the plugin and `import` follow."""
+Also the single rule for the file and the record of its baseline, which the plugin and `import` follow."""
 
 import hashlib
 import posixpath
@@ -13,7 +13,7 @@ from baselinekit.kinds.settings import Setting
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, plain
+from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask
 
 
@@ -28,6 +28,20 @@ class PytestExecution(Struct):
     """It has no settings."""
 
     type: Literal["pytest"]
+
+
+def new_record(
+    id: str, test: str, name: str | None, output: Json, moment: str, rules: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the record of a value that was seen at a moment, with the rules that it is compared by."""
+    value_input = {"test": test} if name is None else {"test": test, "name": name}
+    return {
+        "id": id,
+        "baseline": {"output": output, "captured_at": moment},
+        "current": {"input": value_input, "execution": {"type": "pytest"}},
+        **({"comparison": rules} if rules else {}),
+        "metadata": {"last_passed": None, "failure_count": 0},
+    }
 
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
@@ -73,19 +87,6 @@ def id_of(file: str, folder: str = "baselines") -> str:
     text = _UNSAFE.sub("-", path.replace("/", ".")).lstrip("._-")
     is_plain = not _UNSAFE.search(above.replace("/", "")) and "." not in above and path[:1].isalnum()
     return _shorten(text, path, _LONGEST_ID, is_plain)
-
-
-def new_record(
-    test: str, name: str | None, id: str, known: dict[str, Json], comparison: Mapping[str, Json]
-) -> dict[str, Json]:
-    """Return the record of a new value of a test, in the order of its file."""
-    return {
-        "id": id,
-        "baseline": known,
-        "current": {"input": plain(PytestInput(test, name)), "execution": {"type": "pytest"}},
-        **({"comparison": dict(comparison)} if comparison else {}),
-        "metadata": {"last_passed": None, "failure_count": 0},
-    }
 
 
 def _shorten(text: str, identity: str, longest: int, is_plain: bool) -> str:

@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.library.forms import NoJsonError
 from baselinekit.library.values import as_json, serializer
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import Token, split
+from baselinekit.placeholders.grammar import Token, quoted, split
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -88,8 +88,6 @@ class Placeholder:
     def __repr__(self) -> str:
         return self.text
 
-    __str__ = __repr__
-
 
 @serializer(Placeholder)
 def _placeholder_text(placeholder: Placeholder) -> str:
@@ -115,7 +113,7 @@ def build_placeholder(name: str, *args: Json) -> Placeholder:
 
 def _format_argument(value: Json) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return quoted(value)
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 

@@ -321,15 +321,13 @@ def is_settled_by_refresh(rule: str | None) -> bool:
 def method_problems(rules: Rules) -> list[Problem]:
     """The problems of texts that are to be compared by meaning without a stated method. A field takes the
     method that is stated for the whole."""
-    places: list[Path] = []
-    if rules.type == "semantic" and rules.method is None:
-        places.append(("comparison", "type"))
-    if rules.method is None:
-        fields = rules.fields.items()
-        places += [
-            ("comparison", "fields", path, "type")
-            for path, rule in fields
-            if rule.type == "semantic" and rule.method is None
-        ]
+    if rules.method is not None:
+        return []
+    stated: dict[Path, Rules | FieldRule] = {("comparison",): rules}
+    stated |= {("comparison", "fields", path): rule for path, rule in rules.fields.items()}
     message = "`type: semantic` does not say how texts are compared"
-    return [Problem("BK206", message, _METHOD_HINT, at=at) for at in places]
+    return [
+        Problem("BK206", message, _METHOD_HINT, at=(*at, "type"))
+        for at, rule in stated.items()
+        if rule.type == "semantic" and rule.method is None
+    ]

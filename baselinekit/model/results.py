@@ -325,10 +325,8 @@ class Trend(Struct):
 
     @property
     def pass_rate(self) -> float | None:
-        decided = self.decided
-        return (
-            sum(appearance.outcome == "passed" for appearance in decided) / len(decided) if decided else None
-        )
+        decided = len(self.decided)
+        return self.counts["passed"] / decided if decided else None
 
     @property
     def flips(self) -> int:
@@ -444,9 +442,7 @@ class Report(Struct):
             return 3
         if self.suite and any(metric.met is False for metric in self.suite.metrics):
             return 3  # no available value is too low, but a metric with a threshold is not available
-        if (
-            self.nothing_changed
-        ):  # --changed-since selected nothing: a change that touches nothing breaks nothing
+        if self.nothing_changed:  # a change that touches no baseline breaks none
             return 0
         return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
 

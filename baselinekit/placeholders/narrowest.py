@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import is_of_now, is_token
-from baselinekit.placeholders.grammar import escape, whole
+from baselinekit.placeholders.grammar import escape, quoted, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace
@@ -207,9 +207,8 @@ class TextPieces:
         before, after = self._common_ends(column)
         middle = [text[len(before) : len(text) - len(after)] for text in column]
         inner = self._known_placeholder(middle) if all(middle) else None
-        parts = [(inner or self._wide_placeholder(middle), True)]
-        around = [(before, False)] if before else []
-        return [*around, *parts, *([(after, False)] if after else [])]
+        parts = [(before, False), (inner or self._wide_placeholder(middle), True), (after, False)]
+        return [part for part in parts if part[0]]
 
     def _known_placeholder(self, column: Column) -> str | None:
         """The placeholder for pieces that all have one form; None if there is none."""
@@ -407,18 +406,14 @@ def propose_by_parts(
         yield from (proposal for proposal in likely if proposal.text == "<<any_url>>")
 
 
-def _propose_one_of(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
+def _propose_one_of(values: Sequence[str]) -> Iterator[PlaceholderProposal]:
     """Propose `one_of` for a few texts that were each seen more than once: they are likely to be all there
     are. For numbers that would be chance: two clients were connected, then three."""
     counted = Counter(values)
     are_few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
-    if are_few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
-        args = [
-            "'" + value.replace("'", "''") + "'"
-            if isinstance(value, str) and (not _BARE.fullmatch(value) or value in _WORDS_OF_JSON)
-            else str(value)
-            for value in counted
-        ]
+    if are_few and all(len(value) <= _LONGEST_ALTERNATIVE for value in counted):
+        is_bare = {value: _BARE.fullmatch(value) and value not in _WORDS_OF_JSON for value in counted}
+        args = [value if is_bare[value] else quoted(value) for value in counted]
         reason = f"{len(counted)} values, each seen more than once"
         yield PlaceholderProposal(f"<<one_of({', '.join(args)})>>", reason)
 

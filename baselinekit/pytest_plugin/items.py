@@ -191,11 +191,6 @@ def _typed(name: str, value: Any) -> Iterator[str]:
             yield from (f"--{name}", *(() if item is True else (item,)))
 
 
-def must_be_alone(entry: Entry) -> bool:
-    """Whether nothing else may be replayed at the same time."""
-    return entry.claim == ALONE
-
-
 def worker_of(config: pytest.Config) -> tuple[int, int]:
     """Return the number of this worker of pytest-xdist, and the count of all."""
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
@@ -376,7 +371,7 @@ class BaselineItems:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put baselines that must be replayed alone last, as in a compare: they could change what others
         read."""
-        items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
+        items.sort(key=lambda item: isinstance(item, BaselineItem) and item.entry.claim == ALONE)
         baseline_items = [item for item in items if isinstance(item, BaselineItem)]
         if self._worker_count > 1 and any(item.entry.claim is not None for item in baseline_items):
             for item in baseline_items:
@@ -411,7 +406,7 @@ class BaselineItems:
 
 def other_workers_problem(entry: Entry) -> Problem:
     """Return why it is not replayed beside other workers."""
-    claim = "it is to be replayed alone" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
+    claim = "it is to be replayed alone" if entry.claim == ALONE else f"it uses {entry.claim!r} alone"
     message = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
     return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
 
