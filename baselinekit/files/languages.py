@@ -16,7 +16,7 @@ from baselinekit.files.jsontext import (
     load_json_lines,
     number,
 )
-from baselinekit.files.text import Event, Watched, refuse_conflict
+from baselinekit.files.text import Event, refuse_conflict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -212,8 +212,8 @@ LINES = ".jsonl"
 
 class Language(NamedTuple):
     """How the text of a file is read, and how values are written in it. `blocks`: structure may be expressed
-    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `watched` keys, the
-    spans of whose values it adds, and `numbered` keys, below which numbers may be keys, and become texts."""
+    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `numbered` keys,
+    below which numbers may be keys, and become texts."""
 
     blocks: bool
     events: Callable[[str], Iterator[Event]]
@@ -221,17 +221,15 @@ class Language(NamedTuple):
     key: Callable[[str], str]
 
 
-def _load_yaml(
-    body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
-) -> list[Json]:
+def _load_yaml(body: str, file: str, numbered: frozenset[str] = frozenset()) -> list[Json]:
     refuse_conflict(body, file)
-    return libyaml.load(body, file, watched, numbered=numbered)
+    return libyaml.load(body, file, numbered)
 
 
 YAML = Language(True, libyaml.events, _load_yaml, yaml_flow)
-JSON = Language(False, json_events, lambda body, file, *_, **__: [load_json(body, file)], json_string)
+JSON = Language(False, json_events, lambda body, file, **_: [load_json(body, file)], json_string)
 JSON_LINES = Language(
-    False, json_line_events, lambda body, file, *_, **__: load_json_lines(body, file), json_string
+    False, json_line_events, lambda body, file, **_: load_json_lines(body, file), json_string
 )
 
 

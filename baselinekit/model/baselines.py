@@ -11,7 +11,6 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct, field
 
 Number = int | float
-Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
@@ -156,15 +155,13 @@ class Metadata(Struct):
 
 class Source(Struct):
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
-    that of the bytes that were read; `form` is which of the two file forms it has. `spans`: where in the text
-    its `last_passed` and `failure_count` are, for each that is a plain scalar."""
+    that of the bytes that were read; `form` is which of the two file forms it has."""
 
     file: str
     document: int = 0
     at: Path = ()
     form: str = "native"
     digest: str = ""
-    spans: tuple[Span | None, Span | None] = (None, None)
 
 
 class BaselineRecord(Struct):
