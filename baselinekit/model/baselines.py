@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Count, Struct, ZeroToOne, field
 
 Number = int | float
 Type = Literal["exact", "structural", "numeric", "semantic"]
@@ -101,7 +101,7 @@ class FieldRule(Struct):
     options: Options | None = None
     tolerance: dict[str, bool | Number | Tolerance | None] = field(default_factory=dict)
     method: Method | None = None
-    min_similarity: Number | None = None
+    min_similarity: ZeroToOne | None = None
 
 
 class Latency(Struct):
@@ -137,7 +137,7 @@ class Rules(Struct):
     arrays: dict[str, ArrayMode] = field(default_factory=dict)
     fields: dict[str, FieldRule] = field(default_factory=dict)
     method: Method | None = None
-    min_similarity: Number | None = None
+    min_similarity: ZeroToOne | None = None
     latency: Latency | None = None
     cost: Cost | None = None
     max_age: str | Age | None = None
@@ -150,7 +150,7 @@ class Metadata(Struct):
     tags: list[str] = field(default_factory=list)
     skip: str | None = None
     last_passed: str | None = None
-    failure_count: int = 0
+    failure_count: Count = 0
 
 
 class Source(Struct):

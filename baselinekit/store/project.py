@@ -31,9 +31,6 @@ class FileLimits(Struct):
 
 
 USUAL = FileLimits()
-_HIGHEST = {"files": 1_000_000, "file_size": 100_000_000}
-"""The highest limits that a configuration may set."""
-
 _LIMITS: dict[str, FileLimits] = {}
 
 
@@ -265,17 +262,7 @@ def _find_problems(config: Config) -> Iterator[Problem]:
     for name, command in config.commands.items():
         if not (command if isinstance(command, list) else command.argv):
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
-    for name in ("calls", "tokens", "usd"):
-        limit = getattr(config.limits, name)
-        if limit is not None and limit < 0:
-            yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
-    for name, maximum in _HIGHEST.items():
-        limit = getattr(config.limits, name)
-        if limit is not None and not 1 <= limit <= maximum:
-            yield Problem("BK108", f"{name} is {limit:,}", f"from 1 to {maximum:,}", at=("limits", name))
     yield from notify_problems(config.notify)
-    if config.inline_limit < 0:
-        yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
 
 
 def notify_problems(notify: Notify | None) -> Iterator[Problem]:

@@ -73,9 +73,6 @@ def check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
 def check_metadata(metadata: Metadata) -> Iterator[Problem]:
     if metadata.last_passed is not None:
         yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
-    if metadata.failure_count < 0:
-        message = f"failure_count is {metadata.failure_count}, but it counts failures"
-        yield Problem("BK108", message, "0 or more", at=("metadata", "failure_count"))
 
 
 def check_rules(rules: Rules) -> Iterator[Problem]:
@@ -85,7 +82,6 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             yield from check_flag(name, (*at, "tolerance", name))
     if rules.type == "semantic" or rules.fields:
         yield from method_problems(rules)
-    yield from check_similarity(rules.min_similarity, (*at, "min_similarity"))
     age = rules.max_age
     limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, Age) else {"": age}
     for name, limit in limits.items():
@@ -94,7 +90,6 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             yield Problem("BK108", f"{limit!r} is not a length of time", "such as 90d, 12h or 2.5d", at=place)
     for path, rule in rules.fields.items():
         field_path = (*at, "fields", path)
-        yield from check_similarity(rule.min_similarity, (*field_path, "min_similarity"))
         for name, value in rule.tolerance.items():
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
@@ -116,11 +111,6 @@ def check_flag(name: str, at: Path) -> Iterator[Problem]:
         message = f"{name!r} is not an option, and a path takes a mapping"
         hint = suggest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", message, hint, at=at)
-
-
-def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
-    if value is not None and not 0 <= value <= 1:
-        yield Problem("BK108", f"min_similarity is {value}", "between 0 and 1", at=at)
 
 
 def check_time(text: str, at: Path) -> Iterator[Problem]:
