@@ -120,7 +120,7 @@ def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[M
         **({"comparison": rules} if rules else {}),
         "metadata": {"last_passed": None, "failure_count": 0},
     }
-    baseline = parse_record(record, project.root)
+    baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
     return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))
 

@@ -48,6 +48,11 @@ class Known(Struct):
     reason: str | None = None
     variants: list[Variant] = field(default_factory=list)
 
+    @property
+    def versions(self) -> "list[tuple[int | None, Known | Variant]]":
+        """The output itself and its variants, each with the number of the variant."""
+        return [(None, self), *enumerate(self.variants)]
+
 
 class Tolerance(Struct):
     """How far a number may be from its baseline; delta = current - baseline, null = no bound."""
@@ -196,8 +201,8 @@ class Baseline(BaselineRecord):
     @property
     def output_files(self) -> list[str]:
         """The files beside its own in which its outputs are."""
-        versions: list[Known | Variant] = [self.baseline, *self.baseline.variants] if self.baseline else []
-        return [version.output_file for version in versions if version.output_file]
+        versions = self.baseline.versions if self.baseline else ()
+        return [version.output_file for _, version in versions if version.output_file]
 
 
 class Entry(Struct):

@@ -156,7 +156,7 @@ class ValuePlace(Struct):
             **({"comparison": {"arrays": ordered}} if ordered else {}),
             "metadata": {"last_passed": None, "failure_count": 0},
         }
-        after = parse_record(record, self.project.root)
+        after = parse_record(record)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
             limit = project.config.inline_limit

@@ -15,7 +15,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema import place_problems, read_as
+from baselinekit.schema import place_problems, prefix_paths, read_as
 from baselinekit.secrets.variables import NAME as VARIABLE_NAME
 from baselinekit.structs import Struct, replace
 
@@ -306,8 +306,7 @@ def variable_problems(variables: dict[str, Json], at: Path) -> Iterator[Problem]
             yield Problem("BK108", message, "rename it", at=path)
         if not is_declaration(value):
             continue
-        _, problems = read_as(Variable, value)
-        yield from (replace(problem, at=(*path, *(problem.at or ()))) for problem in problems)
+        yield from prefix_paths(read_as(Variable, value)[1], path)
         if ("value" in value) == ("from_env" in value):
             message = "a declared variable has a `value` or a `from_env`"
             yield Problem("BK108", message, "state one of the two", at=path)

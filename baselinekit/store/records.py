@@ -21,9 +21,8 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 
-# The forms of a baseline's record, a module each. Both can `read` a record, know the `path` in it of a path
-# of the model and the mapping that has the id (`described_in`), and turn a `baseline:` into their form
-# (`write`).
+# The forms of a baseline's record, a module each. Both can `read` a record, and know the `path` in it of a
+# path of the model.
 
 
 def is_response(raw: dict[str, Json]) -> bool:
@@ -134,9 +133,9 @@ def form(raw: dict[str, Json]) -> str:
     return "response" if is_response(raw) else "native"
 
 
-def id_of(raw: dict[str, Json], source: Source) -> Json:
+def id_of(raw: dict[str, Json]) -> Json:
     """Return the unchecked id of a record, which may be of any type."""
-    description = dialect(source).described_in(raw)
+    description = raw.get("metadata") if is_response(raw) else raw
     return description.get("id") if isinstance(description, dict) else None
 
 
@@ -157,18 +156,16 @@ def _bytes_digest(data: bytes) -> str:
 
 def digest(raw: dict[str, Json]) -> str:
     """Return the digest of a record without the two values that a compare writes: equal for the same case."""
+    case = {key: value for key, value in raw.items() if key != "metadata"}
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
-        remaining = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
-        raw = {**raw, "metadata": remaining}
-        if not remaining:
-            del raw["metadata"]
-    elif metadata is None and "metadata" in raw:
-        raw = {key: value for key, value in raw.items() if key != "metadata"}
+        metadata = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
+    if metadata:
+        case["metadata"] = metadata
     try:
-        data = marshal.dumps(raw, 2)
+        data = marshal.dumps(case, 2)
     except ValueError:  # a Decimal
-        data = canonical(raw).encode()
+        data = canonical(case).encode()
     return blake2b(data, digest_size=12).hexdigest()
 
 

@@ -520,15 +520,11 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_record_that_no_file_holds_yet() -> None:
-    draft = parse_record(
-        {"id": "a", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
-    )
+    draft = parse_record({"id": "a", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}})
     assert draft.id == "a"
     assert draft.source.file == ""
     with pytest.raises(InvalidInput, match=r"BK108 'a b' is not a valid id"):
-        parse_record(
-            {"id": "a b", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
-        )
+        parse_record({"id": "a b", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}})
 
 
 def test_the_ids_of_a_project_in_small_letters(tmp_path: Path) -> None:
