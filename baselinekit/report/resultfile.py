@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
@@ -30,15 +30,11 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
     NOT_NARROWED,
-    BaselineChange,
     BaselineChanges,
-    CaseChange,
     CaseFacts,
-    ChangeOfBaseline,
     Coverage,
     EarlierComparison,
     Metric,
-    MetricChange,
     Repeats,
     Report,
     ReportedDifference,
@@ -47,7 +43,6 @@ from baselinekit.model.results import (
     SuiteFacts,
     Summary,
     Typed,
-    Verdict,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import encode, page, without_absent
@@ -258,15 +253,6 @@ class AttemptForm(UsageForm):
         return super().made({**values, "output": None if output is ABSENT else output})
 
 
-class PassRuleForm(FileForm):
-    MODEL = PassRule
-
-    by: Literal["all", "mean"]
-    pass_at: NotNegative = 0.8
-    borderline_at: NotNegative = 0.6
-    borderline_passes: bool = False
-
-
 class CaseForm(FileForm):
     MODEL = CaseFacts
 
@@ -278,11 +264,7 @@ class CaseForm(FileForm):
     tags: tuple[str, ...] = ()
     retried: Count = 0
     weight: Number = 1.0
-    pass_rule: PassRuleForm = PassRuleForm("all")
-
-    @staticmethod
-    def stated(value: CaseFacts) -> dict[str, Any]:
-        return {"pass_rule": None} if value.pass_rule == PassRule() else {}
+    pass_rule: PassRule = PassRule()
 
 
 class AgreementForm(FileForm):
@@ -328,67 +310,10 @@ class SuiteForm(FileForm):
     gate: str = NOTHING
 
 
-class BaselineChangeForm(FileForm):
-    MODEL = BaselineChange
-
-    id: str
-    change: ChangeOfBaseline
-    file: str
-    line: AtLeastOne | None
-    how: tuple[str, ...] = ()
-    approved_by: str = NOTHING
-    reason: str = NOTHING
-
-
-class BaselineChangesForm(FileForm, kw_only=True):
-    MODEL = BaselineChanges
-
-    ref: str
-    commit: str
-    strict: bool
-    notes: tuple[str, ...] = ()
-    changes: tuple[BaselineChangeForm, ...]
-
-
 class PairForm(FileForm):
     @classmethod
     def made(cls, values: dict[str, Any]) -> Any:
         return tuple(values.values())
-
-
-class ShareForm(PairForm):
-    """How many attempts passed, of how many."""
-
-    passed: Count
-    attempts: Count
-
-
-class CaseChangeForm(FileForm):
-    MODEL = CaseChange
-
-    id: str
-    verdict: Verdict
-    before: ShareForm
-    now: ShareForm
-    chance: Number | None = field(name="p")
-    why: str = ""
-
-    @staticmethod
-    def stated(value: CaseChange) -> dict[str, Any]:
-        return {"before": ShareForm(*value.before), "now": ShareForm(*value.now)}
-
-
-class EarlierForm(FileForm):
-    MODEL = EarlierComparison
-
-    run: str
-    started: str
-    strict: bool
-    across: tuple[str, ...]
-    cases: tuple[CaseChangeForm, ...]
-    metrics: tuple[MetricChange, ...]
-    added: tuple[str, ...]
-    gone: tuple[str, ...]
 
 
 class UnansweredForm(FileForm):
@@ -439,12 +364,12 @@ class RunForm(FileForm, kw_only=True):
     shard: Shard | None
     commit: str = NOTHING
     coverage: Coverage = NOT_NARROWED
-    against: BaselineChangesForm = NOTHING
+    against: BaselineChanges = NOTHING
     interrupted: bool = False
     spent: SpentForm = NOTHING
     suite: SuiteForm = NOTHING
     classified: list[Json] = field(default_factory=list)
-    earlier: EarlierForm = NOTHING
+    earlier: EarlierComparison = NOTHING
     warnings: tuple[str, ...] = ()
     not_recorded: tuple[str, ...] = ()
 
