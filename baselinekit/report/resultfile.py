@@ -310,12 +310,6 @@ class SuiteForm(FileForm):
     gate: str = NOTHING
 
 
-class PairForm(FileForm):
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        return tuple(values.values())
-
-
 class UnansweredForm(FileForm):
     unanswered: Count = field(name="calls")
     may_tokens: Count = field(name="tokens")
@@ -401,11 +395,15 @@ class DifferenceForm(FileForm, kw_only=True):
         return {"path": render_path(value.path)}
 
 
-class DriftForm(PairForm):
+class DriftForm(FileForm):
     """A value of the environment at the capture and now."""
 
     captured: Json = ABSENT
     now: Json = ABSENT
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        return tuple(values.values())
 
 
 def drift_document(drift: dict[str, tuple[Json, Json]]) -> dict[str, Json]:
