@@ -7,7 +7,7 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT as NODEFAULT, defstruct as defstruct, field as field
+from msgspec import NODEFAULT as NODEFAULT, Meta as Meta, defstruct as defstruct, field as field
 from msgspec.structs import asdict as asdict, fields as fields
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
@@ -52,6 +52,7 @@ from baselinekit.structs import (
     NODEFAULT,
     AtLeastOne,
     Count,
+    Meta,
     NotNegative,
     Struct,
     asdict,
@@ -72,8 +73,6 @@ _MOST_PROBLEMS = 20
 _NEWER = "a newer version may have written it: use that one"
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
 _STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
-_TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
 
 
 def path_of(text: str) -> Path | None:
@@ -118,20 +117,20 @@ class Dollars(ParsedValue):
         return Decimal(str(raw)) if type(raw) in (int, float, Decimal) and raw >= 0 else None
 
 
-class Started(ParsedValue):
-    words = "a time such as 2024-01-20T14:00:00Z"
-
-    @classmethod
-    def parse(cls, raw: Json) -> str | None:
-        return raw if isinstance(raw, str) and _TIME.fullmatch(raw) else None
-
-
-class Id(ParsedValue):
-    words = "letters, digits, `.`, `_`, `-` and `/`"
-
-    @classmethod
-    def parse(cls, raw: Json) -> str | None:
-        return raw if isinstance(raw, str) and _ID.fullmatch(raw) else None
+Started = Annotated[
+    str,
+    Meta(
+        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
+        description="a time such as 2024-01-20T14:00:00Z",
+    ),
+]
+Id = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
+        description="letters, digits, `.`, `_`, `-` and `/`",
+    ),
+]
 
 
 class FileForm(Struct):
