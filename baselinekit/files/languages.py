@@ -16,7 +16,7 @@ from baselinekit.files.jsontext import (
     load_json,
     load_json_lines,
 )
-from baselinekit.files.text import Event, refuse_conflict
+from baselinekit.files.text import Event
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -211,12 +211,7 @@ class Language(NamedTuple):
     key: Callable[[str], str]
 
 
-def _load_yaml(body: str, file: str, numbered: frozenset[str] = frozenset()) -> list[Json]:
-    refuse_conflict(body, file)
-    return libyaml.load(body, file, numbered)
-
-
-YAML = Language(True, libyaml.events, _load_yaml, yaml_flow)
+YAML = Language(True, libyaml.events, libyaml.load, yaml_flow)
 JSON = Language(False, json_events, lambda body, file, **_: [load_json(body, file)], json_string)
 JSON_LINES = Language(
     False, json_line_events, lambda body, file, **_: load_json_lines(body, file), json_string

@@ -25,7 +25,7 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, place
+from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct
@@ -60,6 +60,7 @@ _PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else yaml.Sa
 def load(body: str, file: str, numbered: frozenset[str] = frozenset()) -> list[Json]:
     """Load the values of a file's documents. Below the `numbered` keys, numbers may be keys, and become
     texts."""
+    refuse_conflict(body, file)
     reader = _Reader(body, file, numbered)
     try:
         documents = reader.documents(_parser(body))

@@ -47,8 +47,7 @@ def check_known(known: Known | None) -> Iterator[Problem]:
         if has_output and has_file:
             message = "both `output` and `output_file` are given"
             yield Problem("BK108", message, "keep one of them", at=(*at, "output_file"))
-        if version.captured_at is not None:
-            yield from check_time(version.captured_at, (*at, "captured_at"))
+        yield from check_time(version.captured_at, (*at, "captured_at"))
         if isinstance(version, Known):
             if not (has_output or has_file or version.variants):
                 hint = "add `output`, or capture it: baselinekit capture from"
@@ -60,11 +59,6 @@ def check_known(known: Known | None) -> Iterator[Problem]:
             message = "a variant that applies everywhere is the output itself"
             hint = "say where it applies: when: {environment: staging}"
             yield Problem("BK108", message, hint, at=(*at, "when"))
-
-
-def check_metadata(metadata: Metadata) -> Iterator[Problem]:
-    if metadata.last_passed is not None:
-        yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
 
 
 def check_rules(rules: Rules) -> Iterator[Problem]:
@@ -105,8 +99,8 @@ def check_flag(name: str, at: Path) -> Iterator[Problem]:
         yield Problem("BK103", message, hint, at=at)
 
 
-def check_time(text: str, at: Path) -> Iterator[Problem]:
-    if parse_time(text) is None:
+def check_time(text: str | None, at: Path) -> Iterator[Problem]:
+    if text is not None and parse_time(text) is None:
         message = f"{text!r} is not an ISO 8601 time"
         yield Problem("BK108", message, "such as 2024-01-20T14:00:00Z", at=at)
 
@@ -155,7 +149,7 @@ _CHECKS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
     "baseline": (Known, check_known),
     "current": (Current, lambda current: kind_of(current).check(current)),
     "comparison": (Rules, check_rules),
-    "metadata": (Metadata, check_metadata),
+    "metadata": (Metadata, lambda stated: check_time(stated.last_passed, ("metadata", "last_passed"))),
 }
 
 
