@@ -7,14 +7,20 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT as NODEFAULT, defstruct as defstruct, field as field
+from msgspec import NODEFAULT as NODEFAULT, Meta as Meta, defstruct as defstruct, field as field
 from msgspec.structs import asdict as asdict, fields as fields
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, description="an integer of 1 or more")]
+UpToMillion = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="an integer from 1 to 1,000,000")]
+UpTo100Million = Annotated[
+    int, msgspec.Meta(ge=1, le=100_000_000, description="an integer from 1 to 100,000,000")
+]
 _POSITIVE = msgspec.Meta(ge=0, description="a number of 0 or more")
 NotNegative = Annotated[int, _POSITIVE] | Annotated[float, _POSITIVE]
+_SHARE = msgspec.Meta(ge=0, le=1, description="a number from 0 to 1")
+ZeroToOne = Annotated[int, _SHARE] | Annotated[float, _SHARE]
 _ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
 TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]

@@ -155,7 +155,7 @@ class CaptureResults(Struct):
 def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
     """`record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
-    draft = parse_record(record, project.root)
+    draft = parse_record(record)
     refuse_secrets_in_recipe(record["current"], project.redactor, options)
     group = options.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
@@ -351,7 +351,7 @@ def _with_form_found(
         comparison["ignore_values"] = [*forms[0].ignore_values, *comparison.get("ignore_values", [])]
     current = {**new.record["current"], "execution": execution}
     record = {**new.record, "current": current, "comparison": comparison}
-    new = replace(new, record=record, draft=parse_record(record, project.root))
+    new = replace(new, record=record, draft=parse_record(record))
     pairs = zip(replays, forms, strict=True)
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 

@@ -113,7 +113,7 @@ def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[M
     singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     record = new_record(id_of(file, folder), draft.test, draft.name, stored, moment, rules)
-    baseline = parse_record(record, project.root)
+    baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
     return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))
 

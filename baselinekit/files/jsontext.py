@@ -45,39 +45,28 @@ def parse_fraction(text: str) -> float | Decimal:
     return exact if isinf(number) or exact != Decimal(repr(number)) else number
 
 
-def format_number(number: float | Decimal | int) -> str:
-    """Return a literal that every reader takes for this number: a fraction has a point, and its exponent a
-    sign, as YAML 1.1 requires. ValueError if there is none."""
-    if isinstance(number, int):
-        if abs(number) >= _INT_LIMIT:
-            raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
-        return str(number)
-    text = repr(number) if isinstance(number, float) else str(number)
-    if "n" in text.lower():
-        raise ValueError(f"{text}, which is not a JSON number,")
-    mantissa, separator, exponent = text.replace("E", "e").partition("e")
-    if len(mantissa) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(mantissa):,} digits")
-    if "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}{separator}{exponent if not separator or exponent[0] in '+-' else f'+{exponent}'}"
-
-
 def _check_length(text: str) -> None:
     if len(text) > MAX_DIGITS and sum(map(str.isdigit, text.lower().partition("e")[0])) > MAX_DIGITS:
         raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
 
 
 def number(value: Json) -> str:
-    """Write a number for YAML or JSON."""
+    """Write a number for YAML or JSON, as a literal that every reader takes for this number: a fraction has a
+    point, and its exponent a sign, as YAML 1.1 requires."""
     if not isinstance(value, int | float | Decimal):
         raise TypeError(f"no JSON value: {value!r}")
-    try:
-        return format_number(value)
-    except ValueError as error:
-        raise InvalidInput(
-            Problem("BK114", f"{error} cannot be stored", "leave it out of the output")
-        ) from None
+    reason = f"a number of more than {MAX_DIGITS:,} digits"
+    if isinstance(value, int):
+        if abs(value) < _INT_LIMIT:
+            return str(value)
+    else:
+        mantissa, separator, exponent = str(value).replace("E", "e").partition("e")
+        if "n" in mantissa.lower():
+            reason = f"{value}, which is not a JSON number,"
+        elif len(mantissa) <= MAX_DIGITS:
+            point, sign = "" if "." in mantissa else ".0", "+" if exponent[:1].isdigit() else ""
+            return f"{mantissa}{point}{separator}{sign}{exponent}"
+    raise InvalidInput(Problem("BK114", f"{reason} cannot be stored", "leave it out of the output"))
 
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.

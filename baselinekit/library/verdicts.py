@@ -136,7 +136,7 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
         places |= {path: str(placeholder) for path, _ in found}
     output = with_values(before, places)
     current: Json = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
-    baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current}, "")
+    baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current})
     arrays = {**comparison.arrays, **arrays_to_order(comparison, before, output)}
     return judge(replace(baseline, comparison=replace(comparison, arrays=arrays)), actual)
 

@@ -8,7 +8,17 @@ from typing import Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, TimeLimit, field, replace
+from baselinekit.structs import (
+    AtLeastOne,
+    Count,
+    NotNegative,
+    Struct,
+    TimeLimit,
+    UpTo100Million,
+    UpToMillion,
+    field,
+    replace,
+)
 
 # Questions to a model and its answers.
 
@@ -69,15 +79,15 @@ class Model(Struct):
 class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""
 
-    calls: int | None = None
-    tokens: int | None = None
-    usd: int | float | None = None
+    calls: Count | None = None
+    tokens: Count | None = None
+    usd: NotNegative | None = None
     timeout: TimeLimit | None = None
     max_body: Count | None = None
     retries: Count | None = None
     redirects: Count | None = None
-    files: int | None = None
-    file_size: int | None = None
+    files: UpToMillion | None = None
+    file_size: UpTo100Million | None = None
 
 
 class Message(Struct):
@@ -512,7 +522,7 @@ class Config(Struct):
     baselines: str | list[str] = "baselines"
     evals: str | list[str] = "evals"
     record: Record = "always"
-    inline_limit: int = 65_536
+    inline_limit: Count = 65_536
     environment: dict[str, Json] = field(default_factory=dict)
     environments: dict[str, Environment] = field(default_factory=dict)
     variables: dict[str, Json] = field(default_factory=dict)

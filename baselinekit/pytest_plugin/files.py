@@ -150,7 +150,7 @@ class ValuePlace(Struct):
         ordered = arrays_to_order(code.with_rules_of_file(rules)[0], output, stored)
         new_rules = {"arrays": ordered} if ordered else {}
         record = new_record(self.id, self.test, self.name, stored, self.project.now(), new_rules)
-        after = parse_record(record, self.project.root)
+        after = parse_record(record)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
             limit = project.config.inline_limit

@@ -21,7 +21,6 @@ _EXTRA_DEPTH = 16
 """Levels of nesting that an entry adds around an output."""
 
 _MAX_JOURNALS = 20
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def name_of(*parts: str) -> str:
@@ -79,7 +78,7 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     size = 0
     with (
         contextlib.suppress(OSError, NotJson, UnicodeDecodeError),
-        open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as file,
+        open(path, "rb", opener=atomic.without_following) as file,
     ):
         for line in file:
             if line.endswith(b"\n"):

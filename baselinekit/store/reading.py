@@ -12,7 +12,7 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import MarkedNode, decode, mark, place, reach
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import place_problems, position
+from baselinekit.schema import place_problems, position, prefix_paths
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover_files
@@ -115,9 +115,9 @@ def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], Baseli
     return loaded.baselines, loaded.error
 
 
-def parse_record(record: dict[str, Json], root: str) -> Baseline:
-    """Load a record that is not in a file yet. It need not have an output."""
-    baseline, problems = records.read_record(record, Source("", form=records.form(record)))
+def parse_record(record: dict[str, Json], source: Source | None = None) -> Baseline:
+    """Load a record, by default one that is not in a file yet. It need not have an output."""
+    baseline, problems = records.read_record(record, source or Source("", form=records.form(record)))
     if baseline is None or problems:
         raise InvalidInput(*problems)
     return baseline
@@ -126,13 +126,7 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 def parse(data: bytes, file: str) -> list[Baseline]:
     """Load the baselines from bytes, which may differ from the file on the disk. Output files are not
     read."""
-    baselines = []
-    for source, raw in records.records_in(data, file):
-        baseline, problems = records.read_record(raw, source)
-        if baseline is None or problems:
-            raise InvalidInput(*problems)
-        baselines.append(baseline)
-    return baselines
+    return [parse_record(raw, source) for source, raw in records.records_in(data, file)]
 
 
 def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
@@ -145,7 +139,7 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     for file in files:
         with suppress(BaselinekitError):
             for source, raw in records.records_in(read(root, file), file):
-                id = records.id_of(raw, source)
+                id = records.id_of(raw)
                 if isinstance(id, str):
                     taken.setdefault(id.casefold(), (source, raw))
     return taken
@@ -188,9 +182,7 @@ class LoadedFiles(FileProblems):
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
                 document_problems = problems_by_document.setdefault(source.document, [])
-                document_problems += [
-                    replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems
-                ]
+                document_problems += prefix_paths(problems, source.at)
                 continue
             filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]

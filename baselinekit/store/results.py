@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -292,11 +293,8 @@ class Cassettes:
 
     def _list_names(self, model: str) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
-        with suppress(OSError):
-            for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
-                name, extension = os.path.splitext(file)
-                if extension == ".json":
-                    names.setdefault(name.partition(".")[0], []).append(name)
+        for file in sorted(Path(self._root, self._folder, as_folder(model)).glob("*.json")):
+            names.setdefault(file.stem.partition(".")[0], []).append(file.stem)
         return names
 
     def drop(self, model: str, name: str) -> None:
@@ -311,12 +309,9 @@ class Cassettes:
 
     def _load_all(self) -> list[Json]:
         records: list[Json] = []
-        for folder, folders, files in os.walk(os.path.join(self._root, self._folder)):
-            folders.sort()
-            for file in sorted(files):
-                if file.endswith(".json") and len(records) < _MAX_COMPARED:
-                    with suppress(BaselinekitError):
-                        records.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
+        for file in sorted(Path(self._root, self._folder).glob("*/*.json"))[:_MAX_COMPARED]:
+            with suppress(BaselinekitError):
+                records.append(self._read(name_in_project(self._root, str(file))))
         return records
 
     def _read(self, name: str) -> Json:
