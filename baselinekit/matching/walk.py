@@ -443,7 +443,9 @@ class Walk(MutableStruct):
         if self.expected.has_bindings:  # a text binds before the arrays are searched for the same key
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
-            below = stored.step(key, item, e_size, paired=True) if stored.positions else stored
+            below = stored
+            if stored.positions:
+                below = stored.step(key, item, e_size, paired=True) if stored.by_value else stored.below(key)
             value = a.get(key, ABSENT)
             kind = value.__class__
             if (
