@@ -528,12 +528,10 @@ def _make_accepts(words: PlaceholderContext) -> Accepts:
 def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     """Return a function that turns a new value into its stored form: with names in place of declared values,
     as a capture writes it."""
-    templating = OutputTemplater(words.scope)
-
-    def to_stored(text: str) -> Json:
-        return text if is_template(text) else templating.template(unescaped(text))
-
-    return lambda value: with_texts(value, to_stored)
+    template = OutputTemplater(words.scope).template
+    return lambda value: with_texts(
+        value, lambda text: text if is_template(text) else template(unescaped(text))
+    )
 
 
 def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:

@@ -1,6 +1,5 @@
-"""Replay: Recipe -> Observation. The module of each kind has a ROW with its functions: one checks a recipe
-before any request, one replays it, one reads the files that it sends. Also the hashes of a recipe and of its
-files."""
+"""Replay: Recipe -> Observation. The kind of a recipe (`table.py`) checks it before any request, replays it and
+reads the files that it sends. Also the hashes of a recipe and of its files."""
 
 import json
 from collections.abc import Iterable

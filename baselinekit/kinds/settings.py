@@ -107,10 +107,6 @@ Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answe
 """Ask several questions, at the same time where possible."""
 
 
-def one_by_one(calls: Sequence[Callable[[], recipes.Answer]]) -> list[recipes.Answer]:
-    return [call() for call in calls]
-
-
 class NoModels:
     """The client of a run without models."""
 
@@ -154,7 +150,7 @@ class Clients(Struct):
     sleep: Callable[[float], None]
     models: ModelClient = field(default_factory=NoModels)
     similar: Similar = lambda pairs: []
-    together: Together = one_by_one
+    together: Together = lambda calls: [call() for call in calls]
     now: Callable[[], float] = time.time
     once: OncePerRun = field(default_factory=OncePerRun)
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -39,6 +39,7 @@ from baselinekit.placeholders.grammar import (
     has_marker,
     is_template,
     split,
+    texts_in,
     unescaped,
 )
 from baselinekit.placeholders.lines import with_values as values_in_template
@@ -222,7 +223,7 @@ def _find_rule(
     if not sizes[0]:
         return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
-    literal = any(not holds_template(stored_lists[0][n]) for n in steady)
+    literal = not all(any(map(is_template, texts_in(stored_lists[0][n]))) for n in steady)
     names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
@@ -320,11 +321,6 @@ def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | 
     if not texts:
         return None
     return f"{texts[0][:-2]}|null>>" if len(non_null) < len(values) else texts[0]
-
-
-def holds_template(row: Json) -> bool:
-    """Whether a stored row holds a text with a placeholder in it."""
-    return any(is_template(value) for _, value in places(row))
 
 
 def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterator[Volatile]:

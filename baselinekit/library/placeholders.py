@@ -96,13 +96,11 @@ def _placeholder_text(placeholder: Placeholder) -> str:
 
 def _text_with(token: Token, nullable: bool = False, optional: bool = False) -> str:
     """Return the text of the placeholder changed to also accept null, or a missing key."""
-    body = token.text.removeprefix("<<").removesuffix(">>")
     key = f" as {token.key}" if token.key else ""
-    body = body.removesuffix(key) if key else body
-    stem = body.removesuffix("|null").removesuffix("?")
+    stem = token.text.removesuffix(f"{key}>>").removesuffix("|null").removesuffix("?")
     mark = "?" if optional or token.optional else ""
     null = "|null" if nullable or token.nullable else ""
-    return f"<<{stem}{mark}{null}{key}>>"
+    return f"{stem}{mark}{null}{key}>>"
 
 
 def build_placeholder(name: str, *args: Json) -> Placeholder:

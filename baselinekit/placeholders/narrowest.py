@@ -271,12 +271,6 @@ def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
     yield from (list(column) for column in zip(*rows, strict=True))
 
 
-def hides_a_day(placeholders: Sequence[str], fixed_text: str) -> bool:
-    """Whether a time of day varies beside a year that stays: then the text holds a date in an unknown form,
-    whose day would be stored as it is."""
-    return _TIME in placeholders and _YEAR.search(fixed_text) is not None
-
-
 _LONGEST = 200_000
 _MOST_PARTS = 500
 _MOST_WIDE = 2
@@ -295,7 +289,8 @@ def template_around_varying_parts(
     most_wide = _MOST_WIDE if any(char.isalnum() for char in fixed_text) else 0
     if not fixed_text or not placeholders or len(placeholders) > _MOST_PARTS or wide > most_wide:
         return None
-    if hides_a_day(placeholders, fixed_text):
+    # a time beside a year that stays: the text holds a date in an unknown form, with its day as it is
+    if _TIME in placeholders and _YEAR.search(fixed_text):
         return None
     reason = f"the text around {'it' if len(placeholders) == 1 else 'them'} stays"
     return PlaceholderProposal(template, reason, wide > 0)

@@ -30,10 +30,9 @@ from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 
-# The time that all regular expressions of one baseline may take: many that are each just quick enough add up.
-
-
 SECONDS = 1.0
+"""The time that all regular expressions of one baseline may take: many that are each just quick enough add
+up."""
 _NEGLIGIBLE = 0.0001
 """Shorter searches do not count: their sum would depend only on the size of the answer."""
 

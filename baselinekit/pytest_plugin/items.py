@@ -356,7 +356,7 @@ class BaselineItems:
         if config.args_source is config.ArgsSource.ARGS or start not in whole_project:
             return
         for folder in self.replays.folders:
-            if not any(_is_within(folder, os.path.abspath(arg)) for arg in config.args):
+            if not any(Path(folder).is_relative_to(os.path.abspath(arg)) for arg in config.args):
                 config.args.append(folder)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
@@ -411,5 +411,3 @@ def other_workers_problem(entry: Entry) -> Problem:
     return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
 
 
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(os.path.join(folder, ""))
