@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from baselinekit.evals.promptlogs import EVALS, USES, Log, note, read_rows
 from baselinekit.model.prompts import EvalRow, UsageRow
-from baselinekit.store.promptlogs import EVALS, USES, Log, note, read_rows
 
 ROW = EvalRow("2026-03-01T12:00:00Z", True, 3, 3, [], "all", "0123456789abcdef")
 USE = UsageRow("2026-03-01T12:00:00Z", True, None, "small", "m-1", "0123456789abcdef")
@@ -203,7 +203,7 @@ def test_e6_many_writers_at_once_append_whole_rows(folder: Path) -> None:
 APPEND = """
 import sys
 from baselinekit.model.prompts import EvalRow
-from baselinekit.store.promptlogs import note
+from baselinekit.evals.promptlogs import note
 print(*note(sys.argv[1], "prompts/p", EvalRow("t", False, 1, 0, ["x" * 300], "all")))
 """
 
