@@ -155,7 +155,7 @@ CUT_ELSEWHERE = {
     "report.differences": "lines and words of a text that was masked",
     "clients.models.minilm": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
-    "store.results": "a folder, by the name that the configuration gives to a model",
+    "store.journal": "a folder, by the name that the configuration gives to a model",
     "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
     "report.evals.terminal": "the end of a note while it is typed",

@@ -258,7 +258,7 @@ class LazyModels:
     def wrap_recording(self, source: Any) -> Any:
         """The models, wrapped so that recorded answers are used first."""
         from baselinekit.clients.models.recording import Recording
-        from baselinekit.store.results import Cassettes
+        from baselinekit.store.journal import Cassettes
 
         project, recording = self._project, self._recording
         if recording.offline is not None:
@@ -271,7 +271,7 @@ class LazyModels:
 
     def shelves(self) -> "dict[Mode, Shelf]":
         """Where answers are kept; the one that is asked first comes last."""
-        from baselinekit.store.results import Cassettes
+        from baselinekit.store.journal import Cassettes
 
         project, recording = self._project, self._recording
         shelves: dict[Mode, Shelf] = {}

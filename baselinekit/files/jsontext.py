@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import islice
 from math import isinf
 from typing import Any, Literal
 
@@ -248,25 +247,6 @@ def json_in(text: str) -> Json:
         except NotJson:
             continue
     return values[0] if len(values) == 1 else ABSENT
-
-
-_OBJECT_STARTS = lazy_pattern(r'\{\s*"')
-_MOST_STARTS = 1_000
-
-
-def object_at(text: str, place: int) -> Json:
-    """Return the outermost JSON object that spans a place of a text, whatever stands around it; ABSENT if
-    there is none."""
-    for start in islice(_OBJECT_STARTS.finditer(text, 0, place), _MOST_STARTS):
-        try:
-            end = json.JSONDecoder().raw_decode(text, start.start())[1]
-        except (ValueError, RecursionError):
-            continue
-        if end > place:
-            with suppress(NotJson):
-                return decode(text[start.start() : end])
-            return ABSENT
-    return ABSENT
 
 
 # JSON files: a repeated key, NaN or a file nested too deeply is an error with its place; integers and

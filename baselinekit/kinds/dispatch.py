@@ -1,5 +1,5 @@
-"""Replay: Recipe -> Observation. The kind of a recipe (`table.py`) checks it before any request, replays it and
-reads the files that it sends. Also the hashes of a recipe and of its files."""
+"""Replay: Recipe -> Observation. The kind of a recipe (`table.py`) checks it before any request, replays it
+and reads the files that it sends. Also the hashes of a recipe and of its files."""
 
 import json
 from collections.abc import Iterable

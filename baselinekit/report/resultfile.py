@@ -76,7 +76,7 @@ _STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\
 
 
 def path_of(text: str) -> Path | None:
-    """Return the steps of a path that `values.paths.render` wrote: of a single place, so without wildcards."""
+    """Return the steps of a path that `values.paths.render` wrote: of one place, so without wildcards."""
     steps: list[str | int] = []
     position = 0
     while position < len(text) and text != "$":
