@@ -26,8 +26,8 @@ _NAMES = {
     "library.placeholders": (
         "Placeholder any_array any_base64 any_boolean any_email any_hex any_integer any_ip any_iso_date "
         "any_iso_datetime any_jwt any_nonempty_string any_number any_object any_semver any_string any_time "
-        "any_token any_ulid any_unix_timestamp any_url any_uuid anything contains ends_with length number "
-        "one_of placeholder regex starts_with"
+        "any_token any_unix_timestamp any_url any_uuid anything contains ends_with length number one_of "
+        "placeholder regex starts_with"
     ),
     "library.values": "serializer",
     "library.verdicts": "Difference Rules Verdict compare",
