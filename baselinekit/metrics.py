@@ -38,16 +38,11 @@ def _bisect(before: Callable[[float], bool]) -> float:
 
 
 _NAME = lazy_pattern(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
-_PRESET_METRICS = ("pass@1", "pass@3", "pass^3")
-
 PRESETS = {
-    name: dict(zip(_PRESET_METRICS, values, strict=True))
-    for name, values in {
-        "development": (0.70, 0.90, 0.50),
-        "staging": (0.80, 0.95, 0.65),
-        "production": (0.90, 0.99, 0.80),
-        "critical": (0.95, 0.999, 0.90),
-    }.items()
+    "development": {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50},
+    "staging": {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65},
+    "production": {"pass@1": 0.90, "pass@3": 0.99, "pass^3": 0.80},
+    "critical": {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.90},
 }
 """The thresholds for each stage on the way to production, with three attempts a case."""
 

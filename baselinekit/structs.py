@@ -7,14 +7,20 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
-from msgspec import NODEFAULT as NODEFAULT, defstruct as defstruct, field as field
+from msgspec import NODEFAULT as NODEFAULT, Meta as Meta, defstruct as defstruct, field as field
 from msgspec.structs import asdict as asdict, fields as fields
 
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, description="an integer of 0 or more")]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, description="an integer of 1 or more")]
+UpToMillion = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="an integer from 1 to 1,000,000")]
+UpTo100Million = Annotated[
+    int, msgspec.Meta(ge=1, le=100_000_000, description="an integer from 1 to 100,000,000")
+]
 _POSITIVE = msgspec.Meta(ge=0, description="a number of 0 or more")
 NotNegative = Annotated[int, _POSITIVE] | Annotated[float, _POSITIVE]
+_SHARE = msgspec.Meta(ge=0, le=1, description="a number from 0 to 1")
+ZeroToOne = Annotated[int, _SHARE] | Annotated[float, _SHARE]
 _ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
 TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
@@ -63,11 +69,8 @@ def convert(raw: Any, kind: type[T]) -> T:
 @cache
 def keys_of(kind: type[Struct]) -> list[tuple[str, str, Any]]:
     """Return the name of each field, its key in files, and its default."""
-    return [
-        (
-            field.name,
-            field.encode_name,
-            field.default if field.default_factory is NODEFAULT else field.default_factory(),
-        )
-        for field in fields(kind)
-    ]
+    keys = []
+    for one in fields(kind):
+        default = one.default if one.default_factory is NODEFAULT else one.default_factory()
+        keys.append((one.name, one.encode_name, default))
+    return keys

@@ -11,7 +11,7 @@ from storehelp import write
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture, named_new
 from baselinekit.commands.compare import compare
-from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.commands.refresh import RefreshScope, accepted_by, apply, propose
@@ -71,7 +71,7 @@ class Desk:
 
     def context(self, tick: Callable[[], float] = lambda: 0.0) -> RunContext:
         return RunContext(
-            Clients(self._send, _nothing, lambda seconds: None), lambda: None, Clock(lambda: self.now, tick)
+            Clients(self._send, _nothing, lambda seconds: None), lambda: None, lambda: self.now, tick
         )
 
     def _send(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselinekit.files.jsontext import format_number, parse_fraction
+from baselinekit.files.jsontext import number as number_text, parse_fraction
 from baselinekit.files.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 from baselinekit.store.record import Mark, record_all
 
@@ -113,7 +113,7 @@ texts = st.one_of(
 decimals = (
     st.decimals(allow_nan=False, allow_infinity=False)
     .filter(lambda number: len(str(number)) < 900)
-    .map(lambda number: parse_fraction(format_number(number)))
+    .map(lambda number: parse_fraction(number_text(number)))
 )
 scalars = st.one_of(
     st.none(),

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.changes.rows import Unlike, align_rows, fold
+from baselinekit.changes.rows import Shape, Unlike, align_rows, by_shape, updated_row
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
@@ -36,7 +36,7 @@ from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import of_any_row
-from baselinekit.values.places import Wild, places
+from baselinekit.values.places import places
 
 # Readers of an output may rely on a key and its type, rarely on its value, and never on what was not there.
 
@@ -128,7 +128,6 @@ def changes_of(old: Json, new: Json, ways: ComparisonRules) -> ChangesFound:
     return ChangesFound(shape, tuple(walk.changes), tuple(walk.siblings.notes()))
 
 
-Shape = tuple[str | int | Wild, ...]
 _HOUR = 3600
 _ALIKE = 0.5
 _LIKE = "like its siblings"
@@ -146,11 +145,11 @@ class Siblings:
 
     @cached_property
     def stored(self) -> Mapping[Shape, list[Json]]:
-        return _by_shape(self.old)
+        return by_shape(places(self.old))
 
     @cached_property
     def came(self) -> Mapping[Shape, list[Json]]:
-        return _by_shape(self.new)
+        return by_shape(places(self.new))
 
     def fill(self, value: Json, path: Path) -> Json:
         """Return the value with each placeholder that it takes."""
@@ -187,13 +186,6 @@ class Siblings:
     def notes(self) -> Iterator[str]:
         for (place, text, reason), count in self.given.items():
             yield f"{place} takes {text} {reason}" + (f" ({count:,} times)" if count > 1 else "")
-
-
-def _by_shape(value: Json) -> Mapping[Shape, list[Json]]:
-    found: dict[Shape, list[Json]] = {}
-    for path, item in places(value):
-        found.setdefault(of_any_row(path), []).append(item)
-    return found
 
 
 class _ChangeWalk(MutableStruct):
@@ -288,7 +280,7 @@ class _ChangeWalk(MutableStruct):
     def compare_with_one_row(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Compare an array in which one stored row describes every element."""
         with suppress(Unlike):
-            row = fold(old[0], new, self.ways.accepts)
+            row = updated_row(old[0], new, self.ways.accepts)
             if describes_many(row):
                 part = self.compare(old[0], row, (*at, 0), (*path, 0))
                 return Branch(None, (part,), (0,), (0,))

@@ -1,7 +1,7 @@
 """Where a placeholder goes that the operator names by a path: in place of a value, or of a part of a text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from baselinekit.errors import InvalidInput, Problem
@@ -37,18 +37,29 @@ def placed(value: Json, placeholder: str, words: PlaceholderContext) -> str | No
         return placeholder
     if not isinstance(value, str) or not isinstance(template, Inline):
         return None
-    result, found = "", False
-    for number, part in enumerate(parts):
-        if isinstance(part, Token):
-            result += part.text
-            continue
-        position = 0
-        for start, end in _spans(part, template, placeholder):
-            found = True
-            result += escape(part[position:start], followed=True) + placeholder
-            position = end
-        result += escape(part[position:], followed=number + 1 < len(parts))
-    return result if found else None
+    spans = {part: [*_spans(part, template, placeholder)] for part in parts if isinstance(part, str)}
+    if not any(spans.values()):
+        return None
+    return with_literals(value, lambda part, followed: with_spans(part, spans[part], followed))
+
+
+def with_spans(text: str, spans: Iterable[tuple[int, int, str]], followed: bool = False) -> str:
+    """Escape a text for a stored output, with placeholders in place of some spans of it, in their order."""
+    result, position = "", 0
+    for start, end, placeholder in spans:
+        result += escape(text[position:start], followed=True) + placeholder
+        position = end
+    return result + escape(text[position:], followed)
+
+
+def with_literals(text: str, write: Callable[[str, bool], str]) -> str:
+    """Return a stored text with each of its literal parts as `write` returns it; the flag says whether a
+    placeholder comes right after the part."""
+    parts = split(text)
+    return "".join(
+        part.text if isinstance(part, Token) else write(part, number < len(parts))
+        for number, part in enumerate(parts, 1)
+    )
 
 
 def _accepts(template: str | Placeholder | Inline, value: Json, placeholder: str) -> bool:
@@ -60,7 +71,7 @@ def _accepts(template: str | Placeholder | Inline, value: Json, placeholder: str
     return value == hidden or template.accepts(value, {})
 
 
-def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int, int]]:
+def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int, int, str]]:
     """Yield the parts of a text that a template accepts, each as short as possible. Without words before the
     first placeholder, or after the last one, a part begins or ends with a line."""
     first, last = template.parts[0], template.parts[-1]
@@ -72,5 +83,5 @@ def _spans(text: str, template: Inline, placeholder: str) -> Iterator[tuple[int,
         ends = (end.end() for end in islice(after.finditer(text, match.end()), _MOST_ENDS))
         end = next((end for end in ends if _accepts(template, text[start:end], placeholder)), 0)
         if start >= position and end > start:
-            yield start, end
+            yield start, end, placeholder
             position = end

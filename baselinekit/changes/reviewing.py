@@ -5,9 +5,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from baselinekit.changes.changes import with_after
-from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.errors import InvalidInput
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
     Approval,
@@ -23,33 +22,16 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import tokens_in, unescaped
-from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import MutableStruct, field
 from baselinekit.values.paths import find, of_any_row, parse, render
-from baselinekit.values.places import value_at
 from baselinekit.values.texts import count_noun
 
 # What can be done instead of storing a new value.
 
 Changed = tuple[RefreshPlan, Change]
-WordsOf = Callable[[Baseline], PlaceholderContext]
 
-_MOST_OFFERS = 6
 _NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
-_NOT_A_PLACEHOLDER = "that is not a placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
-
-
-def new_value_of(plan: RefreshPlan, change: Change) -> Json:
-    """Return the new value as it came back: the one that would be written may have variable names in it
-    already."""
-    try:
-        return unescaped(value_at(plan.seen.resolved, change.path))
-    except (LookupError, TypeError):
-        return unescaped(change.after)
 
 
 def no_placeholder(change: Change) -> str:
@@ -59,34 +41,6 @@ def no_placeholder(change: Change) -> str:
     if change.kind == "removed":
         return "there is no new value here that a placeholder could stand for"
     return "no placeholder can stand for an order" if change.kind == "order" else ""
-
-
-def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
-    """Return the narrowest placeholders that accept the old and the new values of all members."""
-    values: list[Json] = []
-    for plan, change in members:
-        if change.kind != "added" and not any(tokens_in(change.before)):
-            values.append(unescaped(change.before))
-        values.append(new_value_of(plan, change))
-    values = list({repr(value): value for value in values}.values())  # the same in many places
-    proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
-    return [Offer(proposal.text, proposal.reason) for proposal in proposals]
-
-
-def placeholder_problem(
-    text: str, members: Sequence[Changed], words_of: WordsOf, is_hidden: Callable[[Change], bool]
-) -> str:
-    """Return why a text cannot stand for the new values, as far as they may be shown; empty if it can."""
-    try:
-        for plan, change in members:
-            template = compile_text(text, words_of(plan.baseline))
-            if isinstance(template, str):
-                return _NOT_A_PLACEHOLDER
-            if not is_hidden(change) and not template.accepts(new_value_of(plan, change), {}):
-                return f"it does not accept the new value at {render(change.path)}"
-    except BaselinekitError as error:
-        return error.problems[0].with_hint
-    return ""
 
 
 def no_rule(change: Change) -> str:

@@ -1,17 +1,24 @@
 """Matches the rows of a stored array to those of the new one."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from typing import TypeVar
 
-from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
 from baselinekit.placeholders.narrowest import for_rows
-from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
-from baselinekit.values.changes import with_new_keys
-from baselinekit.values.equality import canonical, freeze, identical
+from baselinekit.values.alignment import Accepts, Alignment
+from baselinekit.values.changes import pair_rows, with_new_keys
+from baselinekit.values.equality import canonical, identical
+from baselinekit.values.paths import of_any_row
+from baselinekit.values.places import Wild, value_or_absent
 
 # Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
+
+T = TypeVar("T")
+Shape = tuple[str | int | Wild, ...]
+"""The path of a value, with a `*` for each index of a row."""
 
 Rows = Sequence[Json]
 BY = "by "
@@ -61,6 +68,14 @@ def keys_naming(values: Sequence[Rows]) -> Iterator[str]:
             yield key
 
 
+def by_shape(found: Iterable[tuple[Path, T]]) -> dict[Shape, list[T]]:
+    """What was found at each path, grouped by the path in any row."""
+    groups: dict[Shape, list[T]] = {}
+    for path, one in found:
+        groups.setdefault(of_any_row(path), []).append(one)
+    return groups
+
+
 # One row that describes every element stays one row: if all new rows changed alike, it changes with them, and
 # a key whose values differ gets a placeholder.
 
@@ -71,26 +86,33 @@ class Unlike(Exception):
     """Raised where rows have no form in common."""
 
 
-def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
-    """Return one row that accepts all values. Raises Unlike if that takes more than to name the type of a new
-    value."""
-    if all(identical(value, values[0], ordered=False) for value in values):
-        return values[0]
-    if all(isinstance(value, dict) for value in values):
-        return fold_objects(template if isinstance(template, dict) else {}, values, accepts)
-    if any(identical(value, template, ordered=False) for value in values):
-        raise Unlike  # some are unchanged, and others are not
-    return placeholder_for(values, accepts)
+def unify(
+    values: Sequence[Json], choose: Callable[[Sequence[Json], Path], Json], accepts: Accepts, place: Path = ()
+) -> Json:
+    """Return one value that describes all values: of objects each key for itself, and what `choose` returns
+    of other values at their place. Raises Unlike if they have no form in common."""
+    if not all(isinstance(value, dict) for value in values):
+        return choose(values, place)
+    unified: dict[str, Json] = {}
+    for name in reduce(with_new_keys, values, list[str]()):
+        members = [row[name] for row in values if name in row]
+        value = unify(members, choose, accepts, (*place, name))
+        unified[name] = value if len(members) == len(values) else optional(value, accepts)
+    return unified
 
 
-def fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
-    folded: dict[str, Json] = {}
-    for name in reduce(with_new_keys, rows, [*template]):
-        values = [row[name] for row in rows if name in row]
-        if values:
-            value = fold(template.get(name, ABSENT), values, accepts)
-            folded[name] = value if len(values) == len(rows) else optional(value, accepts)
-    return folded
+def updated_row(row: Json, values: Sequence[Json], accepts: Accepts) -> Json:
+    """Return the row that describes all values in place of `row`. Raises Unlike if that takes more than to
+    name the type of a new value."""
+
+    def choose(values: Sequence[Json], place: Path) -> Json:
+        if all(identical(value, values[0], ordered=False) for value in values):
+            return values[0]
+        if any(identical(value, value_or_absent(row, place), ordered=False) for value in values):
+            raise Unlike  # some are unchanged, and others are not
+        return placeholder_for(values, accepts)
+
+    return unify(values, choose, accepts)
 
 
 def optional(value: Json, accepts: Accepts) -> Json:
@@ -127,24 +149,9 @@ def align_rows(
 ) -> tuple[Alignment, dict[int, Json]]:
     """Return which old row is which new one, and the new rows with the placeholders of their partners
     restored: a comparison does not always see which row is which."""
-    if by is not None:
-        rows = Alignment([], [*range(len(old))], [*range(len(new))])
-        names = _index_by_name(old, by), _index_by_name(new, by)
-        rows.take([(e, names[1][name]) for name, e in names[0].items() if name in names[1]])
-    else:
-        rows = align(old, new, freeze)
-    missing, extra = ((e, freeze(old[e])) for e in rows.missing), ((a, freeze(new[a])) for a in rows.extra)
-    rows.take(pair_anywhere([*missing], [*extra]))
-    if rows.missing and rows.extra:
-        rows.take(pair_alike(old, new, rows, lambda text, value: text == value or accepts(text, value)))
+    rows = pair_rows(old, new, by, lambda text, value: text == value or accepts(text, value))
     changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
     return rows, {a: restore_placeholders(old[e], new[a], accepts) for e, a in changed}
-
-
-def _index_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
-    """Return the index of the first row of each name."""
-    named_rows = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
-    return {freeze(name): n for n, name in reversed([*named_rows])}
 
 
 def restore_placeholders(old: Json, new: Json, accepts: Accepts) -> Json:

@@ -225,7 +225,7 @@ def capture_http(options: HttpOptions) -> int:
     asked_recipes = [http_recipe(current)]
     named_project = allowing(named_project, asked_recipes, options.allow)
     record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
-    group = options.new.group or group_of(parse_record(record, project.root), project)
+    group = options.new.group or group_of(parse_record(record), project)
     record["current"] = with_files(current, group, project)
     notes = [f"left out: {part}" for part in request.dropped]
     if options.many.dry_run:

@@ -33,7 +33,7 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
         self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        outside, seconds = self._outside(PendingWrites()), self.context.clock.seconds
+        outside, seconds = self._outside(PendingWrites()), self.context.seconds
         self._examiner = Examiner(self.environment, outside, seconds)
         self.begin = self._begin
 
@@ -59,7 +59,7 @@ def run_elsewhere(
     job: Job, where: WhereOptions, saves: bool, cases: CaseOrder
 ) -> Elsewhere[CaseTurn, JudgedAttempt] | None:
     """Where the attempts of a run are made; None for threads of this process."""
-    job = replace(job, jobs=cases.jobs, maxfail=1 if cases.first else None)
+    job = replace(job, jobs=cases.jobs, ends_at_failure=cases.first)
     root = job.project.root
     rated = ratings.Ratings(root).contents()
     stated = {os.path.join(root, ratings.FILE): rated} if rated else {}

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from baselinekit.cli import screen
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.context import RunContext, Stop
 from baselinekit.commands.executor import ChunkDone, NewAnswer
 from baselinekit.commands.project import Project
 from baselinekit.errors import CannotReplay, NotRecorded
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage
+from baselinekit.model.recipes import Answer, Limits, ModelQuestion, ModelUsage, added_usage
 from baselinekit.model.results import Report
 from baselinekit.store import atomic
 from baselinekit.structs import replace
@@ -57,7 +57,7 @@ def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunConte
         now=now,
     )
     try:
-        yield RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=stop)
+        yield RunContext(clients, cancel, timestamps(now), time.monotonic, stop=stop)
     finally:
         if http.client is not None:
             http.client.close()
@@ -259,7 +259,7 @@ class LazyModels:
     def wrap_recording(self, source: Any) -> Any:
         """The models, wrapped so that recorded answers are used first."""
         from baselinekit.clients.models.recording import Recording
-        from baselinekit.store.results import Cassettes
+        from baselinekit.store.journal import Cassettes
 
         project, recording = self._project, self._recording
         if recording.offline is not None:
@@ -272,7 +272,7 @@ class LazyModels:
 
     def shelves(self) -> "dict[Mode, Shelf]":
         """Where answers are kept; the one that is asked first comes last."""
-        from baselinekit.store.results import Cassettes
+        from baselinekit.store.journal import Cassettes
 
         project, recording = self._project, self._recording
         shelves: dict[Mode, Shelf] = {}
@@ -327,13 +327,6 @@ class LazyModels:
             if self._resume:
                 raise
             return None
-
-
-def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
-    """The sum of two usages, or their difference (`sign` -1)."""
-    fields = ModelUsage.__struct_fields__
-    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
-    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
 
 
 def with_models(

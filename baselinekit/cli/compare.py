@@ -189,7 +189,9 @@ def _elsewhere(
     from baselinekit.cli.worker import Job
 
     common = (project, context, models, options.recording, options.resume, "compare")
-    return compare_elsewhere(Job(*common, options.jobs, policy.maxfail), options.where, options.paths, policy)
+    return compare_elsewhere(
+        Job(*common, options.jobs, policy.maxfail is not None), options.where, options.paths, policy
+    )
 
 
 def _selection(

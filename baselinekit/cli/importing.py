@@ -68,7 +68,7 @@ def capture_http(options: HttpOptions) -> int:
 
     def record(draft: DraftRecipe, project: Project) -> dict[str, Any]:
         record = options.new.record(draft.id, draft.current, rules)
-        group = options.new.group or group_of(parse_record(record, project.root), project)
+        group = options.new.group or group_of(parse_record(record), project)
         return record | {"current": with_files(draft.current, group, project)}
 
     return ManyCaptures(options, options.new.group, read, record).run()
@@ -173,7 +173,7 @@ def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict
     record: dict[str, Any] = {"id": draft.id} | ({"name": draft.name} if draft.name else {})
     record |= {"current": draft.current, "comparison": {}, "metadata": {"tags": tags} if tags else {}}
     if "files" in draft.current["input"] or {"verify", "cert"} & draft.current["execution"].keys():
-        group = options.group or group_of(parse_record(record, project.root), project)
+        group = options.group or group_of(parse_record(record), project)
         record["current"] = with_files(draft.current, group, project)
     return record
 

@@ -54,10 +54,9 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, with_borderline
 from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
-from baselinekit.kinds.settings import ModelClient
+from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
-from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
@@ -65,7 +64,7 @@ from baselinekit.report.confusion import describe_classes
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 
@@ -227,25 +226,19 @@ def plan_suite(
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
         if is_only_listed:
-            clients = replace(clients, models=_ListedModels(clients.models))
+            models = clients.models
+            clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
         outside = build_outside(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
 
 
-class _ListedModels(Struct):
-    """The models of a run that is only listed: an undeclared model or a missing key is not an error yet."""
-
-    models: ModelClient
-
-    def ask(self, ask: ModelQuestion) -> Answer:
-        return self.models.ask(ask)
-
-    def check(self, name: str) -> None:
-        try:
-            self.models.check(name)
-        except InvalidInput as error:
-            if any(problem.code not in ("BK601", *ASKED_OF_OPERATOR) for problem in error.problems):
-                raise
+def _check_listed(models: ModelClient, name: str) -> None:
+    """Check a model of a run that is only listed: without an entry or a key it is not an error yet."""
+    try:
+        models.check(name)
+    except InvalidInput as error:
+        if any(problem.code not in ("BK601", *ASKED_OF_OPERATOR) for problem in error.problems):
+            raise
 
 
 def run_suite(
@@ -290,7 +283,7 @@ def _elsewhere(
     from baselinekit.cli.caseworker import run_elsewhere
     from baselinekit.cli.worker import Job
 
-    job = Job(project, context, models, options.recording, options.resume, about, 1, None)
+    job = Job(project, context, models, options.recording, options.resume, about)
     return partial(run_elsewhere, job, options.where, options.save_answers is not None)
 
 

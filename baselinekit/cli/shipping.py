@@ -61,7 +61,7 @@ def elsewhere(
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
     now, reads = job.context.clients.now, where.dask is None
-    return Elsewhere(place, terms, job.models, job.maxfail, now, reads)
+    return Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
 
 
 def compare_elsewhere(
@@ -131,7 +131,9 @@ def on_cluster(
         return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
 
     private = is_private(project, operator)
-    return connect_to_cluster(place, private, job.jobs, seal, lambda: Sealed(files()[0]))
+    return connect_to_cluster(
+        place, lambda client: Cluster(client, private, job.jobs, seal, Sealed(files()[0]))
+    )
 
 
 def order_to_send(job: Job) -> Order:

@@ -2,11 +2,11 @@
 that it builds from that. A worker writes nothing: results go back to the process of the command."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic
 
-from baselinekit.cli.clients import LazyModels, added_usage, open_clients
+from baselinekit.cli.clients import LazyModels, open_clients
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
@@ -20,11 +20,11 @@ from baselinekit.commands.executor import (
     Terms,
     in_threads,
 )
-from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.commands.selection import Selection, wanted
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.baselines import Entry
+from baselinekit.model.recipes import added_usage
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
@@ -70,7 +70,7 @@ class OrderWorker(Generic[Item, Judged]):
         return time.monotonic() + self._ahead
 
     def judge(self, chunk: Chunk[Item], grant: Grant) -> ChunkDone[Judged]:
-        """Judge in threads, until as many have failed as the grant says."""
+        """Judge in threads."""
         self._ahead = grant.now - time.monotonic()
         self._models.begin(grant)
         failures: list[Item] = []
@@ -82,7 +82,7 @@ class OrderWorker(Generic[Item, Judged]):
         judged = in_threads(
             *(chunk.items, self.begin(), self._jobs, self.context.stop, self.context.cancel, finished),
             claim=lambda item: chunk.claim,
-            goes_on=lambda: grant.failures is None or len(failures) < grant.failures,
+            goes_on=lambda: not (grant.ends_at_failure and failures),
         )
         plain_before, self._plain = self._plain, self.project.redactor.plain
         done = ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
@@ -102,10 +102,7 @@ class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
     def __init__(self, order: Order, policy: ComparePolicy):
         super().__init__(order)
         checker = Checker(self.environment, policy, self.context)
-        self.begin = lambda: checker.judge
-        self.read: Callable[[Sequence[str], Selection], ReadFiles] = lambda files, selection: checker.read(
-            files, wanted(selection)
-        )
+        self.begin, self.read = lambda: checker.judge, checker.read
 
 
 class GrantedModels(LazyModels):
@@ -175,7 +172,8 @@ class CollectingShelf:
 
 
 class Job(Struct):
-    """What the work elsewhere is for. `jobs`: how many at once over all workers."""
+    """What the work elsewhere is for. `jobs`: how many at once over all workers; `ends_at_failure`: whether
+    a part of the work ends at its first failure."""
 
     project: Project
     context: RunContext
@@ -183,8 +181,8 @@ class Job(Struct):
     recording: RecordingOptions
     resume: bool | None
     about: str
-    jobs: int
-    maxfail: int | None
+    jobs: int = 1
+    ends_at_failure: bool = False
 
     @property
     def order(self) -> Order:

@@ -76,10 +76,6 @@ class _NoConnection(Exception):
     """Nothing was sent: the server is not there, or does not answer."""
 
 
-class _AnotherProtocol(Exception):
-    """The server requires one."""
-
-
 # The network: what httpcore reads and writes, within the time of a request and to admitted addresses only.
 
 
@@ -483,7 +479,7 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
     elif call.head.startswith(_TLS_ALERT):
         code, detail = "BK302", "the port speaks TLS, which the address does not say"
         hint = "write https://, or use the port for http"
-    elif not isinstance(error, (*_BROKEN, _AnotherProtocol)):
+    elif not isinstance(error, _BROKEN):
         code, detail, hint = "BK304", f"the request or its answer is not understood: {error!r}", again
     else:
         code, detail, hint = "BK304", _describe_broken(error, call), again
@@ -493,8 +489,6 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
 
 
 def _describe_broken(error: Exception, call: _Call) -> str:
-    if isinstance(error, _AnotherProtocol):
-        return "the server requires another protocol"
     if not isinstance(error, httpcore.RemoteProtocolError):
         return f"the connection was lost: {_describe(error)}"
     if not call.ended:  # as a client would say it, and without the bytes that h11 quotes
@@ -514,7 +508,7 @@ def _read_body(request: Request, response: httpcore.Response) -> bytes:
     headers = httpx.Headers(response.headers)
     stream = response.extensions["network_stream"]
     if response.status == 101:
-        raise _AnotherProtocol
+        raise cannot_replay("BK304", "the server requires another protocol", _HEAD_HINT)
     if sum(len(name) + len(value) + 4 for name, value in response.headers) > _LARGEST_HEAD:
         raise _head_too_large()
     if len(response.extensions.get("reason_phrase", b"")) > _LARGEST_STATUS_LINE:

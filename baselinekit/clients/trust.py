@@ -161,9 +161,8 @@ class Trust(Struct):
     @property
     def configuration(self) -> str:
         """The configuration that counts, in messages."""
-        return "the configuration" + (
-            f" as of {self.config_from} (--config-from)" if self.config_from else ""
-        )
+        as_of = f" as of {self.config_from} (--config-from)" if self.config_from else ""
+        return f"the configuration{as_of}"
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """Raise Refused if this request, with these secrets in it, may not be sent."""
@@ -195,17 +194,14 @@ class Trust(Struct):
 
         Link-local addresses, where clouds hand out credentials, have to be named themselves: the owner of a
         host name decides where it leads."""
-        try:
-            host = urlsplit(url).hostname or ""
-        except ValueError:  # which `origin` refuses
-            host = ""
+        url_origin = origin(url)
+        host = host_of(url_origin).rpartition(":")[0]
         network = network_of_host(host) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
-            url_origin = origin(url)
             if not self.names(url_origin, exactly=True) or network_of_host(host) is not network:
                 raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
-        elif network is NetworkKind.PRIVATE and self.ci and not self.names(origin(url)):
-            raise Refused(unnamed_address_problem(origin(url), address, "in a private network"))
+        elif network is NetworkKind.PRIVATE and self.ci and not self.names(url_origin):
+            raise Refused(unnamed_address_problem(url_origin, address, "in a private network"))
 
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
@@ -240,12 +236,8 @@ def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> 
 def in_ci(environ: Mapping[str, str]) -> bool:
     """Whether a CI system runs this: `CI` decides if it is set, even to `false`; then the systems' own
     variables."""
-    ci_value = environ.get("CI", "").strip().lower()
-    return (
-        ci_value not in _FALSE_WORDS
-        if ci_value
-        else any(environ.get(name, "").lower() not in _FALSE_WORDS for name in _CI_VARIABLES)
-    )
+    deciding = ["CI"] if environ.get("CI", "").strip() else _CI_VARIABLES
+    return any(environ.get(name, "").strip().lower() not in _FALSE_WORDS for name in deciding)
 
 
 def check_inside(root: str, path: str, shown_path: str) -> None:
@@ -263,15 +255,13 @@ def follow_links(
     resolved. It goes step by step and refuses the first step outside, so nothing outside is looked at, and
     the message does not reveal whether it exists. `link`: the target of a link, None if it is not a link."""
     shown_path = path if shown_path is None else shown_path
-    if start != root:
-        check_inside(root, start, shown_path)
+    check_inside(root, start, shown_path)
     current, remaining, links = start, [path], 0
     while remaining:
         step = remaining.pop()
         if os.path.isabs(step):
             normalized = os.path.normpath(step)
-            if normalized != root and not normalized.startswith(root.rstrip(os.sep) + os.sep):
-                raise _outside_error(shown_path)
+            check_inside(root, normalized, shown_path)
             current, step = root, normalized[len(root) :].lstrip(os.sep)
         first, _, rest = step.partition(os.sep)
         if rest:
@@ -298,9 +288,8 @@ def follow_links(
 
 
 def _outside_error(shown_path: str) -> Refused:
-    return Refused(
-        Problem("BK404", f"{shown_path} leads out of the project", "use a path inside the project")
-    )
+    message = f"{shown_path} leads out of the project"
+    return Refused(Problem("BK404", message, "use a path inside the project"))
 
 
 def origin(url: str) -> str:
@@ -377,9 +366,8 @@ def runs_script(argv: Sequence[str], file: str, root: str) -> bool:
     interpreter. The paths have to be the same: naming a link does not name its target."""
     word = argv[0] if argv and os.sep in argv[0] else ""
     word = argv[1] if is_interpreted_script(argv) else word
-    return bool(word) and os.path.normpath(os.path.join(root, word)) == os.path.normpath(
-        os.path.join(root, file)
-    )
+    own, other = (os.path.normpath(os.path.join(root, path)) for path in (word, file))
+    return bool(word) and own == other
 
 
 def is_interpreted_script(argv: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from baselinekit.changes.placing import placed, places_of
+from baselinekit.changes.placing import placed, places_of, with_literals, with_spans
 from baselinekit.clients.trust import check_inside, origin
 from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
 from baselinekit.commands.context import RunContext
@@ -40,7 +40,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline, default_typ
 from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import Token, escape, has_marker, split
+from baselinekit.placeholders.grammar import split
 from baselinekit.placeholders.narrowest import accepts_all
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
@@ -155,7 +155,7 @@ class CaptureResults(Struct):
 def new_baseline(project: Project, record: dict[str, Any], options: CaptureOptions) -> NewBaseline:
     """`record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
-    draft = parse_record(record, project.root)
+    draft = parse_record(record)
     refuse_secrets_in_recipe(record["current"], project.redactor, options)
     group = options.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
@@ -289,7 +289,11 @@ def learn_from(
     templating = OutputTemplater(words.scope)
     output = templating.template(outputs[0])
     for text, placeholder in options.placeholders.items():
-        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current), words)
+        places = places_of(output, text, kind_of(draft.current))
+        if not places:
+            raise InvalidInput(nothing_there(output, text, kind_of(draft.current)))
+        texts = {path: placed(value_at(output, path), placeholder, words) or placeholder for path in places}
+        output = with_values(output, texts)
     formats = {} if options.exact else formats
     output = with_values(output, dict(formats))
     hidden: list[tuple[Path, str]] = []
@@ -302,8 +306,9 @@ def learn_from(
     lesson = Lesson(candidate)
     if not options.exact:
         settled = [accepted, *map(matcher.compare, observations[1:])]
-        case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
-        lesson = learn_new(case, is_new=new.record is not None)
+        lesson = learn_new(
+            LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
+        )
         mask = project.redactor.knowing(outputs).mask_value
         volatile, same = (
             masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
@@ -346,7 +351,7 @@ def _with_form_found(
         comparison["ignore_values"] = [*forms[0].ignore_values, *comparison.get("ignore_values", [])]
     current = {**new.record["current"], "execution": execution}
     record = {**new.record, "current": current, "comparison": comparison}
-    new = replace(new, record=record, draft=parse_record(record, project.root))
+    new = replace(new, record=record, draft=parse_record(record))
     pairs = zip(replays, forms, strict=True)
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 
@@ -364,15 +369,15 @@ def _store(
     around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
     known: dict[str, Json] = {
         "output": output,
-        "captured_at": context.clock.timestamp(),
+        "captured_at": context.timestamp(),
         "environment": environment_of(project, draft, observation, around),
         "observed": observed_for(draft.comparison, observation),
         "learnt": evidence_of(lesson.volatile, count, project.redactor),
     }
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
-    file, notes = draft.source.file, list[str]()
     if new.record is None:
-        writing.add_baseline(draft, known, root, limit)
+        file, notes = draft.source.file, [*map(_describe_single, lesson.singles)]
+        writing.add_baseline(draft, known, root, limit, lesson.singles)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)
@@ -393,6 +398,10 @@ def _store(
     )
 
 
+def _describe_single(path: str) -> str:
+    return f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
+
+
 def completed_record(
     project: Project, new: NewBaseline, known: dict[str, Json], version: str | None = None
 ) -> tuple[dict[str, Any], list[str]]:
@@ -402,10 +411,7 @@ def completed_record(
     singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-    notes = [
-        f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
-        for path in singles
-    ]
+    notes = [*map(_describe_single, singles)]
     is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
         notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
@@ -470,18 +476,6 @@ def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: Capture
         raise Refused(*problems)
 
 
-def with_placeholder_at(
-    output: Json, text: str, placeholder: str, kind: RecipeKind, words: PlaceholderContext
-) -> Json:
-    """Return the output with a placeholder at every place that the path matches, or in the texts there."""
-    places = places_of(output, text, kind)
-    if not places:
-        raise InvalidInput(nothing_there(output, text, kind))
-    return with_values(
-        output, {path: placed(value_at(output, path), placeholder, words) or placeholder for path in places}
-    )
-
-
 def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
     """Return the problem of a path that leads to nothing."""
     in_answer = kind.paths_start_in_answer and isinstance(output, dict)
@@ -519,13 +513,11 @@ def hide_secrets(
     output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
-        named_path = path[:-1] if secret.endswith(IN_A_NAME) else path
         or_allow = "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
         hint = f"store a placeholder in its place: --placeholder-like secrets{or_allow}"
-        if named_path != path:
-            hint = f"store a placeholder: --placeholder '{render(named_path)}=<<any>>'{or_allow}"
-        if named_path != path and not named_path:
-            hint = f"make it answer without that{or_allow}"
+        if secret.endswith(IN_A_NAME):
+            around = f"store a placeholder: --placeholder '{render(path[:-1])}=<<any>>'"
+            hint = f"{around if path[:-1] else 'make it answer without that'}{or_allow}"
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)
@@ -551,7 +543,7 @@ def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[
         if not secret.endswith(IN_A_NAME) and path not in placeholders:
             value = value_at(output, path)
             in_parts = isinstance(value, str) and not secret.startswith(DECLARED)
-            parts = "".join(_replace_secrets(value, path)) if in_parts else ""
+            parts = _without_secret_parts(value, path) if in_parts else ""
             placeholders[path] = parts or _placeholder_for(value)
     return with_values(output, dict(placeholders)), list(placeholders.items())
 
@@ -563,21 +555,15 @@ def _placeholder_for(value: Json) -> str:
     return next(text for kind in _SECRET_KINDS if accepts_all(text := f"<<{kind}>>", [value]))
 
 
-def _replace_secrets(text: str, path: Path) -> Iterator[str]:
-    """Yield the parts of a text with placeholders for its secrets; nothing if only its name makes it one."""
-    parts: list[str | Token] = [*split(text)] if has_marker(text) else [text]
-    if not any(secret_parts(part, path) for part in parts if isinstance(part, str)):
-        return
-    for number, part in enumerate(parts):
-        if isinstance(part, Token):
-            yield part.text
-            continue
-        position = 0
-        for start, end in secret_parts(part, path):
-            yield escape(part[position:start], followed=True)
-            yield _placeholder_for(part[start:end])
-            position = end
-        yield escape(part[position:], followed=number + 1 < len(parts))
+def _without_secret_parts(text: str, path: Path) -> str:
+    """Return a text with placeholders for its secrets; empty if only its name makes it one."""
+    found = {part: secret_parts(part, path) for part in split(text) if isinstance(part, str)}
+
+    def write(part: str, followed: bool) -> str:
+        spans = [(start, end, _placeholder_for(part[start:end])) for start, end in found[part]]
+        return with_spans(part, spans, followed)
+
+    return with_literals(text, write) if any(found.values()) else ""
 
 
 # The hosts of new baselines that the configuration must name before they can be asked in CI.

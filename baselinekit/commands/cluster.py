@@ -182,8 +182,6 @@ def judge_parcel(run: str, sealed: Sealed, files: Sealed, within: str | None = N
                     done = worker.judge(chunk, grant)
                 finally:
                     cancels.remove(worker.cancel)
-        except BaselinekitError as error:
-            return Sealed(error.problems[0])
         except Exception as error:
             return Sealed(internal_error(error).problems[0])
         return Sealed(done, lambda text: text.replace(top, "") if top in text else None)
@@ -301,15 +299,9 @@ def check_place(text: str) -> None:
 
 
 @contextmanager
-def connect_to_cluster(
-    place: str,
-    is_private: bool,
-    jobs: int,
-    seal: Callable[[Chunk[Any], Grant], Sealed],
-    pack: Callable[[], Sealed],
-) -> Iterator[Cluster]:
-    """Connect to the cluster at a place, until this context ends. `pack`: returns the files to send."""
-    files = pack()
+def connect_to_cluster(place: str, workers_of: Callable[[Any], Cluster]) -> Iterator[Cluster]:
+    """Connect to the cluster at a place, until this context ends. `workers_of`: those that a Dask client
+    reaches."""
     with ExitStack() as stack:
         for name in ("distributed", "tornado", "asyncio"):  # these logs are for the cluster's operators
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -329,7 +321,7 @@ def connect_to_cluster(
             hint = "check the address; for tls:// Dask's own settings name the certificates"
             raise CannotReplay(Problem("BK361", message, hint)) from None
         stack.callback(_close, client)
-        yield Cluster(client, is_private, jobs, seal, files)
+        yield workers_of(client)
 
 
 def _close(opened: Any) -> None:

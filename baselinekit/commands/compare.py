@@ -1,10 +1,11 @@
 """compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere, Terms, in_threads
+from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, Terms, in_threads
 from baselinekit.commands.judging import (
     MOST_HELD,
     Checker,
@@ -17,7 +18,7 @@ from baselinekit.commands.judging import (
 from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
-from baselinekit.commands.selection import Selection, select, shard_of, stamp_shard, wanted
+from baselinekit.commands.selection import Selection, select, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Report, Result, Typed
@@ -52,17 +53,17 @@ def compare(
     """Read, select and check the baselines, judge them in threads or `elsewhere`, and record. What is wrong
     in files is reported before anything is replayed; baselines that lack a variable are errors beside the
     others."""
-    started, began = context.clock.timestamp(), context.clock.seconds()
+    started, began = context.timestamp(), context.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
     room = MOST_HELD if elsewhere is None else 0
     checker = Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
     discovery, shard, homes = find_files(project, paths), selection.shard, dict[str, int]()
     if elsewhere is None or selection.since is not None or not elsewhere.reads:
-        found = checker.read([*discovery.files], wanted(selection))
+        found = checker.read([*discovery.files], selection)
     else:
         found = ReadFiles()
         for worker, part, read in elsewhere.read([*discovery.files], selection):
-            found.add(read or checker.read(part, wanted(selection)))
+            found.add(read or checker.read(part, selection))
             homes |= dict.fromkeys(part, worker)
     found.problems += find_repeated_ids(found.entries, project.root)
     try:
@@ -80,17 +81,13 @@ def compare(
         touched, more = select_touched(project, git, selection.since, checker.baselines(selected))
         notes, ids = (*notes, *more), {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
-    chosen = [
-        (position, entry)
-        for position, entry in enumerate(selected)
-        if shard is None or shard_of(entry.id, shard.of) == shard.number
-    ]
-    entries = [entry for _, entry in chosen]
+    entries = list(filter(wanted(selection), selected))
     unfit = [found.unfit[key] for key in map(key_of, entries) if key in found.unfit]
-    raise_unless_variables(found.error, unfit, project.root)
+    raise_unless_variables(found, unfit, project.root)
+    positions = {entry.id: position for position, entry in enumerate(selected)} if shard else {}
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
-    recorder = Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, stop.wait)
+    recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, stop.wait)
     by_id, failed, warnings = dict[str, Result](), list[Entry](), set[str]()
 
     def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
@@ -108,38 +105,33 @@ def compare(
         advance(result.outcome)
         return ()
 
+    def goes_on() -> bool:
+        return policy.maxfail is None or len(failed) < policy.maxfail
+
     with stop.heard(), at_once:
         turns = sorted(entries, key=lambda entry: entry.id not in selection.first)
         try:
             if elsewhere is None:
                 work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
-                in_threads(
-                    *work,
-                    claim=lambda entry: entry.claim,
-                    goes_on=lambda: policy.maxfail is None or len(failed) < policy.maxfail,
-                )
+                in_threads(*work, claim=lambda entry: entry.claim, goes_on=goes_on)
             elif turns:
-                groups = [(entry.claim, homes.get(entry.source.file), (entry,)) for entry in turns]
-                elsewhere.run(groups, checker.judge, stop, context.cancel, finished)
+                chunks = [Chunk((entry,), entry.claim, homes.get(entry.source.file)) for entry in turns]
+                elsewhere.run(chunks, checker.judge, stop, context.cancel, finished, goes_on)
         finally:
             recorder.close()
-        results = with_lines([by_id.get(entry.id) for entry in entries], sources, project.root)
+        reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
+        skipped = partial(unjudged_result, outcome="skipped", reason=reason, verdict="limit")
+        judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
+        results = with_lines(judged, sources, project.root)
     provide_schema(project.root)
-    reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
-        seconds=context.clock.seconds() - began,
+        seconds=context.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
-        results=tuple(
-            replace(
-                result or unjudged_result(entry, "skipped", reason, verdict="limit"),
-                position=None if shard is None else position,
-            )
-            for result, (position, entry) in zip(results, chosen, strict=True)
-        ),
-        complete=all(result and result.code != OUT_OF_BUDGET for result in results),
+        results=tuple(replace(result, position=positions.get(result.id)) for result in results),
+        complete=len(by_id) == len(entries) and all(result.code != OUT_OF_BUDGET for result in results),
         interrupted=stop.is_set(),
         environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
         config=project.config_file,

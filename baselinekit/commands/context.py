@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Self
 
-from baselinekit.kinds.settings import Clients
+from baselinekit.kinds.settings import Clients, ModelCalls
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.store.atomic import SHORT_WAIT, WAIT
@@ -60,10 +60,11 @@ class ModelThreads:
     threads which wait for them can always go on."""
 
     def __init__(self, clients: Clients, jobs: int):
-        self._models = clients.models
+        self._ask = clients.models.ask
         self._free = threading.Semaphore(jobs)
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="asking")
-        self.clients = replace(clients, models=self, together=self.together)
+        models = ModelCalls(self.ask, clients.models.check)
+        self.clients = replace(clients, models=models, together=self.together)
 
     def __enter__(self) -> Self:
         return self
@@ -73,33 +74,23 @@ class ModelThreads:
 
     def ask(self, ask: ModelQuestion) -> Answer:
         with self._free:
-            return self._models.ask(ask)
-
-    def check(self, name: str) -> None:
-        self._models.check(name)
+            return self._ask(ask)
 
     def together(self, calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
         """Return the result of each call. If one fails, those that have not begun are cancelled."""
-        if len(calls) == 1:
-            return [calls[0]()]
         return [*self._threads.map(lambda call: call(), calls)]
 
 
 # The run context: what a run needs besides its project.
 
 
-class Clock(Struct):
-    """The current time, in the forms in which a run writes it."""
-
-    timestamp: Callable[[], str]
-    seconds: Callable[[], float]
-
-
 class RunContext(Struct):
-    """What a run needs besides its project: clients, a way to cancel it, the time, and a progress display."""
+    """What a run needs besides its project: clients, a way to cancel it, the time of day as it is written
+    down, the seconds of a clock that is never set, and a progress display."""
 
     clients: Clients
     cancel: Callable[[], None]
-    clock: Clock
+    timestamp: Callable[[], str]
+    seconds: Callable[[], float]
     advance: Callable[[int], Callable[[Outcome], None]] = lambda total: lambda outcome: None
     stop: Stop = field(default_factory=Stop)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.commands.judging import check, prepare, target_of
 from baselinekit.commands.loading import load_partly, locate_each_problem, provide_schema
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
-from baselinekit.errors import BaselinekitError, Place, Problem, Refused, internal_error
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
@@ -28,7 +28,7 @@ from baselinekit.store.project import place_in_config
 from baselinekit.store.writing import large_outputs, move_output
 from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import children
+from baselinekit.values.places import places
 from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_INPUT = 60
@@ -59,7 +59,6 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     problems = [*(broken.problems if broken is not None else ())]
     notes = [*([] if paths else _missing_folders(project))]
     found = [(baseline.source, [*find_problems(project, baseline, clients)]) for baseline in baselines]
-    found = [(source, pairs) for source, pairs in found if pairs]
     to_locate = [(source, [problem for problem, _ in pairs]) for source, pairs in found]
     for (_, pairs), placed in zip(found, locate_each_problem(to_locate, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
@@ -148,12 +147,9 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
         for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(stored.variants)))):
             try:
                 compile_baseline(variant, project.words_of(baseline))
-            except BaselinekitError as error:
-                yield from (
-                    (problem, False) for problem in error.problems if problem.code not in ASKED_OF_OPERATOR
-                )
-            except Exception as error:  # an unexpected exception is a problem of this baseline
-                yield internal_error(error).problems[0], False
+            except Exception as error:  # an unexpected one is a problem of this baseline
+                problems = internal_error(error).problems
+                yield from ((problem, False) for problem in problems if problem.code not in ASKED_OF_OPERATOR)
     try:
         check(baseline, project.setting_of(baseline, clients))
     except BaselinekitError as error:
@@ -164,14 +160,15 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
 def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
     """Describe the inputs of a prompt or a skill, and its graders."""
     inputs, file = kind_of(recipe).inputs(recipe)
-    for name, value in inputs.items():
-        text = as_text(value)
-        yield f"  input     {name}: {mask_and_clip(text, _LONGEST_INPUT, mask, counted=False)}"
+
+    def line(label: str, name: str, value: Json) -> str:
+        return f"  {label:<9} {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+
+    yield from (line("input", name, value) for name, value in inputs.items())
     if file:
         yield f"  inputs    {file}"
     for entry in recipe.checks:
-        for name, value in entry.items():
-            yield f"  check     {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
+        yield from (line("check", name, value) for name, value in entry.items())
     scores = recipe.scores
     if scores is not None:
         by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
@@ -192,21 +189,22 @@ def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
-    baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
-    if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
-        matcher = compile_baseline(baseline, project.words_of(baseline))  # raises an unexpected exception
-    if matcher is None:
-        yield f"{baseline.id} has no stored output yet: baselinekit capture {baseline.source.file}"
+    try:
+        baseline, matcher = prepare(CaptureEnvironment(project, clients), baseline)
+    except InvalidInput as error:
+        if error.problems[0].code != "BK223":
+            raise
+        yield error.problems[0].with_hint
         return
+    stored = matcher.known
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"
     yield f"  asks      {target_of(baseline.current, project)}"
-    stored = baseline.baseline
-    if stored is not None and baseline.variant is not None:
+    if baseline.variant is not None:
         condition = stored.variants[baseline.variant].when
         yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in condition.items())}"
-    if stored is not None and stored.captured_at:
+    if stored.captured_at:
         yield f"  captured  {stored.captured_at}"
     yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
@@ -221,14 +219,14 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         yield f"  rule      {rule.kind}: {rule.text}{below}{unused}"
     if program := kind_of(baseline.current).brought_by:
         yield f"  rules     more may stand in the test: {program} knows them"
-    if stored is not None:
-        folded: dict[tuple[str, str], list[Path]] = {}
-        for path, text in _placeholders(stored.output, ()):
+    folded: dict[tuple[str, str], list[Path]] = {}
+    for path, text in places(stored.output):
+        if isinstance(text, str) and has_marker(text):
             folded.setdefault((render(of_any_row(path)), text), []).append(path)
-        for (where, text), paths in folded.items():
-            yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
-            if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
-                yield f"            learnt of {evidence}"
+    for (where, text), paths in folded.items():
+        yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
+        if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
+            yield f"            learnt of {evidence}"
 
 
 _ARRAYS = {
@@ -237,10 +235,3 @@ _ARRAYS = {
     "unordered": "any order, each with its own partner",
     "subset": "each must be there, additional ones are allowed",
 }
-
-
-def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str) and has_marker(value):
-        yield path, value
-    for key, child in children(value):
-        yield from _placeholders(child, (*path, key))

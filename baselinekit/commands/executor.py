@@ -83,23 +83,21 @@ class Turns(list[Chunk[Item]]):
         return None if others is None else self.pop(others)
 
 
-Group = tuple[str | None, int | None, Sequence[Item]]
-"""Items that stay together, what they claim, and the worker that is preferred."""
-
-
-def divide(groups: Iterable[Group[Item]], most: int) -> list[Chunk[Item]]:
-    """Return chunks of at most about `most` items; what claims everything is divided into single items."""
-    parts: list[tuple[str | None, int | None, list[Item]]] = []
-    last: dict[tuple[str | None, int | None], list[Item]] = {}
-    for claim, home, items in groups:
-        if claim == ALONE:
-            parts += ((claim, None, [item]) for item in items)
-        elif (claim, home) in last and len(last[claim, home]) + len(items) <= most:
-            last[claim, home] += items
+def divide(chunks: Iterable[Chunk[Item]], most: int) -> list[Chunk[Item]]:
+    """Join chunks that have the same claim and home, up to about `most` items each; what claims everything is
+    divided into single items."""
+    joined: list[Chunk[Item]] = []
+    last: dict[tuple[str | None, int | None], int] = {}
+    for chunk in chunks:
+        number = last.get((chunk.claim, chunk.home))
+        if chunk.claim == ALONE:
+            joined += [replace(chunk, items=(item,)) for item in chunk.items]
+        elif number is not None and len(joined[number].items) + len(chunk.items) <= most:
+            joined[number] = replace(chunk, items=(*joined[number].items, *chunk.items))
         else:
-            last[claim, home] = [*items]
-            parts.append((claim, home, last[claim, home]))
-    return [Chunk(tuple(items), claim, home) for claim, home, items in parts]
+            last[chunk.claim, chunk.home] = len(joined)
+            joined.append(chunk)
+    return joined
 
 
 # The loop.
@@ -178,13 +176,13 @@ def in_threads(
 
 
 class Grant(Struct):
-    """What a worker may use for one chunk. `now`: the time of day of the run. `failures`: after how many it
-    stops. `spent`: what the run has used before; `limits`: the calls, tokens and dollars that it may have
-    used in total when the chunk is done. `number` and `of`: the worker's share of the questions that a model
-    answers at once."""
+    """What a worker may use for one chunk. `now`: the time of day of the run. `ends_at_failure`: whether it
+    begins nothing more after an item that fails. `spent`: what the run has used before; `limits`: the calls,
+    tokens and dollars that it may have used in total when the chunk is done. `number` and `of`: the worker's
+    share of the questions that a model answers at once."""
 
     now: float
-    failures: int | None = None
+    ends_at_failure: bool = False
     spent: ModelUsage = field(default_factory=ModelUsage)
     limits: Mapping[str, Decimal] = field(default_factory=dict)
     number: int = 0
@@ -239,16 +237,16 @@ class Terms(Struct, Generic[Item, Judged]):
 
 
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
-    """The work of a run that others do, after whose failures nothing more begins (`maxfail`). `place`: where
-    the workers are, once there is something to do; `reads`: whether they see the files of the caller, and can
-    read them; `asked`: the models of the caller, with their `limits` and what is `spent`, which `take` what a
-    worker has asked, and `take_over` the limits for what the caller asks itself; `seen`: the environment in
-    which they worked."""
+    """The work of a run that others do. `place`: where the workers are, once there is something to do;
+    `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the
+    caller, and can read them; `asked`: the models of the caller, with their `limits` and what is `spent`,
+    which `take` what a worker has asked, and `take_over` the limits for what the caller asks itself; `seen`:
+    the environment in which they worked."""
 
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]
     asked: Any
-    maxfail: int | None
+    ends_at_failure: bool
     now: Callable[[], float]
     reads: bool = False
     seen: dict[str, Json] = field(default_factory=dict)
@@ -256,7 +254,6 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     _workers: Workers | None = None
     _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
     _grants: dict[int, Grant] = field(default_factory=dict)
-    _failures: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -273,6 +270,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
         result; None if that worker was lost."""
         workers, results = self.workers, dict[Sequence[str], tuple[int, Any]]()
+        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
 
         def work(worker: int, chunk: Chunk[str]) -> Any:
             return workers.call(worker, "read", chunk.items, *arguments)
@@ -280,19 +278,17 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
         def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
             results[chunk.items] = worker, None if isinstance(outcome, int) else outcome
 
-        starts = range(0, len(files), _MOST_READ)
-        turns = Turns(Chunk(tuple(files[start : start + _MOST_READ])) for start in starts)
-        parts = [chunk.items for chunk in turns]
-        take_turns(turns, workers.count, work, ended, Stop(), workers.cancel)
+        take_turns(Turns(map(Chunk, parts)), workers.count, work, ended, Stop(), workers.cancel)
         return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(
         self,
-        groups: Sequence[Group[Item]],
+        chunks: Sequence[Chunk[Item]],
         here: Callable[[Item], Judged],
         stop: Stop,
         cancel: Callable[[], None],
         finished: Callable[[Item, Judged], Iterable[Item]],
+        goes_on: Callable[[], bool],
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
@@ -309,19 +305,23 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
             return done
 
         def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
-            is_here = chunk.claim == ALONE
-            if is_here and stop.is_set():  # it may have been cut off
+            if chunk.claim == ALONE and stop.is_set():  # it may have been cut off
                 return
             with self._lock:
                 self._grants.pop(worker, None)
-                if isinstance(outcome, ChunkDone) and not is_here:
+                if isinstance(outcome, ChunkDone):
                     self.asked.take(outcome)
                     self.seen = self.seen or outcome.seen
+
+            def add(items: Sequence[Item], **changes: Any) -> None:
+                if items:
+                    turns.add(replace(chunk, items=tuple(items), **changes))
+
             if isinstance(outcome, int):
                 if (losses := chunk.losses + outcome) < LOSSES:
                     is_whole = losses < _LOSSES_TOGETHER
                     for items in [chunk.items] if is_whole else [(item,) for item in reversed(chunk.items)]:
-                        turns.add(replace(chunk, items=items, losses=losses))
+                        add(items, losses=losses)
                     return
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):
@@ -335,30 +335,24 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 elif terms.code(judged) in (OUT_OF_BUDGET, ASKED_ELSEWHERE) and not chunk.rank:
                     too_much.append(item)
                 else:
-                    self._failures += terms.is_failure(item, judged)
                     further += finished(item, judged)
-            again = replace(chunk, losses=0)
-            for part, next_chunk in (
-                (rest, again),
-                (too_much, replace(again, needs_all=True)),
-                (further, replace(again, home=worker, is_bound=True, needs_all=False)),
-            ):
-                if part:
-                    turns.add(replace(next_chunk, items=tuple(part)))
-            if self.maxfail is not None and self._failures >= self.maxfail:
+            add(rest, losses=0)
+            add(too_much, losses=0, needs_all=True)
+            add(further, losses=0, home=worker, is_bound=True, needs_all=False)
+            if not goes_on():
                 turns.clear()
 
         def cancel_all() -> None:
             workers.cancel()
             cancel()
 
-        count = sum(len(items) for *_, items in groups)
+        count = sum(len(chunk.items) for chunk in chunks)
         most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
-        turns = Turns(divide(groups, most))
+        turns = Turns(divide(chunks, most))
         take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, number: int, of: int) -> Grant:
-        """Grant a share of what is left; with `maxfail`, until the first failure."""
+        """Grant a share of what is left."""
         spent, total = self.asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
             if (limit := getattr(self.asked.limits, name)) is not None:
@@ -368,5 +362,4 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
-        failures = None if self.maxfail is None else 1
-        return Grant(self.now(), failures, spent, total, number, of)
+        return Grant(self.now(), self.ends_at_failure, spent, total, number, of)

@@ -13,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER
 from baselinekit.store.project import read
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Struct
 
 ATTRIBUTES, IGNORE = ".gitattributes", ".gitignore"
 DRIVER = "baselinekit"
@@ -30,21 +30,20 @@ _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
 
 class GitSetupPlan(Struct):
-    """What changes: the texts of files by name, None for one that is removed; settings of this clone, None
-    for one that is unset. `before` holds the present texts."""
+    """What changes: the present and the new text of files, an empty one if the file is removed; settings of
+    this clone, None for one that is unset."""
 
-    before: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str | None] = field(default_factory=dict)
-    settings: dict[str, str | None] = field(default_factory=dict)
+    files: dict[str, tuple[str, str]]
+    settings: dict[str, str | None]
 
     def __bool__(self) -> bool:
         return bool(self.files or self.settings)
 
     def lines(self) -> Iterator[str]:
         """Yield every line that is added or removed."""
-        for name, text in self.files.items():
-            old, new = self.before[name].splitlines(), (text or "").splitlines()
-            yield name + ("" if text is not None else " (it contains nothing else, so it is removed)")
+        for name, texts in self.files.items():
+            old, new = map(str.splitlines, texts)
+            yield name + ("" if new else " (it contains nothing else, so it is removed)")
             yield from (f"  - {line}" for line in old if line not in new)
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:
@@ -81,24 +80,22 @@ def _plan(
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
         raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
-    before = {name: _read_text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
-    lines = {ATTRIBUTES: attributes, IGNORE: ignored}
-    after = {name: with_block(text, lines[name]) for name, text in before.items()}
-    return GitSetupPlan(
-        before,
-        {name: text or None for name, text in after.items() if text != before[name]},
-        {key: value for key, value in settings.items() if git.setting(key) != value},
-    )
+    files: dict[str, tuple[str, str]] = {}
+    for name, lines in ((ATTRIBUTES, attributes), (IGNORE, ignored)):
+        text = _read_text(git.folder, name)
+        if (new_text := with_block(text, lines)) != text:
+            files[name] = text, new_text
+    return GitSetupPlan(files, {key: value for key, value in settings.items() if git.setting(key) != value})
 
 
 def carry_out(plan: GitSetupPlan, git: Git) -> None:
     """Write the plan. Each file is replaced whole or not at all; the settings of the clone come last."""
-    for name, text in plan.files.items():
-        if text is not None:
+    for name, (_, text) in plan.files.items():
+        if text:
             atomic.replace_file(git.folder, name, text.encode("utf-8", "surrogateescape"))
-            continue
-        with atomic.reporting(name):
-            os.unlink(os.path.join(git.folder, name))
+        else:
+            with atomic.reporting(name):
+                os.unlink(os.path.join(git.folder, name))
     for key, value in plan.settings.items():
         git.ask(
             "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))
@@ -115,9 +112,8 @@ def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
 def missing_driver(git: Git) -> Problem | None:
     """Report a clone whose files name the driver but that does not have it: there git merges as texts."""
     try:
-        if f"merge={DRIVER}" not in _read_text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
-            return None
-        if not is_repository(git):
+        is_named = f"merge={DRIVER}" in _read_text(git.folder, ATTRIBUTES)
+        if not is_named or git.setting(_DRIVER) or not is_repository(git):
             return None
     except InvalidInput:
         return None
@@ -150,12 +146,14 @@ def _read_text(root: str, name: str) -> str:
 
 
 def attribute_lines(folders: Iterable[str]) -> list[str]:
-    """Return the lines that tell git which files in these folders (from the root) hold baselines."""
-    return [
-        f"{_attribute_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
-        for folder in folders
-        for ending in SUFFIXES
-    ]
+    """Return the lines that tell git which files in these folders (from the root) hold baselines. `?` stands
+    for each character that git would need quotes for."""
+    lines: list[str] = []
+    for folder in folders:
+        inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))
+        below = "" if inside == "." else f"/{inside}/**/"
+        lines += [f"{below}*{ending} merge={DRIVER} diff={DRIVER}" for ending in SUFFIXES]
+    return lines
 
 
 def with_block(text: str, lines: Sequence[str]) -> str:
@@ -163,10 +161,3 @@ def with_block(text: str, lines: Sequence[str]) -> str:
     end = newline(text)
     block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
     return block + _BLOCK.sub("", text, count=1)
-
-
-def _attribute_pattern(folder: str, ending: str) -> str:
-    """Return the pattern for every file with this ending in a folder. What git would have to be told in
-    quotes is any character."""
-    inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))
-    return f"*{ending}" if inside == "." else f"/{inside}/**/*{ending}"

@@ -3,9 +3,8 @@
 import os
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import reduce
 
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import (
@@ -19,7 +18,7 @@ from baselinekit.errors import (
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.recipes import ModelUsage
+from baselinekit.model.recipes import added_usage
 from baselinekit.model.results import (
     NOT_NARROWED,
     Appearance,
@@ -89,6 +88,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     missing = _missing(shards, len(results))
     stopped = [f"the run of {file} was interrupted" for file, report in parts if report.interrupted]
     reports = [report for _, report in ordered]
+    spent = [report.spent for report in reports if report.spent is not None]
     environment: dict[str, Json] = {}
     for file, report in ordered:
         for name, value in report.environment.items():
@@ -108,7 +108,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
         environment=environment,
         warnings=tuple(sorted(warnings)),
         not_recorded=tuple(dict.fromkeys(text for report in reports for text in report.not_recorded)),
-        spent=_spent(reports),
+        spent=reduce(added_usage, spent) if spent else None,
         shard=None,
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
@@ -209,15 +209,6 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
         names = list_names([str(number) for number in sorted(numbers)])
         return [f"{len(numbers)} of {of} shards missing: {names}; {left} baselines are not in here"]
     return [f"{left} of {total:,} baselines are in no shard"] if present < total else []
-
-
-def _spent(reports: Sequence[Report]) -> ModelUsage | None:
-    spent = [report.spent for report in reports if report.spent is not None]
-    sums: dict[str, Any] = {
-        name: sum((getattr(one, name) or 0 for one in spent), Decimal(0) if "usd" in name else 0)
-        for name in ModelUsage.__struct_fields__
-    }
-    return ModelUsage(**{**sums, "full_price": sums["full_price"] or None}) if spent else None
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:

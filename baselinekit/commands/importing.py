@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import CaptureOptions, NewBaseline, new_baseline
+from baselinekit.commands.capture import Adapt, CaptureOptions, NewBaseline, new_baseline
 from baselinekit.commands.naming import is_same
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
@@ -143,26 +143,21 @@ def _missing_variable(name: str) -> Problem:
     return Problem("BK551", f"it needs the variable {{{{{name}}}}}", hint)
 
 
-def _describes(
-    draft: DraftRecipe, options: CaptureOptions
-) -> Callable[[NewBaseline, Sequence[Json]], tuple[NewBaseline, Mapping[Path, str]]]:
+def _describes(draft: DraftRecipe, options: CaptureOptions) -> Adapt:
+    """Return what refuses an error answer that the file does not describe, as the file may lack the
+    credentials, and returns the placeholders that the file states."""
+
     def describe(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
         status = outputs[0].get("status") if isinstance(outputs[0], dict) else None
-        if isinstance(status, int) and status >= 400 and not options.allow_error_status:
-            _refuse_status(draft, status)
+        is_described = draft.is_vouched and (draft.status is None or draft.status >= 400)
+        if isinstance(status, int) and status >= 400 and not (options.allow_error_status or is_described):
+            recorded = f", where the file has {draft.status}" if draft.status else ""
+            message = f"the answer is {status}{recorded}: it is not stored as known-good"
+            hint = "give credentials and values that exist, --param NAME=…, or pass --allow-error-status"
+            raise CannotReplay(Problem("BK521", message, hint))
         return new, draft.formats(outputs) if draft.formats else {}
 
     return describe
-
-
-def _refuse_status(draft: DraftRecipe, status: int) -> None:
-    """Refuse an error answer that the file does not describe: the file may lack the credentials."""
-    recorded_status = draft.status
-    if draft.is_vouched and (recorded_status is None or recorded_status >= 400):
-        return
-    message = f"the answer is {status}{f', where the file has {recorded_status}' if recorded_status else ''}"
-    hint = "give credentials and values that exist, --param NAME=…, or pass --allow-error-status"
-    raise CannotReplay(Problem("BK521", f"{message}: it is not stored as known-good", hint))
 
 
 def worst_of(errors: Sequence[BaselinekitError]) -> BaselinekitError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.loading import Unfit, locate_problems
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
-from baselinekit.commands.selection import Test
+from baselinekit.commands.selection import Selection, wanted
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -29,30 +29,30 @@ from baselinekit.kinds.kind import CHECKS, FAILED, PASSED, SCORES
 from baselinekit.kinds.settings import EXECUTION, Setting, undefined_in
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.dispatch import Matcher, compile_baseline, is_limit
+from baselinekit.matching.dispatch import Matcher, compile_baseline, reported
 from baselinekit.model.baselines import (
     UNFIT,
     Answers,
     Baseline,
     Comparison,
-    Difference,
     Entry,
     Known,
     SimilarityQuestion,
     Variant,
 )
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, Request, Scores, Usage
+from baselinekit.model.recipes import Observation, Recipe, Request, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.secrets.variables import MASK, Redactor, as_text
-from baselinekit.store.reading import LoadedFiles
+from baselinekit.store.reading import FileProblems, LoadedFiles, load_partly
 from baselinekit.store.records import case_digest, digest as digest_of
 from baselinekit.store.results import is_accepted, load_pending
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
+from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
 
 if TYPE_CHECKING:  # only needed when something fails
@@ -128,19 +128,16 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
     content = output.get("text", output) if isinstance(output, dict) else output
     text = content if isinstance(content, str) else pretty(content, "  ")
 
-    def ask(question: ModelQuestion) -> Answer:
-        return setting.clients.models.ask(replace(question, turn=setting.turn, asker=setting.asker))
-
     if scores.form == "line":
         from baselinekit.graders.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
         line = score_question(ScoreLine(meaning, scores.model), text)
-        answer = ask(line.ask)
+        answer = setting.ask(line.ask)
         return {name: int(SCORE.read(answer.text, line.texts)[0])}, answer.served
     from baselinekit.graders.judging import read_scores, rubric_question
 
-    answer = ask(rubric_question(text, rubric, scores))
+    answer = setting.ask(rubric_question(text, rubric, scores))
     return read_scores(answer.text, text, rubric, scores), answer.served
 
 
@@ -168,10 +165,7 @@ def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
     answers = {question: (score, "") for question, score in zip(by_embedding, scores, strict=True)}
     remaining = {question: pair for question, pair in pairs.items() if question not in answers}
     requests = [meaning_question(*pair, _JUDGE, differing_words(*pair)) for pair in remaining.values()]
-    ask, turn, asker = setting.clients.models.ask, setting.turn, setting.asker
-    replies = setting.clients.together(
-        [partial(ask, replace(request, turn=turn, asker=asker)) for request in requests]
-    )
+    replies = setting.clients.together([partial(setting.ask, request) for request in requests])
     for (question, pair), reply in zip(remaining.items(), replies, strict=True):
         answers[question] = read_similarity(reply.text, *pair)
     return answers
@@ -195,10 +189,7 @@ def _expanded(project: Project, text: str) -> str:
 # The baselines of a run: read and checked before it, and held until their turn.
 
 
-Prepared = tuple[Baseline, Matcher | None]
-
-
-def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
+def prepare(environment: CaptureEnvironment, baseline: Baseline) -> tuple[Baseline, Matcher]:
     """Compile a baseline and check whether its recipe can work; each problem gets its place."""
     try:
         return compile_and_check(environment, baseline)
@@ -207,11 +198,9 @@ def prepare(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
         raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
 
 
-def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> Prepared:
-    """Return a baseline with its matcher; None as matcher if it has no output yet."""
+def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> tuple[Baseline, Matcher]:
+    """Return a baseline with its output for this environment, and its matcher."""
     chosen = environment.chosen(baseline)
-    if chosen.baseline is None or chosen.baseline.output is ABSENT:
-        return chosen, None
     matcher = compile_baseline(chosen, environment.project.words_of(baseline))
     check(baseline, environment.project.setting_of(baseline, environment.clients))
     return chosen, matcher
@@ -227,18 +216,14 @@ _FILES_READ_AGAIN = 8
 """Files whose baselines are remembered when they are read again, as the next turns are often of the same
 file."""
 
-_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
-
 Key = tuple[str, str]
 
 
-class ReadFiles(MutableStruct):
-    """The entries of the baselines that could be read, the problems of those that could not, and the
-    baselines that cannot be judged as they are written, each with the reason."""
+class ReadFiles(FileProblems):
+    """The entries of the baselines that could be read, and the baselines that cannot be judged as they are
+    written, each with the reason."""
 
     entries: list[Entry] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    refused: list[Problem] = field(default_factory=list)
     unfit: dict[Key, Unfit] = field(default_factory=dict)
 
     def add(self, other: "ReadFiles") -> None:
@@ -246,12 +231,6 @@ class ReadFiles(MutableStruct):
         self.problems += other.problems
         self.refused += other.refused
         self.unfit |= other.unfit
-
-    @property
-    def error(self) -> BaselinekitError | None:
-        if self.problems:
-            return InvalidInput(*self.problems, *self.refused)
-        return Refused(*self.refused) if self.refused else None
 
 
 class JudgedBaseline(Struct):
@@ -298,23 +277,23 @@ class Checker:
         self.environment, self._policy, self._context = environment, policy, context
         self._project, self._clients = environment.project, environment.clients
         self._room = room
-        self._ready: dict[Key, Prepared] = {}
+        self._ready: dict[Key, tuple[Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(self._baselines_in)
         self._lock = threading.Lock()
 
-    def read(self, files: Sequence[str], wanted: Test) -> ReadFiles:
-        """Return the entries of files. Those that are wanted are checked, and held if there is room."""
-        found = ReadFiles()
+    def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
+        """Return the entries of files. Those that are selected are checked, and held if there is room."""
+        found, is_wanted = ReadFiles(), wanted(selection)
         for file in files:
             loaded = LoadedFiles(problems=found.problems, refused=found.refused)
             loaded.read(file, self._project.root)
             for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
                 entry = entry_of(baseline, self._project.claim(baseline.current))
                 found.entries.append(entry)
-                if not wanted(entry):
+                if not is_wanted(entry):
                     continue
                 try:
-                    prepared = compile_and_check(self.environment, baseline)
+                    prepared = self._prepared(baseline)
                 except BaselinekitError as error:
                     found.unfit[key_of(entry)] = baseline.source, error
                     continue
@@ -326,6 +305,13 @@ class Checker:
                     self._ready[key_of(entry)] = prepared
         return found
 
+    def _prepared(self, baseline: Baseline) -> tuple[Baseline, Matcher | None]:
+        """Return the baseline with its matcher; None as matcher if it has no output for this environment."""
+        chosen = self.environment.chosen(baseline)
+        if chosen.baseline is None or chosen.baseline.output is ABSENT:
+            return chosen, None
+        return compile_and_check(self.environment, baseline)
+
     def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
         """Return the baselines of these entries, as they are in their files."""
         return [baseline for entry in entries if (baseline := self._again(entry)) is not None]
@@ -335,9 +321,7 @@ class Checker:
             return self._read_again(entry.source.file).get(entry.id)
 
     def _baselines_in(self, file: str) -> dict[str, Baseline]:
-        loaded = LoadedFiles()
-        loaded.read(file, self._project.root)
-        return {baseline.id: baseline for baseline in loaded.baselines}
+        return {baseline.id: baseline for baseline in load_partly([file], self._project.root)[0]}
 
     def judge(self, entry: Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says. What prevents that, expected or not, is
@@ -347,7 +331,7 @@ class Checker:
                 if (baseline := self._again(entry)) is None:
                     message = f"{entry.source.file} was changed while the run was under way: {entry.id}"
                     raise cannot_replay("BK115", f"{message} cannot be read there now", "compare again")
-                prepared = compile_and_check(self.environment, baseline)
+                prepared = self._prepared(baseline)
             chosen, matcher = prepared
             if (result := self._without_replay(chosen)) is not None:
                 return JudgedBaseline(result)
@@ -431,19 +415,19 @@ class Checker:
             baseline, comparison, self._clients.now(), kept, is_accepted(root, baseline.id)
         )
         redactor = self._project.redactor.knowing(observation.output)
-        resolved = redactor.mask_value(comparison.resolved)
-        if resolved is not comparison.resolved:
-            scope = self._project.words_of(baseline).scope
-            resolved = redactor.mask_value(with_declared_names(comparison.resolved, resolved, scope))
-        differences = tuple(self._spots(baseline, comparison.differences, redactor))
+        scope = self._project.words_of(baseline).scope
+        masked = redactor.mask_value(comparison.resolved)
+        resolved = redactor.mask_value(with_declared_names(comparison.resolved, masked, scope))
+        place = baseline.source.file, baseline.output_path
+        differences = tuple(reported(comparison.differences, *place, redactor, scope.values))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
             from baselinekit.matching.explain import explain
 
-            lines = describe_exchanges(observation, redactor)
-            lines = lines or list(map(redactor.mask_said, explain(matcher.known.output, comparison)))
-        new_text = self._text_judged(baseline, comparison, observation)
+            lines = [*describe_exchanges(observation, redactor)]
+            lines = lines or explain(matcher.known.output, comparison)
+        new_text = self._text_judged(baseline.current, matcher.known.output, comparison, observation)
         result = replace(
             result,
             outcome="failed",
@@ -453,31 +437,27 @@ class Checker:
             target=target_of(baseline.current, self._project),
             differences=differences,
             difference_count=comparison.count,
-            explanation=tuple(mask_and_clip(line, _LONGEST_LINE, no_mask) for line in lines),
+            explanation=tuple(mask_and_clip(line, _LONGEST_LINE, redactor.mask_said) for line in lines),
             environment_drift=drift_of(self.environment, baseline, observation),
-            expected_hash=expected_hash(baseline.baseline.output if baseline.baseline else None),
+            expected_hash=expected_hash(matcher.known.output),
             resolved=resolved,
         )
         try:
-            now = self._context.clock.timestamp()
+            now = self._context.timestamp()
             seen = seen_of(self.environment, baseline, comparison, observation, now)
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
 
     def _text_judged(
-        self, baseline: Baseline, comparison: Comparison, observation: Observation
+        self, recipe: Recipe, stored: Json, comparison: Comparison, observation: Observation
     ) -> Iterator[str]:
         """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
         person who approves them must see it."""
-        recipe, stored = baseline.current, baseline.baseline
         is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
         if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
             return
-        before = stored.output if stored else None
-        new_text, old_text = (
-            value.get("text") if isinstance(value, dict) else None for value in (observation.output, before)
-        )
+        old_text, new_text = (value_or_absent(output, ("text",)) for output in (stored, observation.output))
         if isinstance(new_text, str) and new_text != old_text:
             mask = self._project.redactor.mask
             yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
@@ -502,39 +482,10 @@ class Checker:
             recipe_hash=replaying.recipe_hash(recipe),
         )
 
-    def _spots(
-        self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
-    ) -> Iterator[ReportedDifference]:
-        """Yield the differences as they are reported. Their lines are found after all writing is done."""
-        values = self._project.words_of(baseline).scope.values
-        for difference in differences:
-            at = (*baseline.output_path, *difference.at)
-            if difference.rule and difference.rule.startswith("require_keys"):
-                at = difference.at
-            elif difference.rule and is_limit(difference):
-                at = ("comparison", *difference.rule.split("."))
-            expected = difference.expected
-            if isinstance(expected, str) and isinstance(difference.actual, str):  # as it was compared
-                expected = _VARIABLE.sub(
-                    lambda match: as_text(values[match[1]]) if match[1] in values else match[0], expected
-                )
-            yield ReportedDifference(
-                path=difference.path,
-                kind=difference.kind,
-                expected=redactor.mask_value(expected, difference.path),
-                actual=redactor.mask_value(difference.actual, difference.path),
-                file=baseline.source.file,
-                line=None,
-                rule=difference.rule,
-                note=redactor.mask_note(difference.note, difference.expected, difference.actual),
-                at=at,
-            )
-
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
     """Return the scores in an output, by criterion; none where it has none."""
-    output = observation.output
-    scores = output.get(SCORES) if isinstance(output, dict) else None
+    scores = value_or_absent(observation.output, (SCORES,))
     if not isinstance(scores, dict) or not all(map(is_number, scores.values())):
         return {}
     return {name: value if isinstance(value, int) else float(value) for name, value in scores.items()}
@@ -568,12 +519,11 @@ _OWN = ("user-agent", "accept-encoding")
 """Headers that curl sends itself."""
 
 
-def describe_exchanges(observation: Observation, redactor: Redactor) -> list[str]:
-    """Return the lines about each request of an observation; none if it has none."""
-    lines: list[str] = []
+def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator[str]:
+    """Yield the lines about each request of an observation; none if it has none."""
     for request, answer in observation.exchanges:
-        lines += [curl_line(request, redactor.mask), *islice(_answer_lines(answer, redactor), _MOST_LINES)]
-    return list(map(redactor.mask_said, lines))
+        yield curl_line(request, redactor.mask)
+        yield from islice(_answer_lines(answer, redactor), _MOST_LINES)
 
 
 def curl_line(request: Request, mask: Mask) -> str:
@@ -618,31 +568,29 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
     failed = [result for result in results if result.outcome == "failed"]
     errors = [result for result in results if result.outcome == "error"]
     not_replayed = [result for result in results if result.outcome in ("skipped", "unscored")]
-    count = Repeats(len(results) - len(not_replayed), len(passed), len(errors))
     if not failed:
         if not_replayed:
             return not_replayed[0]
         verdict = None if not errors else "flaky" if passed else errors[0].verdict
-        return _with_totals((errors or passed)[0], results, count, verdict)
+        return _with_totals((errors or passed)[0], results, verdict)
     answered = len(passed) + len(failed)
+    spots = list(_spots(failed, answered))
     if passed and not errors and len(passed) >= rate * answered:
-        spots = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]
         further = f" and {len(spots) - 1} more" if len(spots) > 1 else ""
-        where = spots[0] + further if spots else failed[0].reason
+        where = f"{render(spots[0].path)} differs {spots[0].note}{further}" if spots else failed[0].reason
         note = f"flaky: {len(passed)} of {answered} replays passed; {where}"
-        total = _with_totals(passed[0], results, count, "flaky")
+        total = _with_totals(passed[0], results, "flaky")
         return replace(total, notes=(*total.notes, note))
     verdict = _verdict(failed, len(passed), rate)
-    total = _with_totals(failed[0], results, count, verdict)
-    differences = list(_spots(failed, answered))
+    total = _with_totals(failed[0], results, verdict)
     if verdict == "noise":  # values that are new each time are shown once
         seen = {(spot.path, spot.kind) for spot in failed[0].differences}
-        differences = [spot for spot in differences if (spot.path, spot.kind) in seen]
+        spots = [spot for spot in spots if (spot.path, spot.kind) in seen]
     notes = [*total.notes, *(_hints(failed) if verdict == "noise" else ())]
     return replace(
         total,
-        differences=tuple(differences),
-        difference_count=max(len(differences), failed[0].difference_count),
+        differences=tuple(spots),
+        difference_count=max(len(spots), failed[0].difference_count),
         notes=tuple(dict.fromkeys(notes)),
         resolved=ABSENT if verdict in UNDECIDED else total.resolved,
     )
@@ -715,13 +663,14 @@ def _hints(failed: Sequence[Result]) -> Iterator[str]:
         yield f"{render(path)} varies: {proposal.text} would cover what was seen ({proposal.reason})"
 
 
-def _with_totals(base: Result, results: Sequence[Result], count: Repeats, verdict: str | None) -> Result:
+def _with_totals(base: Result, results: Sequence[Result], verdict: str | None) -> Result:
     """Return one of the results, with the totals of all."""
     ran = [result for result in results if result.outcome not in ("skipped", "unscored")]
+    outcomes = [result.outcome for result in ran]
     return replace(
         base,
         verdict=verdict,
-        repeats=count,
+        repeats=Repeats(len(ran), outcomes.count("passed"), outcomes.count("error")),
         attempts=sum(result.attempts for result in ran),
         seconds=sum(result.seconds for result in ran) / len(ran),
         usage=sum((result.usage for result in ran), Usage()),
@@ -739,7 +688,7 @@ def replay_repeatedly(
 ) -> JudgedBaseline:
     """Replay several times, one after the other, each with its turn: parallel replays would disturb each
     other. Stop when another replay would change nothing; if something differs, wait for a tick of the clock
-    before the next one."""
+    before the next one. A run that is stopped does not use the result."""
     replays: list[JudgedBaseline] = []
     for turn in range(repeating.times):
         replays.append(attempt(turn))
@@ -748,12 +697,6 @@ def replay_repeatedly(
             break
         if turn == 0 and last.differences:
             sleep(TICK)
-    first = replays[0].result
-    if len(replays) < repeating.times and is_stopped():
-        reason = f"interrupted after {len(replays)} of {repeating.times} replays"
-        skipped = Result(first.id, first.file, None, first.kind, "skipped", reason=reason, verdict="limit")
-        kept = {key: getattr(first, key) for key in ("name", "criticality", "recipe_hash")}
-        return JudgedBaseline(replace(skipped, **kept))
     result = combine([replay.result for replay in replays], repeating.rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)

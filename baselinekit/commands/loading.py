@@ -5,17 +5,16 @@ import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
-from operator import itemgetter
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, lacks_variables
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, lacks_variables
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
-from baselinekit.store.reading import locate_each
+from baselinekit.store.reading import FileProblems, locate_each
 from baselinekit.structs import replace
 
 Unfit = tuple[Source, BaselinekitError]
@@ -27,10 +26,7 @@ _LONGEST_FIRST_LINE = 1_000
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
     """Load the baselines below the paths (as the user sees them), or in the project's own folders."""
-    baselines, broken = load_partly(project, paths)
-    if broken is not None:
-        raise broken
-    return baselines
+    return reading.load([*find_files(project, paths).files], project.root)
 
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
@@ -86,17 +82,16 @@ def relative_to_root(path: str, root: str) -> str:
     return os.path.relpath(path, root)
 
 
-def raise_unless_variables(broken: BaselinekitError | None, unfit: Sequence[Unfit], root: str) -> None:
+def raise_unless_variables(found: FileProblems, unfit: Sequence[Unfit], root: str) -> None:
     """Raise all problems as one error, each with its place; unless nothing is wrong but variables without a
     value: then only the baselines that need them are errors, where they are judged, and the others run."""
-    if broken is None and all(lacks_variables(error) for _, error in unfit):
+    if found.error is None and all(lacks_variables(error) for _, error in unfit):
         return
-    found = [] if broken is None else [(isinstance(broken, Refused), [*broken.problems])]
     placed = locate_each_problem([(source, error.problems) for source, error in unfit], root)
-    found += zip((isinstance(error, Refused) for _, error in unfit), placed, strict=True)
-    found.sort(key=itemgetter(0))  # those that are refused come last
-    kind = Refused if all(is_refused for is_refused, _ in found) else InvalidInput
-    raise kind(*(problem for _, problems in found for problem in problems))
+    for (_, error), problems in zip(unfit, placed, strict=True):
+        found.fail(type(error)(*problems))
+    if found.error is not None:
+        raise found.error
 
 
 def provide_schema(root: str) -> None:
@@ -135,22 +130,20 @@ def locate_each_problem(found: Sequence[tuple[Source, Sequence[Problem]]], root:
     ]
 
 
-def with_lines(results: Sequence[Result | None], sources: Sequence[Source], root: str) -> list[Result | None]:
+def with_lines(results: Sequence[Result], sources: Sequence[Source], root: str) -> list[Result]:
     """Return the results with the lines they refer to. These are found once all is recorded: a record that
     gains its first `last_passed` moves the lines below it."""
-    placed = list(results)
-    failures = {
-        number: result
-        for number, result in enumerate(results)
-        if result and result.outcome not in ("passed", "skipped")
-    }
+    placed: list[Result] = []
     paths = [
-        (sources[number], [result.at, *(spot.at for spot in result.differences)])
-        for number, result in failures.items()
+        [result.at, *(spot.at for spot in result.differences)]
+        if result.outcome not in ("passed", "skipped")
+        else []
+        for result in results
     ]
-    found = locate_each(paths, root) if failures else []
-    for (number, result), (line, *places) in zip(failures.items(), found, strict=True):
-        pairs = zip(result.differences, places, strict=True)
-        spots = tuple(replace(spot, file=place.file, line=place.line) for spot, place in pairs)
-        placed[number] = replace(result, line=line.line, differences=spots)
+    for result, places in zip(results, locate_each([*zip(sources, paths, strict=True)], root), strict=True):
+        if places:
+            pairs = zip(result.differences, places[1:], strict=True)
+            spots = tuple(replace(spot, file=place.file, line=place.line) for spot, place in pairs)
+            result = replace(result, line=places[0].line, differences=spots)
+        placed.append(result)
     return placed

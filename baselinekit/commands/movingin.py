@@ -20,7 +20,7 @@ from baselinekit.errors import BaselinekitError, Place
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
-from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
@@ -112,15 +112,8 @@ def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[M
     stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
     singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
     rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
-    current_input = {"test": draft.test} | ({"name": draft.name} if draft.name is not None else {})
-    record: dict[str, Any] = {
-        "id": id_of(file, folder),
-        "baseline": {"output": stored, "captured_at": moment},
-        "current": {"input": current_input, "execution": {"type": "pytest"}},
-        **({"comparison": rules} if rules else {}),
-        "metadata": {"last_passed": None, "failure_count": 0},
-    }
-    baseline = parse_record(record, project.root)
+    record = new_record(id_of(file, folder), draft.test, draft.name, stored, moment, rules)
+    baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
     return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))
 

@@ -34,7 +34,6 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
         return draft.id
     source, raw = taken[draft.id.casefold()]
     first, _ = read_record(raw, source)
-    candidate = draft.id
     for candidate in (draft.id, *longer_ids(draft, first, project)):
         if candidate.casefold() not in taken:
             break
@@ -51,7 +50,7 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     if first is not None:
         owner = kind_of(first.current).target(first.current, project.redactor.mask, _base_url(first, project))
     hint, place = f"choose another --id, such as {candidate}", locate(source, ("id",), project.root)
-    raise _taken(draft.id, str(id_of(raw, source)), owner, hint, place)
+    raise _taken(draft.id, str(id_of(raw)), owner, hint, place)
 
 
 def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:

@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import pairwise
 
 from baselinekit.commands.project import CaptureEnvironment, environment_of, observed_for
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import lists_above, since_capture
-from baselinekit.learning.templating import with_declared_names
+from baselinekit.learning.templating import with_declared_names, with_masked_parts
 from baselinekit.model.baselines import (
     SETTLED_BY_REFRESH,
     Baseline,
@@ -116,17 +115,12 @@ def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple
     places: list[Path] = []
 
     def visible(value: Json, masked: Json, path: Path) -> Json:
-        if value is masked or (isinstance(value, str) and value in known_texts):
+        if isinstance(value, str) and value in known_texts:
             return value
-        if isinstance(value, list):
-            pairs = enumerate(zip(value, masked, strict=True))
-            return [visible(*pair, (*path, number)) for number, pair in pairs]
-        if isinstance(value, dict) and value.keys() == masked.keys():
-            return {key: visible(item, masked[key], (*path, key)) for key, item in value.items()}
         places.append(path)
         return masked
 
-    return visible(resolved, redactor.mask_value(resolved), ()), tuple(places)
+    return with_masked_parts(resolved, redactor.mask_value(resolved), visible), tuple(places)
 
 
 # Differences that are expected by nature: another id, a later time, a counter that moved.
@@ -148,26 +142,10 @@ def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counte
     return counts
 
 
-def varied_before(baseline: Baseline, comparison: Comparison, kept: KeptOutput | None) -> list[Path]:
-    """Return the paths that differed in another way when the same output was compared last."""
-    if kept is None or kept.compared_with != compared_with(baseline):
-        return []
-    earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
-    return [
-        difference.at
-        for difference in comparison.differences
-        if difference.at in earlier
-        and difference.at not in outcomes
-        and earlier[difference.at] != difference.actual
-    ]
-
-
-def moved_on(*values: Json) -> bool:
+def moved_on(first: Json, second: Json, third: Json) -> bool:
     """Whether these are numbers, each further on than the one before it."""
-    if not all(map(is_number, values)):
-        return False
-    pairs = list(pairwise(values))
-    return all(one < next_one for one, next_one in pairs) or all(one > next_one for one, next_one in pairs)
+    are_numbers = all(map(is_number, (first, second, third)))
+    return are_numbers and (first < second < third or first > second > third)
 
 
 def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
@@ -193,16 +171,17 @@ def verdict_on_varying(
     them; and the places of which it is known by now that they vary: three answers at three times are more
     than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
     stored = baseline.baseline.output if baseline.baseline else None
-    paths, varied = varied_before(baseline, comparison, kept), list[Path]()
+    paths, varied = list[Path](), list[Path]()
     if kept is not None and kept.compared_with == compared_with(baseline):
-        earlier, differing = dict(kept.differing), {spot.at: spot for spot in comparison.differences}
-        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
-        numbers = [
-            path
-            for path in paths
-            if moved_on(differing[path].expected, earlier[path], differing[path].actual)
+        earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
+        spots = [  # that differed in another way when the same output was compared last
+            spot
+            for spot in comparison.differences
+            if spot.at in earlier and spot.at not in outcomes and earlier[spot.at] != spot.actual
         ]
-        paths, varied = [*paths, *lists], [*kept.varied, *lists, *numbers]
+        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
+        numbers = [spot.at for spot in spots if moved_on(spot.expected, earlier[spot.at], spot.actual)]
+        paths, varied = [*(spot.at for spot in spots), *lists], [*kept.varied, *lists, *numbers]
     natures = natures_of(baseline, comparison, now)
     if natures:
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())

@@ -160,10 +160,6 @@ def open_project(operator: Operator) -> Project:
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
     operator = replace(operator, env_files=(), file_values=_read_env_files(operator))
     scope = _scope(config, chosen, operator)
-    keys = {str(model.key) for model in config.models.values() if model.key in scope.values}
-    secrets = {name: Secret(as_text(scope.values[name])) for name in keys}  # declared so or not
-    values = {name: value for name, value in scope.values.items() if name not in keys}
-    scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})
     targets, readable = None, list["NamedTarget"]()
     if operator.targets is not None or config.targets:
         from baselinekit.suites.targets import Targets
@@ -263,11 +259,13 @@ def _environment(config: Config, name: str | None) -> Environment:
 
 def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
     """Collect the variables: command line, then env files, then the environment, then the configuration. A
-    variable that is declared as a secret stays one wherever its value comes from."""
+    variable that is declared as a secret stays one wherever its value comes from, and the key of a model is
+    one in any case."""
     values: dict[str, Json] = {}
     secrets: dict[str, Secret] = {}
     unset: dict[str, str] = {}
     declared = {**config.variables, **chosen.variables}
+    secret_names = {*operator.secrets, *(model.key for model in config.models.values())}
     given = {**operator.file_values, **operator.variables}
     for name in dict.fromkeys((*declared, *given, *operator.secrets)):
         spec = declared.get(name)
@@ -280,7 +278,7 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
             value = _secret(name, operator.secrets[name], operator.environ)
         if variable.from_env is not None and value is None:
             unset[name] = variable.from_env
-        elif variable.secret or name in operator.secrets:
+        elif variable.secret or name in secret_names:
             secrets[name] = Secret(as_text(value), tuple(variable.hosts))
         else:
             values[name] = value
@@ -509,7 +507,5 @@ def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
             raise cannot_replay("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
         return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
     except CannotReplay as error:
-        reason = error.problems[0].message
-        raise cannot_replay(
-            "BK320", f"environment.{name}: {reason}", "correct it in baselinekit.yaml"
-        ) from None
+        message = f"environment.{name}: {error.problems[0].message}"
+        raise cannot_replay("BK320", message, "correct it in baselinekit.yaml") from None

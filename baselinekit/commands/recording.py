@@ -4,6 +4,7 @@ that cannot be written does not make the run fail."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from baselinekit.errors import BaselinekitError, NotRecorded, internal_error
@@ -125,9 +126,6 @@ def _masked(redactor: Redactor, item: Masked, *names: str) -> Masked:
 def keep_report(root: str, report: Report) -> bool:
     """Keep the results of a run, without the outputs: those that failed are pending anyway. An empty run is
     not kept, and a checkout that cannot be written does not make the run fail."""
-    if not report.results:
-        return False
-    try:
-        return keep_results(root, report.started, compact(report))
-    except BaselinekitError:
-        return False
+    with suppress(BaselinekitError):
+        return bool(report.results) and keep_results(root, report.started, compact(report))
+    return False

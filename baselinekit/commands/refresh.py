@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
@@ -16,13 +17,12 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
 from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import check, compare_settled, observe
+from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.pending import compared_with, expected_hash, seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.escape import one_line
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
@@ -33,7 +33,7 @@ from baselinekit.learning.lesson import LearningCase, Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
 from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Rules, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
     NO_RULES,
     Applied,
@@ -50,10 +50,10 @@ from baselinekit.model.changes import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
-from baselinekit.placeholders.grammar import has_marker, split, tokens_in
+from baselinekit.placeholders.grammar import has_marker, is_template, split, tokens_in, unescaped
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
-from baselinekit.report.next_commands import check_commands
+from baselinekit.report.next_commands import check_commands, command_line
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.reading import locate_all
@@ -150,7 +150,8 @@ def replayed_answers(
 
     def work(baseline: Baseline) -> list[Found]:
         try:
-            chosen_variant, matcher, setting = prepare_replay(here, baseline, context)
+            chosen_variant, matcher = compile_and_check(here, baseline)
+            setting = here.project.setting_of(baseline, here.clients)
             observation = observe(baseline.current, setting)
             comparison = compare_settled(matcher, observation, setting)
         except BaselinekitError as error:
@@ -160,26 +161,11 @@ def replayed_answers(
         if comparison.passed:
             drop_pending(here.project.root, baseline.id)
             return [baseline.id]
-        seen = seen_of(here, chosen_variant, comparison, observation, context.clock.timestamp())
+        seen = seen_of(here, chosen_variant, comparison, observation, context.timestamp())
         return [(baseline, replace(seen, origin="replay"))]
 
     answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))
     return chain.from_iterable(filter(None, answers))
-
-
-def prepare_replay(
-    here: CaptureEnvironment, baseline: Baseline, context: RunContext
-) -> tuple[Baseline, Matcher, Setting]:
-    """Return the baseline with the variant that fits here, its matcher, and what its replay needs; raise if
-    it cannot be replayed. A skipped one can: the user has named it."""
-    if baseline.baseline is None:
-        hint = f"baselinekit capture {baseline.source.file}"
-        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
-    chosen_variant = here.chosen(baseline)
-    setting = here.project.setting_of(baseline, context.clients)
-    matcher = compile_baseline(chosen_variant, here.project.words_of(baseline))
-    check(baseline, setting)
-    return chosen_variant, matcher, setting
 
 
 def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
@@ -225,7 +211,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     if scope.replay:
         found = replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
     elif scope.results:
-        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.clock.timestamp()
+        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.timestamp()
         found = chain.from_iterable(
             answers_in_results(project, chosen, file, narrowed, now) for file in scope.results
         )
@@ -532,33 +518,20 @@ def _make_accepts(words: PlaceholderContext) -> Accepts:
     def accepts(text: str, value: Json) -> bool:
         with suppress(InvalidInput):
             template = compile_text(text, words)
-            literal = _plain_value(value)
-            if literal is ABSENT or isinstance(template, str) or binds(template):
-                return False
-            return template.accepts(literal, {})
+            if not (isinstance(template, str) or binds(template) or is_template(value)):
+                return template.accepts(unescaped(value), {})
         return False
 
     return accepts
 
 
-def _plain_value(value: Json) -> Json:
-    """Return the value that a stored text stands for; ABSENT if it stands for several."""
-    if not isinstance(value, str) or not has_marker(value):
-        return value
-    parts = split(value)
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else ABSENT
-
-
 def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
     """Return a function that turns a new value into its stored form: with names in place of declared values,
     as a capture writes it."""
-    templating = OutputTemplater(words.scope)
-
-    def to_stored(text: str) -> Json:
-        literal = _plain_value(text)
-        return text if literal is ABSENT else templating.template(literal)
-
-    return lambda value: with_texts(value, to_stored)
+    template = OutputTemplater(words.scope).template
+    return lambda value: with_texts(
+        value, lambda text: text if is_template(text) else template(unescaped(text))
+    )
 
 
 def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
@@ -578,13 +551,9 @@ def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
     else:
         return change
     place = render(hidden)
-    placeholder = _command("refresh", seen.id, "--placeholder", f"{place}=<<any_string>>")
-    hint = f"{placeholder}, or {_command('refresh', seen.id, '--ignore', place)}"
+    placeholder = command_line("refresh", seen.id, "--placeholder", f"{place}=<<any_string>>")
+    hint = f"{placeholder}, or {command_line('refresh', seen.id, '--ignore', place)}"
     return replace(change, blocked=Problem("BK534", f"{place} {problem}", hint))
-
-
-def _command(*words: str) -> str:
-    return one_line(shlex.join(["baselinekit", *words]))
 
 
 def is_masked(value: Json, whole: bool = True) -> bool:
@@ -635,7 +604,7 @@ def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit)
     if risky and not permit.high_risk:
         kind = "another value" if risky[0].kind == "value" else risky[0].kind
         message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
-        return Problem("BK532", message, f"decide about it: {_command('review', plan.baseline.id)}")
+        return Problem("BK532", message, f"decide about it: {command_line('review', plan.baseline.id)}")
     return None
 
 
@@ -674,7 +643,7 @@ def apply(
                 unfit = "what was accepted does not fit the rules"
                 problems = [replace(one, message=f"{unfit}: {one.message}") for one in error.problems]
                 failures += locate_problems(after, problems, project.root)
-    applied = write(project, renewals, sync, dry_run)
+    applied = renew(renewals, project.root, sync, dry_run)
     kept_ids = pending_ids(project.root)
     for approval in approvals:
         if not dry_run and (not approval.writes or approval.plan.baseline.id in applied.ids):
@@ -683,11 +652,6 @@ def apply(
             except BaselinekitError as error:
                 failures += error.problems
     return replace(applied, failures=(*failures, *applied.failures))
-
-
-def write(project: Project, renewals: Sequence[Renewal], sync: bool = True, dry_run: bool = False) -> Applied:
-    """Write new outputs, rules and notes into the files of their baselines, or only return the new texts."""
-    return renew(renewals, project.root, sync, dry_run)
 
 
 def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[str]) -> None:
@@ -774,8 +738,6 @@ def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshPropo
     def mask_change(change: Change) -> Change:
         before = redactor.mask_value(change.before, change.at)
         after = redactor.mask_value(change.after, change.path)
-        if before is change.before and after is change.after:
-            return change
         return replace(change, before=before, after=after)
 
     plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]
@@ -840,7 +802,8 @@ def propose_learning(
     prepared: list[tuple[Baseline, Matcher, Setting]] = []
     for baseline in chosen:
         try:  # one that cannot be replayed at all is reported before anything is asked
-            prepared.append(prepare_replay(here, baseline, context))
+            setting = project.setting_of(baseline, context.clients)
+            prepared.append((*compile_and_check(here, baseline), setting))
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
@@ -849,47 +812,43 @@ def propose_learning(
         try:
             if isinstance(replays, BaselinekitError):
                 raise replays
-            how = is_unchanged, replaces_handwritten
-            plans.append(_learn_plan(project, prepared[number], replays, *how))
+            case = _learning_case(project, *prepared[number], replays)
+            how = replace(case, is_unchanged=is_unchanged, replaces_handwritten=replaces_handwritten)
+            plans.append(_learn_plan(project, how))
         except BaselinekitError as error:
             failures += locate_problems(prepared[number][0], error.problems, project.root)
     return LearnProposal(tuple(plans), tuple(failures))
 
 
-def _learn_plan(
-    project: Project,
-    prepared: tuple[Baseline, Matcher, Setting],
-    replays: list[Observation],
-    is_unchanged: bool,
-    replaces_handwritten: bool,
-) -> LearnPlan:
-    baseline, matcher, setting = prepared
-    stored, kind = baseline.baseline, kind_of(baseline.current)
-    assert stored is not None
+def _learning_case(
+    project: Project, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Sequence[Observation]
+) -> LearningCase:
+    """Return what is learnt from, if all replays went well."""
     for replay in replays:
-        for message in new_troubles(baseline, kind.troubles(baseline.current, replay)):
+        for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, replay)):
             raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
         if replay.reason_not_to_store is not None:
             raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
-
-    def compare(matcher: Matcher, replay: Observation) -> Comparison:
-        return compare_settled(matcher, replay, setting)
-
-    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
-    kept = kept_answer(project, baseline)
+    compare = partial(compare_settled, setting=setting)
     settled = [compare(matcher, replay) for replay in replays]
     words, now = project.words_of(baseline), setting.clients.now()
-    case = LearningCase(baseline, matcher, replays, settled, words, now, compare)
-    how = {"is_unchanged": is_unchanged, "replaces_handwritten": replaces_handwritten}
-    lesson = learn_again(case, mask, kept, **how)
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
+    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+    kept = kept_answer(project, baseline)
+    return LearningCase(baseline, matcher, replays, settled, words, now, compare, kept, mask)
+
+
+def _learn_plan(project: Project, case: LearningCase) -> LearnPlan:
+    lesson, baseline, kept, replays = learn_again(case), case.baseline, case.kept, len(case.observations)
+    stored = baseline.baseline
+    assert stored is not None
+    lesson = replace(lesson, volatile=masked_places(lesson.volatile, case.mask))
     values: dict[Path, Json] = {}
     if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
         values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
     if not lesson.refusals:
         values["metadata", "failure_count"] = 0
     if lesson.volatile and baseline.source.form == "native":
-        evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
+        evidence = evidence_of(lesson.volatile, replays + (kept is not None), project.redactor)
         learnt = stored.learnt
         if not stored.variants:
             learnt = select_valid_evidence(learnt, stored.output, lesson.output)
@@ -897,7 +856,7 @@ def _learn_plan(
     renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
     is_new = lesson.volatile or lesson.lists
     kept_at = kept.captured_at if kept else None
-    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
+    return LearnPlan(baseline, replays, lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
@@ -925,7 +884,7 @@ def apply_learning(
     given = {path: text for path, text in notes.items() if text is not None}
     found = (plan.renewal for plan in plans if plan.renewal)
     renewals = [replace(renewal, values={**renewal.values, **given}) for renewal in found]
-    applied = write(project, renewals, dry_run=dry_run)
+    applied = renew(renewals, project.root, dry_run=dry_run)
     for id in () if dry_run else applied.ids:
         drop_pending(project.root, id)
     return applied

@@ -11,15 +11,13 @@ from baselinekit.changes.reviewing import (
     covered_changes,
     no_placeholder,
     no_rule,
-    placeholder_problem,
-    placeholders_for,
     rule_problem,
     rules_for,
 )
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
 from baselinekit.model.baselines import Known
@@ -33,17 +31,22 @@ from baselinekit.model.changes import (
     RefreshProposal,
     Verb,
 )
-from baselinekit.model.values import Path
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import tokens_in, unescaped
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.template import compile_text
 from baselinekit.report.reviewing import format_pending_json
 from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
+from baselinekit.values.places import value_or_absent
 
 # review: changes are decided one by one; everything is written at once, at the end.
 
 
+_MOST_OFFERS = 6
 _HIDDEN_PLACEHOLDERS = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 
 
@@ -51,14 +54,8 @@ def begin_review(project: Project, proposal: RefreshProposal) -> Review:
     """Start the review of a proposal, at its first question. What it shows has no secrets in it."""
     knowing = ChangeAdvisor(project)
     masked = mask_proposal(proposal, project.redactor)
-    return Review(
-        proposal.plans,
-        masked.plans,
-        Ledger(tuple(group.members for group in proposal.groups)),
-        knowing.offers,
-        knowing.problem,
-        knowing.about,
-    )
+    ledger = Ledger(tuple(group.members for group in proposal.groups))
+    return Review(proposal.plans, masked.plans, ledger, knowing.offers, knowing.problem, knowing.about)
 
 
 class ChangeAdvisor:
@@ -66,24 +63,39 @@ class ChangeAdvisor:
 
     def __init__(self, project: Project):
         self._project = project
-        self.words_of = project.words_of
 
     def offers(self, members: Sequence[Changed]) -> list[Offer]:
-        """Return the placeholders that fit. For a hidden value they are general ones, which reveal nothing of
-        it."""
+        """Return the narrowest placeholders that accept the old and the new values of all members. For a
+        hidden value they are general ones, which reveal nothing of it."""
         if any(self._is_hidden(change) for _, change in members):
             return [Offer(text, "the new output is not shown") for text in _HIDDEN_PLACEHOLDERS]
-        return placeholders_for(members, self.words_of)
+        values: list[Json] = []
+        for plan, change in members:
+            if change.kind != "added" and not any(tokens_in(change.before)):
+                values.append(unescaped(change.before))
+            values.append(_new_value(plan, change))
+        values = list({repr(value): value for value in values}.values())  # the same in many places
+        words = self._project.words_of(members[0][0].baseline)
+        proposals = narrowest(values, words=words)[:_MOST_OFFERS]
+        return [Offer(proposal.text, proposal.reason) for proposal in proposals]
 
     def _is_hidden(self, change: Change) -> bool:
         masked = self._project.redactor.mask_value(change.after, change.path)
         return masked is not change.after or MASK in as_text(change.after)
 
     def problem(self, text: str, members: Sequence[Changed]) -> str:
-        """Return why a text cannot be stored there: it does not fit, or reveals something."""
-        reason = placeholder_problem(text, members, self.words_of, self._is_hidden)
+        """Return why a text cannot be stored there: it does not fit, or reveals something; else nothing."""
+        try:
+            for plan, change in members:
+                template = compile_text(text, self._project.words_of(plan.baseline))
+                if isinstance(template, str):
+                    return "that is not a placeholder: one looks like <<any_string>>"
+                if not self._is_hidden(change) and not template.accepts(_new_value(plan, change), {}):
+                    return f"it does not accept the new value at {render(change.path)}"
+        except BaselinekitError as error:
+            return error.problems[0].with_hint
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
-        return reason or next((f"it holds {secret}" for _, secret in secrets), "")
+        return next((f"it holds {secret}" for _, secret in secrets), "")
 
     def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         baseline, mask = plan.baseline, self._project.redactor.mask_value
@@ -92,6 +104,13 @@ class ChangeAdvisor:
         where = place.file if place.line is None else f"{place.file}:{place.line}"
         facts = ((name, str(mask(text))) for name, text in _facts(plan).items() if text)
         return ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
+
+
+def _new_value(plan: RefreshPlan, change: Change) -> Json:
+    """Return the new value as it came back: the one that would be written may have variable names in it
+    already."""
+    value = value_or_absent(plan.seen.resolved, change.path)
+    return unescaped(change.after if value is ABSENT else value)
 
 
 def _facts(plan: RefreshPlan) -> dict[str, str | None]:
@@ -232,14 +251,8 @@ def _covered_by_rules(
     plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]
 ) -> dict[Member, Decision]:
     """Return what else the rules cover."""
-    ignored = {
-        (n, decision.text): decision for (n, _), decision in decided.items() if decision.verb == "ignore"
-    }
-    return {
-        (n, number): decision
-        for (n, text), decision in ignored.items()
-        for number in covered_changes(plans[n], text)
-    }
+    rules = dict.fromkeys((n, decision) for (n, _), decision in decided.items() if decision.verb == "ignore")
+    return {(n, number): rule for n, rule in rules for number in covered_changes(plans[n], rule.text)}
 
 
 def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:

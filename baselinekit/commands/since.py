@@ -230,20 +230,19 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Baselin
     def place_of(baseline: Baseline, at: Path) -> Place:
         return locate(baseline.source, at, project.root)
 
-    former, approvals = (
-        {
-            one.id: (known.captured_at, known.approved_by, known.reason)
-            for one in group
-            if (known := one.baseline)
-        }
-        for group in (before, after)
-    )
+    former, present = ({one.id: _approval(one) for one in group} for group in (before, after))
     changes = config_changes
     for change in changes_between(before, after, ways_of, place_of):
-        approval = approvals.get(change.id, (None, None, None))
-        is_new = approval != former.get(change.id)
-        changes.append(replace(change, approved_by=approval[1], reason=approval[2]) if is_new else change)
-    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
+        approval = present.get(change.id)
+        if approval is not None and approval != former.get(change.id):
+            change = replace(change, approved_by=approval[1], reason=approval[2])
+        changes.append(change)
+    return BaselineChanges(ref=ref, commit=start, strict=strict, notes=tuple(notes), changes=tuple(changes))
+
+
+def _approval(baseline: Baseline) -> tuple[str | None, str | None, str | None] | None:
+    known = baseline.baseline
+    return (known.captured_at, known.approved_by, known.reason) if known else None
 
 
 def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineChange], Config]:
@@ -252,14 +251,14 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     try:
         old = at_revision.config(git, commit, name)
     except InvalidInput:
-        return [BaselineChange(name, name, None, "loosened", ("it could not be read then",))], Config()
+        return [BaselineChange(name, "loosened", name, None, ("it could not be read then",))], Config()
     changed = settings_changed(project, git, commit) if old else {}
     ways = [
         f"{key} is now a different one" + (f": {', '.join(sorted(changed[key]))}" if changed[key] else "")
         for key in _RELEVANT_KEYS
         if key in changed
     ]
-    change = BaselineChange(name, name, None, "loosened", tuple(ways))
+    change = BaselineChange(name, "loosened", name, None, tuple(ways))
     return [change] if ways else [], old or Config()
 
 
@@ -278,9 +277,9 @@ def changes_between(
     for id in sorted({**then, **now}):
         old, new = then.get(id), now.get(id)
         if new is None:
-            yield BaselineChange(id, then[id].source.file, None, "removed")
+            yield BaselineChange(id, "removed", then[id].source.file, None)
         elif old is None:
-            yield BaselineChange(id, new.source.file, place_of(new, ("id",)).line, "added")
+            yield BaselineChange(id, "added", new.source.file, place_of(new, ("id",)).line)
         else:
             ways = ways_of(old, new)
             for change in CHANGES:
@@ -288,7 +287,7 @@ def changes_between(
                     place, rest = place_of(new, chosen[0].at), len(chosen) - _MOST_LISTED
                     lines = tuple(map(str, chosen[:_MOST_LISTED]))
                     lines += (f"and {rest:,} more",) if rest > 0 else ()
-                    yield BaselineChange(id, place.file, place.line, change, lines)
+                    yield BaselineChange(id, change, place.file, place.line, lines)
 
 
 def _changed_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[Way]:

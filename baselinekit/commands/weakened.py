@@ -3,6 +3,7 @@ ask for more is not reported; any other change is only listed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from baselinekit.changes.changes import ComparisonRules, changes_of
@@ -186,12 +187,10 @@ def _placeholders_in(value: Json) -> set[str]:
 
 
 def _compile(value: Json, words: PlaceholderContext) -> Json:
-    if not isinstance(value, str) or not has_marker(value):
-        return value
-    try:
-        return compile_text(value, words)
-    except BaselinekitError:
-        return value
+    if isinstance(value, str):
+        with suppress(BaselinekitError):
+            return compile_text(value, words)
+    return value
 
 
 def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:

@@ -22,7 +22,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.graders.verdict import code_of, combine_grades
 from baselinekit.kinds import dispatch as replaying
-from baselinekit.kinds.settings import Clients, Execute, Setting
+from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
@@ -100,13 +100,8 @@ class TimeLeft(Struct):
             send=limited(clients.send),
             execute=limited(clients.execute),
             sleep=lambda seconds: clients.sleep(min(seconds, self.left())),
-            models=_Models(limited(clients.models.ask), clients.models.check),
+            models=ModelCalls(limited(clients.models.ask), clients.models.check),
         )
-
-
-class _Models(Struct):
-    ask: Callable[[ModelQuestion], Answer]
-    check: Callable[[str], None]
 
 
 _TURNS_PER_ATTEMPT = 1_000
@@ -290,7 +285,7 @@ class _JudgeSession:
         return replace(
             self.setting,
             clients=replace(
-                self.setting.clients, models=_Models(self.ask, self.setting.clients.models.check)
+                self.setting.clients, models=ModelCalls(self.ask, self.setting.clients.models.check)
             ),
         )
 

@@ -14,7 +14,6 @@ from baselinekit.files.jsontext import encode
 from baselinekit.graders import graders
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
@@ -29,7 +28,6 @@ from baselinekit.report.resultfile import (
     written,
 )
 from baselinekit.schema import read_as
-from baselinekit.secrets.variables import Redactor
 from baselinekit.store.journal import Journal, name_of
 from baselinekit.structs import Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
@@ -37,7 +35,6 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 # All attempts at one eval case -> one result.
 
 
-_MOST_SPOTS = 1_000
 _LONGEST_SHOWN = 2_000
 
 
@@ -154,26 +151,6 @@ def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") 
         criticality=case.criticality,
         recipe_hash=recipe_hash(case.recipe),
         case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(prepared)),
-    )
-
-
-def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[ReportedDifference, ...]:
-    """The differences from a baseline, as a report shows them."""
-    mask = redactor.mask_value
-    path = case.baseline.output_path if case.baseline else ("expected", "value")
-    return tuple(
-        ReportedDifference(
-            difference.path,
-            difference.kind,
-            mask(difference.expected, difference.path),
-            mask(difference.actual, difference.path),
-            case.source.file,
-            None,
-            rule=difference.rule,
-            note=redactor.mask_note(difference.note, difference.expected, difference.actual),
-            at=(*path, *difference.at),
-        )
-        for difference in comparison.differences[:_MOST_SPOTS]
     )
 
 

@@ -89,12 +89,12 @@ def compare_runs(
     return EarlierComparison(
         before.id,
         before.started,
+        strict,
+        tuple(across),
         cases,
         _metrics(comparable, with_scores),
         tuple(result.id for result in results if result.id not in before_by_id),
         gone,
-        tuple(across),
-        strict,
     )
 
 
@@ -112,23 +112,23 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     if differing:
         words = " and ".join(f"the {part}" for part in differing)
         verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
-        return CaseChange(now.id, "not comparable", *counts, why=f"{words} {verb}")
+        return CaseChange(now.id, "not comparable", *counts, None, f"{words} {verb}")
     if not _decided(before) and not _decided(now):  # there is nothing to compare
         is_same_outcome = before.outcome == now.outcome
         why = f"{now.outcome} in both" if is_same_outcome else f"{before.outcome} then, {now.outcome} now"
-        return CaseChange(now.id, "not comparable", *counts, why=why)
+        return CaseChange(now.id, "not comparable", *counts, None, why)
     for result, when in ((before, "then"), (now, "now")):
         if not _decided(result):
-            return CaseChange(now.id, "insufficient evidence", *counts, why=f"{result.outcome} {when}")
-    (was, of), (is_now, of_now) = counts
+            return CaseChange(now.id, "insufficient evidence", *counts, None, f"{result.outcome} {when}")
+    (was, of), (is_now, of_now) = ((share.passed, share.attempts) for share in counts)
     worse, better = is_now * of < was * of_now, is_now * of > was * of_now
     direction: Verdict = "regressed" if worse else "improved"
     if not (worse or better):
-        return CaseChange(now.id, "unchanged", *counts)
+        return CaseChange(now.id, "unchanged", *counts, None)
     if not hangs_on_chance(pair):
-        return CaseChange(now.id, direction, *counts, why="no model takes part: one attempt is enough")
+        return CaseChange(now.id, direction, *counts, None, "no model takes part: one attempt is enough")
     if worse and now.criticality == "critical" and not is_now:
-        return CaseChange(now.id, direction, *counts, why="it is critical, and no longer passes at all")
+        return CaseChange(now.id, direction, *counts, None, "it is critical, and no longer passes at all")
     chance = fisher_exact(was, of, is_now, of_now)
     if chance <= SURE:
         return CaseChange(now.id, direction, *counts, chance)
@@ -176,7 +176,7 @@ def _decided(result: Result) -> list[Attempt]:
 
 def _passed(result: Result) -> Share:
     decided = _decided(result)
-    return sum(attempt.outcome == "passed" for attempt in decided), len(decided)
+    return Share(sum(attempt.outcome == "passed" for attempt in decided), len(decided))
 
 
 def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:

@@ -7,7 +7,8 @@ from typing import get_args
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
-from baselinekit.evals import selection
+from baselinekit.evals import promptlogs, selection
+from baselinekit.evals.promptlogs import Log, read_rows
 from baselinekit.evals.promptrows import ALL
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import is_plain, language
@@ -15,9 +16,8 @@ from baselinekit.files.text import decode, mark, reach
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems
-from baselinekit.store import atomic, promptlogs
+from baselinekit.store import atomic
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
-from baselinekit.store.promptlogs import Log, read_rows
 from baselinekit.structs import Struct
 from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
 from baselinekit.values.changes import Hints

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import suggest
+from baselinekit.evals import promptlogs
 from baselinekit.evals.checks import Prepared
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Attempt, GraderKind
 from baselinekit.model.prompts import EvalRow, PromptFolder, UsageRow
 from baselinekit.model.results import Result
-from baselinekit.store import promptlogs
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.promptfolders import read_folder
 

@@ -88,7 +88,7 @@ def run(
 ) -> Report:
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
     `elsewhere`: makes the attempts, if not threads of this process."""
-    started, began = context.clock.timestamp(), context.clock.seconds()
+    started, began = context.timestamp(), context.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
@@ -108,7 +108,7 @@ def run(
     order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
     attempts = Attempts(project, context, memory, outside.take, order)
-    worker = CaseWorker(here, Examiner(here, outside, context.clock.seconds), context, plan.prepared)
+    worker = CaseWorker(here, Examiner(here, outside, context.seconds), context, plan.prepared)
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
             attempts_by_turn = attempts.run(plan.turns, worker.judge, others)
@@ -116,7 +116,7 @@ def run(
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else everything is from an earlier run, which has its row
                 inputs, interrupted = typed_inputs(project, prepared), context.stop.is_set()
-                facts = RunFacts(context.clock.timestamp(), plan.attempts, choice.grader, inputs, interrupted)
+                facts = RunFacts(context.timestamp(), plan.attempts, choice.grader, inputs, interrupted)
                 notes += note_runs(project, suite, chosen, results, facts)
         if complete := is_complete(attempts_by_turn):
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
@@ -126,7 +126,7 @@ def run(
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,
-        seconds=context.clock.seconds() - began,
+        seconds=context.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
         results=tuple(results),
@@ -193,9 +193,7 @@ def _recorded(
         and case.recipe is case.baseline.current  # not --target's
     ]
     sources = [baseline.source for _, baseline, _ in pairs]
-    recorder = Recorder(
-        project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop.wait
-    )
+    recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, context.stop.wait)
     for case, baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)
         is_recorded = verdict is False and memory.is_recorded(case)
@@ -254,8 +252,7 @@ def _results(
     if not all(case.source.file for case in cases):  # cases that are in no file have no lines
         return results
     sources = [case.source for case in cases]
-    placed = [result for result in with_lines(results, sources, project.root) if result is not None]
-    return with_grader_lines(placed, cases, project.root)
+    return with_grader_lines(with_lines(results, sources, project.root), cases, project.root)
 
 
 def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
@@ -273,10 +270,8 @@ def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: st
         }
         if paths := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
             located.append((number, case.source, paths))
-    places_by_result = (
-        locate_each([(source, list(paths.values())) for _, source, paths in located], root) if located else []
-    )
-    for (number, _, paths), places in zip(located, places_by_result, strict=True):
+    found = locate_each([(source, list(paths.values())) for _, source, paths in located], root)
+    for (number, _, paths), places in zip(located, found, strict=True):
         lines = {name: place.line for name, place in zip(paths, places, strict=True)}
         placed[number] = _at_lines(results[number], lines)
     return placed

@@ -56,7 +56,7 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
             lambda case, at: Place(case.source.file),
         ),
     ]
-    return BaselineChanges(ref, start, tuple(changes), tuple(notes), strict)
+    return BaselineChanges(ref=ref, commit=start, strict=strict, notes=tuple(notes), changes=tuple(changes))
 
 
 def _write_tree(git: Git, commit: str, root: str, eval_folders: Sequence[str]) -> None:
@@ -77,7 +77,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
     for before in old:
         file = before.file or before.name
         if (after := now.get(before.file)) is None:
-            yield BaselineChange(before.name, file, None, "removed")
+            yield BaselineChange(before.name, "removed", file, None)
             continue
         ways = []
         for name, least in before.thresholds.items():
@@ -90,7 +90,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
             was, is_now = getattr(before.config, key), getattr(after.config, key)
             ways += [f"{key}: {short(was)} -> {short(is_now)}"] if was != is_now else []
         if ways:
-            yield BaselineChange(after.name, file, None, "loosened", tuple(ways))
+            yield BaselineChange(after.name, "loosened", file, None, tuple(ways))
 
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:

@@ -5,17 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import ASKED_ELSEWHERE, Elsewhere, Group, Terms, in_threads
+from baselinekit.commands.executor import ASKED_ELSEWHERE, Chunk, Elsewhere, Terms, in_threads
 from baselinekit.commands.pending import seen_of
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded
 from baselinekit.evals.attempts import EvalClients, Examiner, PendingWrites, without_output
-from baselinekit.evals.cases import CaseAttempt, Memory, spots_of
+from baselinekit.evals.cases import CaseAttempt, Memory
 from baselinekit.evals.checks import Prepared
 from baselinekit.evals.promptrows import is_query, note_use
 from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
+from baselinekit.matching.dispatch import reported
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, iterate_grades
@@ -24,6 +25,9 @@ from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # only needed once something differs
     from baselinekit.model.changes import KeptOutput
+
+
+_MOST_SPOTS = 1_000
 
 
 class CaseTurn(Struct):
@@ -91,7 +95,10 @@ class CaseWorker(Struct):
         """Build the result of an attempt that was compared. What differs from the baseline of the case is
         kept, so that it can be accepted as after `compare`."""
         case, baseline, here = prepared.case, prepared.baseline, self.here
-        spots = spots_of(comparison, case, here.project.redactor.knowing(observation.output))
+        path = case.baseline.output_path if case.baseline else ("expected", "value")
+        redactor = here.project.redactor.knowing(observation.output)
+        found = comparison.differences[:_MOST_SPOTS]
+        spots = tuple(reported(found, case.source.file, path, redactor))
         drift = {}
         if attempt.outcome == "failed" and baseline is not None:
             drift = drift_of(here, baseline, observation)
@@ -103,7 +110,7 @@ class CaseWorker(Struct):
         if comparison.passed:
             return replace(judged, settles=baseline.id)
         try:
-            now = self.context.clock.timestamp()
+            now = self.context.timestamp()
             return replace(judged, pending=seen_of(here, baseline, comparison, observation, now))
         except BaselinekitError as error:
             return replace(judged, warning=error.problems[0].message)
@@ -141,7 +148,7 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
 )
 
 
-def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTurn]]:
+def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Chunk[CaseTurn]]:
     """Return what must stay in one chunk: all attempts at a case, so that its questions are numbered as in
     one process, and all cases that one start of a program answers."""
     batch_of = {id: key for key, asked in order.together.items() for id, _ in asked}
@@ -149,7 +156,7 @@ def groups_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Group[CaseTur
     for turn in turns:
         batch = batch_of.get(turn.case.id, "")
         groups.setdefault((turn.claim, batch, "" if batch else turn.case.id), []).append(turn)
-    return [(claim, None, group) for (claim, *_), group in groups.items()]
+    return [Chunk(tuple(group), claim) for (claim, *_), group in groups.items()]
 
 
 # The run, which has attempts made and writes down their results.
@@ -213,7 +220,7 @@ class Attempts(Struct):
                         goes_on=goes_on,
                     )
                 else:
-                    elsewhere.run(groups_of(some, order), judge, stop, context.cancel, finished)
+                    elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
         made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None
@@ -248,7 +255,7 @@ class Attempts(Struct):
         self._warn(keep_seen(self.project.root, judged.pending, judged.settles, judged.warning))
         # before it is in the journal: a resumed run does not send it again, and so does not note it
         if case.folder is not None:
-            for warning in note_use(self.project, case, attempt, self.context.clock.timestamp()):
+            for warning in note_use(self.project, case, attempt, self.context.timestamp()):
                 self._warn(warning)
         is_cut_off = is_stopped and attempt.outcome == "error"
         try:

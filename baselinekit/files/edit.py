@@ -27,6 +27,7 @@ from baselinekit.files.languages import (
 from baselinekit.files.text import (
     MAPPING,
     SEQUENCE,
+    TEXT_BLOCKS,
     MarkedNode,
     Splice,
     Unplannable,
@@ -121,7 +122,6 @@ _KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^
 _NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
 _COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
 _COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
-_BLOCKS = ("|", ">")
 LONGEST_FLOW = 100
 
 
@@ -230,8 +230,8 @@ class _Writer:
         while isinstance(value, dict | list) and value:
             value = list(value.values())[-1] if isinstance(value, dict) else value[-1]
         text = self.body[node.start : node.end]
-        in_block = node.style in _BLOCKS or node.ends_in_text_block
-        if in_block and isinstance(value, str) and (value.endswith("\n\n") or not value.strip("\n")):
+        has_blank_end = isinstance(value, str) and (value.endswith("\n\n") or not value.strip("\n"))
+        if node.ends_in_text_block and has_blank_end:
             return node.start + len(text.removesuffix("\n").removesuffix("\r"))
         return node.start + len(text.rstrip())
 
@@ -279,7 +279,7 @@ class _Writer:
     def replaced(self, node: MarkedNode, entry: _EntrySpan | None, old: Json, value: Json) -> Splice:
         """Replace a value by another."""
         body, start, end = self.body, node.start, self.value_end(node, old)
-        was_block = node.style in _BLOCKS or (node.kind in (MAPPING, SEQUENCE) and node.style != "flow")
+        was_block = node.style in TEXT_BLOCKS or (node.kind in (MAPPING, SEQUENCE) and node.style != "flow")
         one_line = None
         if self.language.blocks and isinstance(value, str) and node.style in ("'", '"'):
             one_line = yaml_quoted(value, node.style)
@@ -297,11 +297,11 @@ class _Writer:
         if one_line is None:
             column = entry.at - line_start(body, entry.at)
             offset = STEP if node.key < 0 else self.style.step
-            if node.style in _BLOCKS and (texts := body[start:end].rstrip().splitlines()[1:]):
+            if node.style in TEXT_BLOCKS and (texts := body[start:end].rstrip().splitlines()[1:]):
                 indent = min(len(line) - len(line.lstrip(" ")) for line in texts if line.strip())
                 offset = indent - column
             prefix = "-" if node.key < 0 else "_:"
-            style = self.style._replace(inside=node.style not in _BLOCKS)
+            style = self.style._replace(inside=node.style not in TEXT_BLOCKS)
             lines = yaml_value(prefix, value, column, offset, style)
             lines[0] = lines[0].removeprefix(prefix)
         else:
@@ -313,11 +313,11 @@ class _Writer:
         if entry.after < 0:
             raise Unplannable
         # A comment on the line of the key or the dash stays there.
-        at = start if node.style in _BLOCKS else entry.after if was_block else max(end, entry.after)
+        at = start if node.style in TEXT_BLOCKS else entry.after if was_block else max(end, entry.after)
         line = body[at : line_end(body, at)[0]]
         comment = _COMMENT.search(line) if at + len(line) <= start or not was_block or start == at else None
         lines[0] += comment[0] if comment else ""
-        stop = end if node.style in _BLOCKS else line_end(body, max(end, entry.after))[0]
+        stop = end if node.style in TEXT_BLOCKS else line_end(body, max(end, entry.after))[0]
         return Splice(entry.after, stop, self.newline.join(lines))
 
     def nested(self, value: Json, indent: str | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import islice
 from math import isinf
 from typing import Any, Literal
 
@@ -45,39 +44,28 @@ def parse_fraction(text: str) -> float | Decimal:
     return exact if isinf(number) or exact != Decimal(repr(number)) else number
 
 
-def format_number(number: float | Decimal | int) -> str:
-    """Return a literal that every reader takes for this number: a fraction has a point, and its exponent a
-    sign, as YAML 1.1 requires. ValueError if there is none."""
-    if isinstance(number, int):
-        if abs(number) >= _INT_LIMIT:
-            raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
-        return str(number)
-    text = repr(number) if isinstance(number, float) else str(number)
-    if "n" in text.lower():
-        raise ValueError(f"{text}, which is not a JSON number,")
-    mantissa, separator, exponent = text.replace("E", "e").partition("e")
-    if len(mantissa) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(mantissa):,} digits")
-    if "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}{separator}{exponent if not separator or exponent[0] in '+-' else f'+{exponent}'}"
-
-
 def _check_length(text: str) -> None:
     if len(text) > MAX_DIGITS and sum(map(str.isdigit, text.lower().partition("e")[0])) > MAX_DIGITS:
         raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
 
 
 def number(value: Json) -> str:
-    """Write a number for YAML or JSON."""
+    """Write a number for YAML or JSON, as a literal that every reader takes for this number: a fraction has a
+    point, and its exponent a sign, as YAML 1.1 requires."""
     if not isinstance(value, int | float | Decimal):
         raise TypeError(f"no JSON value: {value!r}")
-    try:
-        return format_number(value)
-    except ValueError as error:
-        raise InvalidInput(
-            Problem("BK114", f"{error} cannot be stored", "leave it out of the output")
-        ) from None
+    reason = f"a number of more than {MAX_DIGITS:,} digits"
+    if isinstance(value, int):
+        if abs(value) < _INT_LIMIT:
+            return str(value)
+    else:
+        mantissa, separator, exponent = str(value).replace("E", "e").partition("e")
+        if "n" in mantissa.lower():
+            reason = f"{value}, which is not a JSON number,"
+        elif len(mantissa) <= MAX_DIGITS:
+            point, sign = "" if "." in mantissa else ".0", "+" if exponent[:1].isdigit() else ""
+            return f"{mantissa}{point}{separator}{sign}{exponent}"
+    raise InvalidInput(Problem("BK114", f"{reason} cannot be stored", "leave it out of the output"))
 
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.
@@ -151,6 +139,14 @@ def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     if text.count("[") + text.count("{") > max_depth and _is_deep(value, max_depth):
         raise next(_faults(text, max_depth))
     return value
+
+
+def json_or_absent(text: str) -> Json:
+    """Return the value of a text that is JSON; ABSENT if it is not."""
+    try:
+        return decode(text)
+    except NotJson:
+        return ABSENT
 
 
 def encode(value: Json, in_order: bool = False) -> str:
@@ -251,25 +247,6 @@ def json_in(text: str) -> Json:
         except NotJson:
             continue
     return values[0] if len(values) == 1 else ABSENT
-
-
-_OBJECT_STARTS = lazy_pattern(r'\{\s*"')
-_MOST_STARTS = 1_000
-
-
-def object_at(text: str, place: int) -> Json:
-    """Return the outermost JSON object that spans a place of a text, whatever stands around it; ABSENT if
-    there is none."""
-    for start in islice(_OBJECT_STARTS.finditer(text, 0, place), _MOST_STARTS):
-        try:
-            end = json.JSONDecoder().raw_decode(text, start.start())[1]
-        except (ValueError, RecursionError):
-            continue
-        if end > place:
-            with suppress(NotJson):
-                return decode(text[start.start() : end])
-            return ABSENT
-    return ABSENT
 
 
 # JSON files: a repeated key, NaN or a file nested too deeply is an error with its place; integers and

@@ -9,14 +9,14 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.jsontext import (
     MAX_DEPTH,
+    compact,
     json_events,
     json_line_events,
     json_string,
     load_json,
     load_json_lines,
-    number,
 )
-from baselinekit.files.text import Event, Watched, refuse_conflict
+from baselinekit.files.text import Event
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -100,14 +100,14 @@ def yaml_flow(value: Json, depth: int = 1) -> str:
         return f"[{', '.join(yaml_flow(item, depth + 1) for item in value)}]"
     if isinstance(value, str):
         return value if _PLAIN_IN_FLOW.fullmatch(value) and is_plain(value) else yaml_quoted(value)
-    return _write_plain(value)
+    return compact(value)
 
 
 def yaml_scalar(value: Json) -> str:
     """Write a scalar, or an empty collection, on one line, for use in block style."""
     if isinstance(value, str):
         return value if is_plain(value) else yaml_quoted(value)
-    return _write_plain(value)
+    return compact(value)
 
 
 def is_plain(text: str) -> bool:
@@ -137,16 +137,6 @@ def is_text_block(value: Json) -> bool:
 def _escape(match: re.Match[str]) -> str:
     char = match[0]
     return _SHORT_ESCAPES.get(char) or (f"\\x{ord(char):02X}" if char < "\x80" else f"\\u{ord(char):04X}")
-
-
-def _write_plain(value: Json) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list):
-        return "{}" if isinstance(value, dict) else "[]"
-    return number(value)
 
 
 def check_depth(depth: int) -> None:
@@ -212,8 +202,8 @@ LINES = ".jsonl"
 
 class Language(NamedTuple):
     """How the text of a file is read, and how values are written in it. `blocks`: structure may be expressed
-    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `watched` keys, the
-    spans of whose values it adds, and `numbered` keys, below which numbers may be keys, and become texts."""
+    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `numbered` keys,
+    below which numbers may be keys, and become texts."""
 
     blocks: bool
     events: Callable[[str], Iterator[Event]]
@@ -221,17 +211,10 @@ class Language(NamedTuple):
     key: Callable[[str], str]
 
 
-def _load_yaml(
-    body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
-) -> list[Json]:
-    refuse_conflict(body, file)
-    return libyaml.load(body, file, watched, numbered=numbered)
-
-
-YAML = Language(True, libyaml.events, _load_yaml, yaml_flow)
-JSON = Language(False, json_events, lambda body, file, *_, **__: [load_json(body, file)], json_string)
+YAML = Language(True, libyaml.events, libyaml.load, yaml_flow)
+JSON = Language(False, json_events, lambda body, file, **_: [load_json(body, file)], json_string)
 JSON_LINES = Language(
-    False, json_line_events, lambda body, file, *_, **__: load_json_lines(body, file), json_string
+    False, json_line_events, lambda body, file, **_: load_json_lines(body, file), json_string
 )
 
 

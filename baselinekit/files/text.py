@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
@@ -95,9 +95,8 @@ Event = tuple[int, int, int, str, str, str | None]
 """Kind, start, end, value (for an alias its anchor), style (`flow` for collections in flow style, `!` for a
 plain scalar with a tag), anchor."""
 
-Watched = dict[str, list[tuple[dict[str, Any], tuple[int, int]]]]
-"""For each key of interest the mappings that have it, each with the span of the key's value, if that is a
-scalar on one line that no anchor shares."""
+
+TEXT_BLOCKS = ("|", ">")
 
 
 class MarkedNode(MutableStruct):
@@ -118,8 +117,33 @@ class MarkedNode(MutableStruct):
 
 def mark(events: Iterator[Event]) -> list[MarkedNode]:
     """Return the root of each document, with all nodes below it."""
-    walk = _Walk(events)
-    return [walk.visit(event, False, -1) for event in events]
+    return [_mark_node(event, events) for event in events]
+
+
+def _mark_node(event: Event, events: Iterator[Event], in_flow: bool = False, key: int = -1) -> MarkedNode:
+    node = MarkedNode(*event, in_flow, key)
+    node.ends_in_text_block = node.style in TEXT_BLOCKS
+    if node.kind <= ALIAS:
+        return node
+    in_flow = in_flow or node.style == "flow"
+    for event in events:
+        if event[0] == END:
+            break
+        name: str | int = node.size
+        key = -1
+        if node.kind == MAPPING:
+            key = event[1]
+            name = event[3] if event[0] == SCALAR else -1
+            _mark_node(event, events)
+            event = next(events)
+        node.size += 1
+        child = _mark_node(event, events, in_flow, key)
+        if name != -1:
+            node.children.setdefault(name, child)
+        node.end, node.ends_in_text_block = child.end, child.ends_in_text_block
+    if node.style == "flow":
+        node.end, node.ends_in_text_block = event[2], False
+    return node
 
 
 def reach(documents: Sequence[MarkedNode], document: int, path: Path) -> tuple[list[MarkedNode], Path]:
@@ -132,41 +156,6 @@ def reach(documents: Sequence[MarkedNode], document: int, path: Path) -> tuple[l
             return nodes, path[depth:]
         nodes.append(child)
     return nodes, ()
-
-
-class _Walk:
-    """A walk over the events of a document."""
-
-    def __init__(self, events: Iterator[Event]):
-        self.events = events
-        self.end = 0
-        self.in_text_block = False
-
-    def visit(self, event: Event, in_flow: bool, key: int) -> MarkedNode:
-        node = MarkedNode(*event, in_flow, key)
-        if node.kind <= ALIAS:
-            self.end, self.in_text_block = event[2], event[4] in ("|", ">")
-            return node
-        is_flow = in_flow or node.style == "flow"
-        for event in self.events:
-            if event[0] == END:
-                break
-            name: str | int = node.size
-            key = -1
-            if node.kind == MAPPING:
-                key = event[1]
-                name = event[3] if event[0] == SCALAR else -1
-                self.visit(event, is_flow, -1)
-                event = next(self.events)
-            node.size += 1
-            child = self.visit(event, is_flow, key)
-            if name != -1:
-                node.children.setdefault(name, child)
-        node.ends_in_text_block = self.in_text_block
-        if node.style == "flow":
-            self.end, self.in_text_block = event[2], False
-        node.end = self.end
-        return node
 
 
 class Splice(NamedTuple):

@@ -5,13 +5,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from typing import Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.files.jsontext import NotJson, decode, json_in, object_at
+from baselinekit.files.jsontext import NotJson, decode, json_in
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, mask_and_clip
@@ -58,6 +60,25 @@ def between_marks(name: str, text: str, nonce: str) -> str:
     """A text between marks, as data in a question. The nonce depends on the text, so no line of it can be the
     end mark."""
     return f"<<<{name} {nonce}>>>\n{text}\n<<<end of {name} {nonce}>>>"
+
+
+_OBJECT_STARTS = lazy_pattern(r'\{\s*"')
+_MOST_STARTS = 1_000
+
+
+def object_at(text: str, place: int) -> Json:
+    """Return the outermost JSON object that spans a place of a text, whatever stands around it; ABSENT if
+    there is none."""
+    for start in islice(_OBJECT_STARTS.finditer(text, 0, place), _MOST_STARTS):
+        try:
+            end = json.JSONDecoder().raw_decode(text, start.start())[1]
+        except (ValueError, RecursionError):
+            continue
+        if end > place:
+            with suppress(NotJson):
+                return decode(text[start.start() : end])
+            return ABSENT
+    return ABSENT
 
 
 def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:

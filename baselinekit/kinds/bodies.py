@@ -12,11 +12,11 @@ from math import isfinite, isnan
 from typing import Any
 
 from baselinekit.errors import CannotReplay, cannot_replay
-from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.jsontext import NotJson, decode, json_or_absent
 from baselinekit.kinds.kind import RecognisedForm
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Parse
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct
 
 _BYTES_PER_CONTAINER = 10
@@ -90,12 +90,8 @@ def _event_value(text: str) -> Json:
 
 def _data_value(text: str) -> Json:
     """Read an object or an array; other data stays text, so that its type does not change by chance."""
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            return decode(text)
-        except NotJson:
-            pass
-    return text
+    value = json_or_absent(text) if text.lstrip()[:1] in ("{", "[") else ABSENT
+    return text if value is ABSENT else value
 
 
 # Prometheus metrics, in the text format 0.0.4 or as OpenMetrics: one entry for each metric family, read by
@@ -353,6 +349,7 @@ def is_byte_hash(answer: Json) -> bool:
 _OPEN_METRICS = "application/openmetrics-text"
 _DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
 _IGNORED_OF_METRICS = ("body.*.samples",)
+_AS_TEXT = "(--parse text compares the text)"
 _METRICS_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
 
 
@@ -376,8 +373,7 @@ def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
     if body.lstrip(" \t\r\n")[:1] in ("{", "["):  # a number or a word may be meant as text
         with suppress(NotJson):
             value = decode(body)
-            note = "the body is JSON, sent as text/plain: it is compared as JSON"
-            note += " (--parse text compares the text)"
+            note = f"the body is JSON, sent as text/plain: it is compared as JSON {_AS_TEXT}"
             return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
     if kind == "text/plain" and "version=" not in content_type:
         return None
@@ -386,11 +382,8 @@ def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
     except (NotJson, CannotReplay) as error:
         note = f"declared as Prometheus metrics, but compared as text: {error}"
         return RecognisedForm(output, {}, (note,))
-    note = (
-        "the body is Prometheus metrics: names, types, help, label names and bounds are compared (--parse"
-        " text compares the text)"
-    )
-    notes = note, _METRICS_NOTE
+    compared = "names, types, help, label names and bounds are compared"
+    notes = f"the body is Prometheus metrics: {compared} {_AS_TEXT}", _METRICS_NOTE
     return RecognisedForm({**output, "body": families}, {"parse": "prometheus"}, notes, _IGNORED_OF_METRICS)
 
 

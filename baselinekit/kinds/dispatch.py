@@ -1,6 +1,5 @@
-"""Replay: Recipe -> Observation. The module of each kind has a ROW with its functions: one checks a recipe
-before any request, one replays it, one reads the files that it sends. Also the hashes of a recipe and of its
-files."""
+"""Replay: Recipe -> Observation. The kind of a recipe (`table.py`) checks it before any request, replays it
+and reads the files that it sends. Also the hashes of a recipe and of its files."""
 
 import json
 from collections.abc import Iterable
@@ -34,9 +33,7 @@ def digest(value: Any) -> str:
 
 def granted_timeout(recipe: Recipe, ceilings: Ceilings) -> Seconds | None:
     """Return the timeout that the configuration sets for the skill or the model that is asked."""
-    family, name = kind_of(recipe).asks(recipe)
-    times = {"skills": ceilings.skills, "models": ceilings.models}.get(family, {})
-    return times.get(name)
+    return ceilings.timeouts.get(kind_of(recipe).asks(recipe))
 
 
 def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:

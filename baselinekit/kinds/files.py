@@ -13,6 +13,7 @@ from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import replace
 from baselinekit.values.equality import is_number
+from baselinekit.values.places import places
 
 _LARGEST = 10_000_000
 
@@ -21,15 +22,15 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
     """Resolve a path, relative to `folder` or else to the baseline's folder, with links followed; Refused
     outside the project."""
     root = os.path.realpath(surroundings.within or surroundings.root)
-
-    def link_at(path: str) -> str | None:
-        """Return the target of a link; None where there is no link."""
-        try:
-            return os.readlink(path)
-        except OSError:
-            return None
-
     return follow_links(root, os.path.realpath(folder or surroundings.folder), path, link_at)
+
+
+def link_at(path: str) -> str | None:
+    """Return the target of a link; None where there is no link."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
@@ -63,20 +64,22 @@ def read_bytes(surroundings: Surroundings, path: str) -> bytes:
 
 def with_files(value: Json, surroundings: Surroundings) -> Json:
     """Return a value with each `{file: path}` in it replaced by the text of that file."""
+    if _names_file(value):
+        return read_text(surroundings, value["file"])
     if isinstance(value, dict):
-        if value.keys() == {"file"} and isinstance(value["file"], str):
-            return read_text(surroundings, value["file"])
         return {key: with_files(item, surroundings) for key, item in value.items()}
     return [with_files(item, surroundings) for item in value] if isinstance(value, list) else value
 
 
 def texts_in(value: Json, surroundings: Surroundings) -> Iterator[str]:
     """Yield the texts of the files that a value names as `{file: path}`."""
-    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
-        yield read_text(surroundings, value["file"])
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(item, surroundings)
+    for _, item in places(value):
+        if _names_file(item):
+            yield read_text(surroundings, item["file"])
+
+
+def _names_file(value: Json) -> bool:
+    return isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str)
 
 
 def read_text(surroundings: Surroundings, path: str) -> str:
@@ -114,9 +117,8 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     """Return each criterion by which a text is scored, with its meaning: from the recipe, or from a file."""
     scale = scores.scale
     if len(scale) != 2 or not all(map(is_number, scale)) or not scale[0] < scale[1]:
-        raise invalid(
-            "BK355", "a scale must be two numbers, the worst and the best", "such as [1, 5]", _SCORES
-        )
+        message = "a scale must be two numbers, the worst and the best"
+        raise invalid("BK355", message, "such as [1, 5]", _SCORES)
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
         value = load_document(setting.surroundings, scores.rubric)

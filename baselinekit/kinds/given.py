@@ -3,11 +3,11 @@ file and found by the id of the case (replay)."""
 
 import os
 from collections.abc import Iterator
-from hashlib import sha256
+from random import Random
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
-from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.jsontext import NotJson, decode, json_or_absent
 from baselinekit.kinds import messages
 from baselinekit.kinds.files import parse_document, read_text
 from baselinekit.kinds.kind import RecipeKind, current_form
@@ -51,7 +51,6 @@ ECHO = EchoKind()
 
 RESPONSE = "This is the answer of a mock target. Write another one under `response:`."
 _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
-_DRAWN_BYTES = 6
 
 
 class MockExecution(Struct):
@@ -88,8 +87,7 @@ class MockKind(messages.ConversationKind):
         execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
         seconds = float(execution.delay or 0)
         if execution.delay_max is not None:  # a repeated run takes as long
-            drawn = sha256(f"{setting.turn}/{conversation.case or setting.asker}".encode()).digest()
-            share = int.from_bytes(drawn[:_DRAWN_BYTES]) / float(256**_DRAWN_BYTES)
+            share = Random(f"{setting.turn}/{conversation.case or setting.asker}").random()
             seconds += max(0.0, float(execution.delay_max) - seconds) * share
         if seconds:
             setting.clients.sleep(seconds)
@@ -146,25 +144,24 @@ def read_stored(file: str, text: str) -> StoredAnswers:
 
 def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each row with its line, which is known for JSON Lines only."""
-    try:
-        content = parse_document(text, file) if file.lower().endswith((".yaml", ".yml")) else decode(text)
-    except NotJson:
-        for number, line in enumerate(text.split("\n"), 1):
-            try:
-                row = decode(line) if line.strip() else {}
-            except NotJson as error:
-                raise _unusable(file, number, f"not JSON: {error}", "a line is {id, text}") from None
-            if not isinstance(row, dict):
-                raise _unusable(file, number, "the line is not an object", "a line is {id, text}") from None
-            if line.strip():
-                yield number, row
-        return
+    is_yaml = file.lower().endswith((".yaml", ".yml"))
+    content = parse_document(text, file) if is_yaml else json_or_absent(text)
     if isinstance(content, dict) and isinstance(content.get("results"), list):
         content = content["results"]
-    for row in content if isinstance(content, list) else [content]:
+    rows = ((1, row) for row in (content if isinstance(content, list) else [content]))
+    for number, row in _json_lines(file, text) if content is ABSENT else rows:
         if not isinstance(row, dict):
-            raise _unusable(file, 1, "an answer is not a mapping", "a row is {id, text}")
-        yield 1, row
+            raise _unusable(file, number, "an answer is not an object", "one is {id, text}")
+        yield number, row
+
+
+def _json_lines(file: str, text: str) -> Iterator[tuple[int, Json]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            if line.strip():
+                yield number, decode(line)
+        except NotJson as error:
+            raise _unusable(file, number, f"not JSON: {error}", "a line is {id, text}") from None
 
 
 def _answer_of(row: dict[str, Any]) -> Json:
@@ -221,10 +218,9 @@ class ReplayKind(messages.ConversationKind):
             if answers := stored.get(name):
                 number = setting.turn + 1
                 if setting.turn and 1 < len(answers) < number:
-                    message = (
-                        f"{source} holds {len(answers)} answers for {name}, and this is attempt {number}"
-                    )
-                    raise cannot_replay("BK795", message, "make fewer attempts, or store more answers")
+                    held = f"{source} holds {len(answers)} answers for {name}"
+                    hint = "make fewer attempts, or store more answers"
+                    raise cannot_replay("BK795", f"{held}, and this is attempt {number}", hint)
                 answer = answers[min(setting.turn, len(answers) - 1)]
                 return replace(messages.answer_of_value(answer, 0.0, source), recorded=True)
         name = case or setting.asker

@@ -10,7 +10,6 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
@@ -45,6 +44,7 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     Scalar,
+    http_date,
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
@@ -329,19 +329,17 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
-    headers: Headers = {
-        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
-        "accept": ("Accept", "*/*"),
-        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
-    }
+    headers: Headers = {}
 
     def add_headers(given: Mapping[str, Json], at: Path) -> None:
         for name, value in given.items():
-            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
+            text = as_text(value)
             if fault := _header_fault(name, text):
                 raise invalid("BK311", *fault, (*at, name))
             headers[name.lower()] = (name, text.strip())
 
+    add_headers({"User-Agent": f"baselinekit/{__version__}", "Accept": "*/*"}, ())
+    add_headers({"Accept-Encoding": "gzip, deflate"}, ())
     add_headers(setting.scope.expand(setting.http.headers), ())
     add_headers(execution.headers, (*EXECUTION, "headers"))
     add_headers(step.headers, (*at, "headers"))
@@ -442,12 +440,10 @@ def _multipart(step: HttpRequest, setting: Setting) -> tuple[bytes, str]:
         further = f'; filename="{escaped(as_text(path).rsplit("/", 1)[-1])}"\r\nContent-Type: {kind}'
         parts.append((name, further, read_bytes(setting.surroundings, as_text(path))))
     boundary = sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
-    body = b"".join(
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'.encode()
-        + content
-        + b"\r\n"
-        for name, further, content in parts
-    )
+    body = b""
+    for name, further, content in parts:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{escaped(name)}"{further}\r\n\r\n'
+        body += head.encode() + content + b"\r\n"
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
@@ -486,10 +482,8 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
 
 def read_answer(response: Response, request: Request) -> Body:
     """Return the value of the body, read as the request says."""
-    content_type = response.header("content-type")
-    return read_body(
-        response.body, content_type, response.status, request.parse, request.take, request.max_body
-    )
+    content_type, parse, take = response.header("content-type"), request.parse, request.take
+    return read_body(response.body, content_type, response.status, parse, take, request.max_body)
 
 
 def http_output(response: Response, keep: list[str], body: Json) -> dict[str, Json]:
@@ -520,7 +514,6 @@ _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
 _ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
 _PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
 """`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
-_LONGEST_DATE = 100
 
 
 class Cookies:
@@ -548,7 +541,7 @@ class Cookies:
             folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
             key = (port, domain or host, folder, name)
             self._cookies.pop(key, None)
-            expires = _http_date(attributes.get("expires", ""))
+            expires = http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
@@ -578,20 +571,6 @@ def _destination(url: str) -> tuple[str, str, str, str]:
     """Return scheme, host, port and path."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"
-
-
-def _http_date(text: str) -> float | None:
-    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
-    whatever the zone of this machine."""
-    if not text:
-        return None
-    from email.utils import parsedate_to_datetime  # seldom needed
-
-    try:
-        moment = parsedate_to_datetime(text[:_LONGEST_DATE])
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
 
 
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
@@ -715,11 +694,8 @@ def ask_with_retries(
         else:
             if tries > retries or response.status not in retried:
                 return response, tries
-            retry_after = response.header("retry-after").strip()  # seconds, or a date
-            if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10:
-                wait = float(retry_after)
-            elif (retry_time := _http_date(retry_after)) is not None:
-                wait = max(0.0, retry_time - clients.now())
+            asked_wait = response.asked_wait(clients.now())
+            wait = wait if asked_wait is None else asked_wait
             remaining = deadline - time.monotonic()
             if wait >= remaining:
                 return response, tries
@@ -734,20 +710,8 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 """Headers and keys that name the operation, if the address does not."""
-
-
-class HttpStatus(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return (number >= 400) + (number >= 500)
-
-    def describe(self, number: int) -> str:
-        if number >= 500:
-            subject = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
-            return f"{subject}, a server error"
-        subject = f"step {self.step} answered {number}, which" if self.step else str(number)
-        return f"{subject} says that the request was refused"
+_STATUS = ("status", "$.status", "$['status']", '$["status"]')
 
 
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:
@@ -770,7 +734,6 @@ class HttpKind(RecipeKind):
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"
-    outcome = HttpStatus
     paths_start_in_answer = True
     asks_address = True
     eval_input = "api_call"
@@ -809,10 +772,17 @@ class HttpKind(RecipeKind):
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {
-            place if path else (*place, "status"): HttpStatus(step)
+            place if path else (*place, "status"): OutcomePlace(self.judge_outcome, step)
             for place, (step, path) in collected_of(recipe.input).items()
             if not path or path in _STATUS
         }
+
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        if number >= 500:
+            subject = f"step {step} answered {number}" if step else f"the answer is {number}"
+            return 2, f"{subject}, a server error"
+        subject = f"step {step} answered {number}, which" if step else str(number)
+        return int(number >= 400), f"{subject} says that the request was refused"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []
@@ -829,9 +799,8 @@ class HttpKind(RecipeKind):
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return the path, the query, the operation that a body or a header names, and the host."""
         step, _ = steps_of(recipe.input)[0]
-        target = (
-            step.endpoint or step.path or urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
-        )
+        in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
+        target = step.endpoint or step.path or in_url
         path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
         params = [f"{name} {value}" for name, value in step.params.items()]
         operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]

@@ -1,7 +1,7 @@
 """The base class of recipe kinds: all that the rest of the package must know of a kind, with defaults."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
@@ -11,6 +11,7 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import NODEFAULT, Struct, defstruct
 from baselinekit.values.paths import Pattern, roots
+from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import Mask
 
 STORED = "that is now the known-good answer"
@@ -56,24 +57,20 @@ EMPTY = Trouble("the model's answer is empty", "--allow-empty")
 
 
 class OutcomePlace(Struct):
-    """A place in an output that says whether the request worked. `step`: the step of a flow, else empty."""
+    """A place in an output that says whether the request worked. `judge`: how a number there is judged, as
+    `RecipeKind.judge_outcome` does; `step`: the step of a flow, else empty."""
 
+    judge: Callable[[int, str], tuple[int, str]]
     step: str = ""
 
-    def severity(self, number: int) -> int:
-        """0: it worked; 1: it was refused; 2: it failed."""
-        return 0
-
-    def describe(self, number: int) -> str:
-        """Describe a number whose severity is not 0."""
-        return ""
-
-    def severity_of(self, value: Json) -> int:
-        return self.severity(value) if isinstance(value, int) and not isinstance(value, bool) else 0
+    def read(self, value: Json) -> tuple[int, str]:
+        """Return the severity of the outcome, and its description."""
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return self.judge(value, self.step) if is_number else (0, "")
 
     def is_worse(self, before: Json, after: Json) -> bool:
         """Whether the outcome is more severe after a change than before."""
-        return self.severity_of(after) > self.severity_of(before)
+        return self.read(after)[0] > self.read(before)[0]
 
 
 def current_form(name: str, input: Any, execution: type[Any], default: Any = NODEFAULT) -> type[Any]:
@@ -149,7 +146,10 @@ class RecipeKind(ABC):
         """Return the places of whole responses in its output, each with the name of its step."""
         return {(): ""} if self.parts else {}
 
-    outcome: ClassVar[type[OutcomePlace]] = OutcomePlace
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        """Return how severe an outcome is (0: it worked; 1: it was refused; 2: it failed), and describe one
+        that did not work."""
+        return 0, ""
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         """Return the places where the output says whether it worked."""
@@ -173,29 +173,27 @@ class RecipeKind(ABC):
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
         """Return all troubles. An observation with one is stored only if the user says so."""
-        for outcome, value, is_visible in self._outcomes_of(recipe, observation):
-            if outcome.severity_of(value) == 2:
-                yield Trouble(outcome.describe(value), "--allow-error-status", is_visible)
+        for severity, description, is_visible in self._outcomes_of(recipe, observation):
+            if severity == 2:
+                yield Trouble(description, "--allow-error-status", is_visible)
 
-    def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
+    def remarks(self, recipe: Recipe, observation: Observation) -> Iterator[str]:
         """Describe what may be right or a mistake, and is therefore stored and reported: a 404, an exit code
         of 1."""
-        for outcome, value, _ in self._outcomes_of(recipe, observation):
-            if outcome.severity_of(value) == 1:
-                yield f"{outcome.describe(value)}: {meaning}"
+        for severity, description, _ in self._outcomes_of(recipe, observation):
+            if severity == 1:
+                yield f"{description}: {STORED}"
         yield from observation.notes
 
-    def _outcomes_of(self, recipe: Recipe, seen: Observation) -> Iterator[tuple[OutcomePlace, Any, bool]]:
-        """Return the outcomes with their numbers, and whether the output shows them."""
+    def _outcomes_of(self, recipe: Recipe, seen: Observation) -> Iterator[tuple[int, str, bool]]:
+        """Return the severity of each outcome, its description, and whether the output shows it."""
         places = self.outcomes(recipe)
         for path, outcome in places.items():
-            value = seen.output
-            for key in path:
-                value = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
-            yield outcome, value, True
+            yield *outcome.read(value_or_absent(seen.output, path)), True
         visible = {outcome.step for outcome in places.values()}
-        hidden = ((step, status) for step, status in seen.statuses if step not in visible)
-        yield from ((self.outcome(step), status, False) for step, status in hidden)
+        for step, status in seen.statuses:
+            if step not in visible:
+                yield *self.judge_outcome(status, step), False
 
     # Its target.
 
@@ -356,17 +354,14 @@ def is_empty(recipe: Recipe, output: Json) -> bool:
     return is_blank(output)
 
 
-def find_failed_checks(
-    recipe: Recipe, output: Json, reasons: Mapping[str, str] | None = None
-) -> Iterator[Trouble]:
+def find_failed_checks(recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
     """Return the checks that the output fails, and its scores below the least score."""
-    parts = output if isinstance(output, dict) else {}
+    parts = observation.output if isinstance(observation.output, dict) else {}
     checks, scores = parts.get(CHECKS), parts.get(SCORES)
     for name, outcome in checks.items() if recipe.checks and isinstance(checks, dict) else ():
         if outcome == FAILED:
-            yield Trouble(
-                f"the check `{name}` fails", "--allow-failing", detail=(reasons or {}).get(name, "")
-            )
+            reason = observation.failed_checks.get(name, "")
+            yield Trouble(f"the check `{name}` fails", "--allow-failing", detail=reason)
     least = recipe.scores.at_least if recipe.scores else None
     if least is None or not isinstance(scores, dict):
         return

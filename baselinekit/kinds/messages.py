@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
 
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.files.jsontext import NotJson, decode, pretty
+from baselinekit.files.jsontext import json_or_absent, pretty
 from baselinekit.kinds.kind import MessageFiles, RecipeKind, Trouble, is_blank
 from baselinekit.kinds.settings import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Usage
@@ -45,13 +45,11 @@ class ConversationKind(RecipeKind):
     noun = "answer"
 
     def normalize(self, stated_input: Any) -> Any:
+        if isinstance(stated_input, str):
+            return ConversationInput([TraceMessage("user", stated_input)])
         if isinstance(stated_input, StatedConversation):
             return ConversationInput(stated_input.messages)
-        return (
-            ConversationInput([TraceMessage("user", stated_input)])
-            if isinstance(stated_input, str)
-            else stated_input
-        )
+        return stated_input
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if not recipe.input.messages:
@@ -94,9 +92,8 @@ def shortened(text: str, mask: Mask) -> str:
 
 def question_of(conversation: ConversationInput) -> str:
     """Return all messages of the user as one text."""
-    return "\n\n".join(
-        plain_text(message.content) for message in conversation.messages if message.role == "user"
-    )
+    questions = (message for message in conversation.messages if message.role == "user")
+    return "\n\n".join(plain_text(question.content) for question in questions)
 
 
 def prompt_of(conversation: ConversationInput) -> str:
@@ -128,11 +125,9 @@ def plain_text(content: Json) -> str:
 
 def is_parts(content: Json) -> bool:
     """Whether a content is a list of texts and files, rather than a value that happens to be a list."""
-    return (
-        isinstance(content, list)
-        and bool(content)
-        and all(isinstance(part, dict) and part.get("type") in ("text", "file") for part in content)
-    )
+    parts = content if isinstance(content, list) else []
+    types = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return bool(types) and all(type in ("text", "file") for type in types)
 
 
 def _part_texts(parts: Json) -> Iterator[str]:
@@ -192,8 +187,6 @@ READ_KEYS = (*_ANSWERS, "token_usage", "cost_usd", "duration_ms")
 _IGNORED_KEYS = ("id", "eval_id", "trace", "trace_ref", "metadata", "timestamp")
 """Keys that a structured answer may have, and that are ignored without a note."""
 
-_TOKENS = {"input": "tokens_in", "output": "tokens_out", "cached": "tokens_cached"}
-
 
 class AnsweredCall(Struct, forbid_unknown_fields=False):
     """A tool call of a structured answer. `name` is another name of `tool`."""
@@ -250,13 +243,8 @@ def is_structured(value: Json) -> TypeGuard[dict[str, Any]]:
 
 def answer_of_text(text: str, seconds: float, source: str) -> Observation:
     """Read the answer of a program: a structured answer in JSON, else the text without its last line end."""
-    if text.lstrip()[:1] == "{":
-        try:
-            value = decode(text)
-        except NotJson:
-            value = None
-        if is_structured(value):
-            return answer_of_value(value, seconds, source)
+    if text.lstrip()[:1] == "{" and is_structured(value := json_or_absent(text)):
+        return answer_of_value(value, seconds, source)
     return Observation(text.removesuffix("\n").removesuffix("\r"), seconds)
 
 
@@ -315,13 +303,12 @@ def row_of(name: str, attempt: int, observation: Observation) -> dict[str, Json]
     if not messages and observation.tool_calls is not None:
         messages = (TraceMessage("assistant", observation.output, observation.tool_calls),)
     row: dict[str, Json] = {"id": name, "attempt": attempt}
-    row |= (
-        {"output_messages": [message_as_json(message) for message in messages]}
-        if messages
-        else {"text": observation.output}
-    )
-    tokens = {written_name: getattr(usage, field) for written_name, field in _TOKENS.items()}
+    if messages:
+        row["output_messages"] = [message_as_json(message) for message in messages]
+    else:
+        row["text"] = observation.output
+    tokens = {"input": usage.tokens_in, "output": usage.tokens_out, "cached": usage.tokens_cached}
     token_counts = {key: count for key, count in tokens.items() if count is not None}
     row |= {"token_usage": token_counts} if token_counts else {}
     row |= {} if cost is None else {"cost_usd": cost}
-    return row | {"duration_ms": round(observation.seconds * 1000)}
+    return row | {"duration_ms": milliseconds(observation.seconds)}

@@ -18,7 +18,7 @@ from baselinekit.errors import (
     describe_exit,
     suggest,
 )
-from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.files.jsontext import NotJson, decode, json_or_absent, to_bytes
 from baselinekit.kinds import messages
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
@@ -51,14 +51,6 @@ class CommandExecution(Struct):
     parse: Literal["text", "json"] | None = None
     serial: bool | None = None
     resource: Name | None = None
-
-
-class ExitCode(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return 2 if number < 0 else int(number > 0)
-
-    def describe(self, number: int) -> str:
-        return f"the program {describe_exit(number)}"
 
 
 _EVAL_CONTENT = {"anyOf": [{"$ref": "#/$defs/CommandInput"}, {"type": "array", "items": {"type": "string"}}]}
@@ -96,9 +88,7 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     words = program_words(argv[0], cwd, setting)
     own_env = {name: as_text(value) for name, value in command_input.env.items()}
     check_env(own_env, argv[0], allowed_names, setting.trust)
-    stdin = command_input.stdin
-    if stdin is ABSENT:
-        stdin = ""
+    stdin = "" if command_input.stdin is ABSENT else command_input.stdin
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
     return ProcessSpec(
         argv=(*words, *argv[1:]),
@@ -147,12 +137,14 @@ class CommandKind(RecipeKind):
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         argv = recipe.input.argv
         if not (argv and argv[0]):
-            yield Problem(
-                "BK108", "`argv` names no program", "such as [mytool, --version]", at=(*INPUT, "argv")
-            )
+            hint = "such as [mytool, --version]"
+            yield Problem("BK108", "`argv` names no program", hint, at=(*INPUT, "argv"))
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
-        return {("exit_code",): ExitCode()}
+        return {("exit_code",): OutcomePlace(self.judge_outcome)}
+
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        return 2 if number < 0 else int(number > 0), f"the program {describe_exit(number)}"
 
     def answers(self, recipe: Recipe) -> tuple[Path, ...]:
         return (("stdout",), ("stderr",))
@@ -193,21 +185,18 @@ class CommandKind(RecipeKind):
                 program = f"{as_text(command_input.argv[0])} (exit code {finished.exit_code})"
                 last_words = children.last_error_line(finished.stderr, run.mask)
                 message = f"{program} did not write JSON: {error}{last_words}"
-                raise cannot_replay(
-                    "BK307", message, "leave out `parse: json` to compare it as text"
-                ) from None
+                hint = "leave out `parse: json` to compare it as text"
+                raise cannot_replay("BK307", message, hint) from None
         output: dict[str, Json] = {
             "exit_code": finished.exit_code,
             "stdout": stdout,
             "stderr": text_or_hash(finished.stderr),
         }
-        if command_input.files:
-            contents = {
-                path: read_if_there(setting.surroundings, path, run.cwd) for path in command_input.files
-            }
-            output["files"] = {
-                path: None if content is None else text_or_hash(content) for path, content in contents.items()
-            }
+        written: dict[str, Json] = {}
+        for path in command_input.files:
+            content = read_if_there(setting.surroundings, path, run.cwd)
+            written[path] = None if content is None else text_or_hash(content)
+        output |= {"files": written} if written else {}
         return Observation(output, finished.seconds)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
@@ -284,9 +273,10 @@ _LONGEST_WORD = 131_071
 _TIMED_OUT = "BK321"
 
 
-# A command line, and the values that are filled in. A variable is kept as `\0number:name\0`, which no text
-# can hold, so that its value is one word and is not looked at again.
+# A command line, and the values that are filled in. A variable is kept as `\0name\0`, which no text can hold,
+# so that its value is one word and is not looked at again.
 
+_KEPT = "\0{}\0"
 _FILLED = lazy_pattern(rf"\0([^\0]+)\0|{PLACEHOLDER_FORM}")
 _QUOTES = lazy_pattern(r"'[^']*'|\"[^\"]*\"")
 _Line = tuple[str | list[str], Path, str | None]
@@ -352,56 +342,51 @@ class _ProgramTarget(Struct):
         itself is filled in from variables only. InvalidInput where the line ends within quotes, or where a
         value would be put between quotes of a shell, which the value could close."""
         command, at, _ = line
-        values: dict[str, str] = {}
-
-        def keep(name: str) -> str:
-            key = f"{len(values)}:{name}"
-            values[key] = as_text(self.setting.scope.lookup(name, at))
-            return f"\0{key}\0"
 
         def file(template: str, path: str, quote: Callable[[str], str] = str) -> str:
             names = {"{path}": path, "{basename}": os.path.basename(path)}
             return re.sub(r"\{path\}|\{basename\}", lambda match: quote(names[match[0]]), template)
 
-        def filled(text: str, known: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+        def filled(text: str, texts: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
             def value(match: re.Match[str]) -> str:
-                name = match[1] or match[2]
-                if name == "FILES" and known is not values:
+                if match[1]:
+                    return quote(as_text(self.setting.scope.lookup(match[1], at)))
+                if match[2] == "FILES" and texts:
                     return " ".join(file(self.execution.files_format, path, quote) for path in files)
-                return quote(known[name]) if name in known else match[0]
+                return quote(texts[match[2]]) if match[2] in texts else match[0]
 
             return _FILLED.sub(value, text)
 
         if isinstance(command, str):
-            text = replace_variables(command, keep)
+            text = replace_variables(command, _KEPT.format)
             quotes, bare = _QUOTES.findall(text), _QUOTES.sub("", text)
             if "'" in bare or '"' in bare:
                 raise invalid("BK791", "the command line ends within quotes", "close them", at)
             expanded = "".join(quote for quote in quotes if quote[0] == '"')  # by a shell
             if children.needs_shell(_FILLED.sub("", bare)) or re.search(r"[$`\\]", expanded):
                 if found := _FILLED.search(" ".join(quotes)):
-                    shown = f"{{{{{found[1].partition(':')[2]}}}}}" if found[1] else found[0]
+                    shown = f"{{{{{found[1]}}}}}" if found[1] else found[0]
                     hint = f"write {shown} without quotes: it is quoted when it is filled in"
                     raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
-                return [children.SHELL, "-c", filled(text, {**values, **texts}, shlex.quote)]
+                return [children.SHELL, "-c", filled(text, texts, shlex.quote)]
             words = shlex.split(text)
         else:
-            words = [replace_variables(word, keep) for word in command]
-        argv = [filled(words[0], values)]
+            words = [replace_variables(word, _KEPT.format) for word in command]
+        argv = [filled(words[0], {})]
         for word in words[1:]:
             parts = shlex.split(self.execution.files_format) if word == "{FILES}" else ()
             argv += [file(part, path) for path in files for part in parts]
-            argv += [] if parts else [filled(word, {**values, **texts})]
+            argv += [] if parts else [filled(word, texts)]
         return argv
 
     def argv(
-        self, line: _Line, texts: Mapping[str, str] | None = None, files: Sequence[str] = ()
+        self, line: _Line, texts: Mapping[str, str] = {}, files: Sequence[str] = ()
     ) -> tuple[list[str], str]:
         """Return the words of a command line with its program's full path, and the folder where it is
         started; Refused where that is not allowed. Only the operator and the configuration may name any
         program, and a folder outside the project."""
         setting, execution, (_, at, cwd) = self.setting, self.execution, line
-        first, *words = self.words(line, texts or {}, files)
+        first, *words = self.words(line, texts, files)
         configured = None if self.is_named else setting.surroundings.commands.get(first)
         missing = [name for name in execution.env if configured and name not in configured.env]
         if missing and not setting.trust.allow_exec:
@@ -492,10 +477,7 @@ class _ProgramTarget(Struct):
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
-            try:
-                row: Any = decode(line)
-            except NotJson:
-                row = None
+            row: Any = json_or_absent(line)
             name = row.get("id") if isinstance(row, dict) else None
             if not isinstance(name, str) or not name.strip():
                 message = f"{self.source}: line {number} of its answer is not JSON with an `id`"
@@ -515,9 +497,8 @@ class _ProgramTarget(Struct):
         timeout = float(health.timeout or self.execution.timeout or _HEALTH_TIMEOUT)
         try:
             if health.url is None:
-                self.run(
-                    self.health_line(health), messages.ConversationInput([], case="healthcheck"), timeout
-                )
+                nothing = messages.ConversationInput([], case="healthcheck")
+                self.run(self.health_line(health), nothing, timeout)
                 return
             request = Recipe(HttpRequest("GET", url=health.url, timeout=timeout), HttpExecution("http"))
             status = HTTP.replay(request, self.setting).output["status"]

@@ -74,10 +74,9 @@ class Template(Struct):
     file: tuple[str, str] = ("", "")
 
     def expanded(self) -> tuple[Message, ...]:
-        return tuple(
-            replace(message, content=as_text(self.scope.expand(message.content, INPUT)))
-            for message, _ in self.messages
-        )
+        expand = self.scope.expand
+        messages = (message for message, _ in self.messages)
+        return tuple(replace(one, content=as_text(expand(one.content, INPUT))) for one in messages)
 
     def problems(self) -> Iterator[Problem]:
         """Yield the undefined names, and the inputs that no message uses."""
@@ -193,9 +192,8 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
     is known. Unknown calls are an error: an empty list means that no tool was called."""
     if calls is None and "tool_calls" in names:
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
-        raise cannot_replay(
-            "BK617", f"{source} did not say whether it called tools, and `collect` names them", hint
-        )
+        message = f"{source} did not say whether it called tools, and `collect` names them"
+        raise cannot_replay("BK617", message, hint)
     called = [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls or ()
@@ -242,7 +240,7 @@ class PromptKind(kind.RecipeKind):
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[kind.Trouble]:
         if not observation.tool_calls and kind.is_empty(recipe, observation.output):
             yield kind.EMPTY
-        yield from kind.find_failed_checks(recipe, observation.output, observation.failed_checks)
+        yield from kind.find_failed_checks(recipe, observation)
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         prompt_input: PromptInput = recipe.input

@@ -1,9 +1,10 @@
 """A value from a test: the value to compare is made by the test, so only a run of the test can compare it.
-Also the single rule for the file of its baseline, which the plugin and `convert` follow."""
+Also the single rule for the file and the record of its baseline, which the plugin and `convert` follow."""
 
 import hashlib
 import posixpath
 import shlex
+from collections.abc import Mapping
 from typing import Literal
 
 from baselinekit.errors import cannot_replay
@@ -11,6 +12,7 @@ from baselinekit.kinds.kind import RecipeKind, current_form
 from baselinekit.kinds.settings import Setting
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import Json
 from baselinekit.structs import Struct
 from baselinekit.values.texts import Mask
 
@@ -26,6 +28,20 @@ class PytestExecution(Struct):
     """It has no settings."""
 
     type: Literal["pytest"]
+
+
+def new_record(
+    id: str, test: str, name: str | None, output: Json, moment: str, rules: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the record of a value that was seen at a moment, with the rules that it is compared by."""
+    value_input = {"test": test} if name is None else {"test": test, "name": name}
+    return {
+        "id": id,
+        "baseline": {"output": output, "captured_at": moment},
+        "current": {"input": value_input, "execution": {"type": "pytest"}},
+        **({"comparison": rules} if rules else {}),
+        "metadata": {"last_passed": None, "failure_count": 0},
+    }
 
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")

@@ -3,15 +3,15 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from baselinekit.clients.trust import Trust
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.model import recipes
 from baselinekit.model.values import Path
-from baselinekit.secrets.variables import Redactor, Scope, names_in
-from baselinekit.structs import Struct, asdict, field, replace
+from baselinekit.secrets.variables import Redactor, Scope, variables_in
+from baselinekit.structs import Struct, field, replace
 
 INPUT: Path = ("current", "input")
 EXECUTION: Path = ("current", "execution")
@@ -22,24 +22,19 @@ EXECUTION: Path = ("current", "execution")
 
 MANY_REDIRECTS = 5
 DEFAULT_MAX_BODY = 10_000_000
-_TIMEOUT = 300
-_CASE_TIMEOUT = 3_600
-_RETRIES = 10
-_REDIRECTS = 20
 
 
 class Ceilings(Struct):
-    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `skills` and
-    `models`: the timeouts that the configuration sets for them, by name."""
+    """The most that a data file may set. `case_timeout`: the timeout for cases of an eval. `timeouts`: those
+    that the configuration sets for a skill or a model, by its section and its name."""
 
-    timeout: recipes.Seconds = _TIMEOUT
-    case_timeout: recipes.Seconds = _CASE_TIMEOUT
+    timeout: recipes.Seconds = 300
+    case_timeout: recipes.Seconds = 3_600
     max_body: int = DEFAULT_MAX_BODY
-    retries: int = _RETRIES
-    redirects: int = _REDIRECTS
+    retries: int = 10
+    redirects: int = 20
     verify: bool = True
-    skills: Mapping[str, recipes.Seconds] = field(default_factory=dict)
-    models: Mapping[str, recipes.Seconds] = field(default_factory=dict)
+    timeouts: Mapping[tuple[str, str], recipes.Seconds] = field(default_factory=dict)
 
     def of_a_case(self) -> "Ceilings":
         """Return the limits for a case of an eval, in which an agent may work for long."""
@@ -52,22 +47,22 @@ class Ceilings(Struct):
 
 def ceilings_of(config: recipes.Config) -> Ceilings:
     """Return the limits that `limits:` states; else the larger of the default and the value under `http:`."""
-    limits, http = config.limits, config.http
+    default, skills, models = Ceilings(), config.skills.items(), config.models.items()
+    timeouts = {("skills", name): skill.timeout for name, skill in skills if skill.timeout is not None}
+    timeouts |= {("models", name): model.timeout for name, model in models if model.timeout is not None}
 
-    def most(
-        configured: recipes.Seconds | None, default: recipes.Seconds, given: recipes.Seconds | None
-    ) -> recipes.Seconds:
-        return max(default, given or 0) if configured is None else configured
+    def most(name: str, default: recipes.Seconds) -> Any:
+        configured: recipes.Seconds | None = getattr(config.limits, name)
+        return max(default, getattr(config.http, name) or 0) if configured is None else configured
 
     return Ceilings(
-        timeout=most(limits.timeout, _TIMEOUT, http.timeout),
-        case_timeout=most(limits.timeout, _CASE_TIMEOUT, http.timeout),
-        max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
-        retries=int(most(limits.retries, _RETRIES, http.retries)),
-        redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),
-        verify=http.verify is not False,
-        skills={name: skill.timeout for name, skill in config.skills.items() if skill.timeout is not None},
-        models={name: model.timeout for name, model in config.models.items() if model.timeout is not None},
+        timeout=most("timeout", default.timeout),
+        case_timeout=most("timeout", default.case_timeout),
+        max_body=most("max_body", default.max_body),
+        retries=most("retries", default.retries),
+        redirects=most("redirects", default.redirects),
+        verify=config.http.verify is not False,
+        timeouts=timeouts,
     )
 
 
@@ -99,14 +94,17 @@ class ModelClient(Protocol):
     def check(self, name: str) -> None: ...
 
 
+class ModelCalls(Struct):
+    """A client for models that consists of two functions."""
+
+    ask: Callable[[recipes.ModelQuestion], recipes.Answer]
+    check: Callable[[str], None]
+
+
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
 Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answer]]
 """Ask several questions, at the same time where possible."""
-
-
-def one_by_one(calls: Sequence[Callable[[], recipes.Answer]]) -> list[recipes.Answer]:
-    return [call() for call in calls]
 
 
 class NoModels:
@@ -152,7 +150,7 @@ class Clients(Struct):
     sleep: Callable[[float], None]
     models: ModelClient = field(default_factory=NoModels)
     similar: Similar = lambda pairs: []
-    together: Together = one_by_one
+    together: Together = lambda calls: [call() for call in calls]
     now: Callable[[], float] = time.time
     once: OncePerRun = field(default_factory=OncePerRun)
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -171,6 +169,10 @@ class Setting(Struct):
     asker: str = ""
     """The id of the baseline or the case that is replayed."""
 
+    def ask(self, question: recipes.ModelQuestion) -> recipes.Answer:
+        """Ask a model about what is replayed, in its turn."""
+        return self.clients.models.ask(replace(question, turn=self.turn, asker=self.asker))
+
 
 def is_named(recipe: recipes.Recipe, setting: Setting) -> bool:
     """Whether the operator or the configuration defines this very target, and not the file of the baseline.
@@ -185,29 +187,14 @@ def invalid(code: str, message: str, hint: str = "", at: Path | None = None) -> 
 
 def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
     """Yield a problem for each undefined variable in a value, with its place."""
-    parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, str):
-        for name in names_in(value):
-            try:
-                scope.lookup(name, at)
-            except InvalidInput as error:
-                yield from error.problems
-    elif isinstance(value, dict):
-        parts = value.items()
-    elif isinstance(value, list):
-        parts = enumerate(value)
-    elif isinstance(value, Struct):
-        parts = asdict(value).items()
-    for key, item in parts:
-        yield from undefined_in(key, scope, at) if isinstance(value, dict) else ()
-        yield from undefined_in(item, scope, (*at, key))
+    for name, place in variables_in(value, at):
+        try:
+            scope.lookup(name, place)
+        except InvalidInput as error:
+            yield from error.problems
 
 
 def check_defined(recipe: recipes.Recipe, setting: Setting) -> None:
     """Raise InvalidInput for undefined variables."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, INPUT),
-        *undefined_in(recipe.execution, setting.scope, EXECUTION),
-    ]
-    if problems:
+    if problems := list(undefined_in(recipe, setting.scope, INPUT[:1])):
         raise InvalidInput(*problems)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from baselinekit.clients.programs import children
 from baselinekit.errors import InvalidInput, cannot_replay, suggest
-from baselinekit.files.jsontext import NotJson, decode, json_in, pretty, to_bytes
+from baselinekit.files.jsontext import json_in, json_or_absent, pretty, to_bytes
 from baselinekit.kinds import files
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HTTP, HttpExecution
@@ -91,10 +91,8 @@ def _expanded_input(recipe: Recipe, skill: Skill, setting: Setting) -> Json:
 # A skill that is a folder: its SKILL.md holds the instructions that a model follows.
 
 
-def ask_model(
-    folder: str, skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting
-) -> Observation:
-    text = _instructions(folder, setting)
+def _ask_model(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
+    text = _instructions(skill.folder or "", setting)
     parts = []  # a text unchanged, a mapping as one part for each name
     for name, value in (skill_input if isinstance(skill_input, dict) else {"": skill_input}).items():
         rendered = value if isinstance(value, str) else pretty(value, "  ")
@@ -159,10 +157,8 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
         return Observation(output, finished.seconds)
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
-        try:
-            output = decode(output)
-        except NotJson:
-            output = output.removesuffix("\n").removesuffix("\r")
+        value = json_or_absent(output)
+        output = output.removesuffix("\n").removesuffix("\r") if value is ABSENT else value
     return Observation(output, finished.seconds)
 
 
@@ -235,9 +231,9 @@ class SkillKind(RecipeKind):
         if asked_model and not observation.tool_calls and is_empty(recipe, observation.output):
             yield replace(EMPTY, visible=False)
 
-    def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
+    def remarks(self, recipe: Recipe, observation: Observation) -> Iterator[str]:
         if is_empty(recipe, observation.output):
-            yield f"the answer is empty: {meaning}"
+            yield f"the answer is empty: {STORED}"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"skill {recipe.execution.skill_name}"
@@ -267,7 +263,7 @@ class SkillKind(RecipeKind):
         execution, skill = _resolve_skill(recipe, setting)
         skill_input = files.with_files(_expanded_input(recipe, skill, setting), setting.surroundings)
         if skill.folder is not None:
-            observation = ask_model(skill.folder, skill, skill_input, execution, setting)
+            observation = _ask_model(skill, skill_input, execution, setting)
         elif skill.http is not None:
             observation = HTTP.replay(_request(skill, skill_input, execution), setting)
             status = observation.output["status"]

@@ -3,12 +3,11 @@ values. A placeholder without a line was written by a person."""
 
 from collections.abc import Iterable, Mapping
 
-from baselinekit.errors import InvalidInput
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import secrets_in
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import Token, has_marker, split
+from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.values import short
 from baselinekit.secrets.variables import Redactor
 from baselinekit.values.paths import of_any_row, render
@@ -87,9 +86,5 @@ def _evidence_keys(path: Path) -> tuple[str, str]:
 
 
 def _placeholders_of(value: Json) -> set[str]:
-    if not isinstance(value, str) or not has_marker(value):
-        return set()
-    try:
-        return {part.text for part in split(value) if isinstance(part, Token) and part.name != _VARIABLE}
-    except InvalidInput:
-        return set()
+    tokens = tokens_in(value) if isinstance(value, str) else ()
+    return {token.text for token in tokens if token.name != _VARIABLE}

@@ -10,14 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.rows import BY, Rows, Unlike, keys_naming, optional, order_rule, placeholder_for
+from baselinekit.changes.rows import (
+    BY,
+    Rows,
+    Unlike,
+    by_shape,
+    keys_naming,
+    order_rule,
+    placeholder_for,
+    unify,
+)
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import evidence_below, evidence_for, is_handwritten
-from baselinekit.learning.links import LinkView, bind_links
+from baselinekit.learning.links import bind_links
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
-from baselinekit.learning.varying import ReplayView, Shape, UnlearnablePlace, Volatile, learn_places
+from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
@@ -30,6 +39,7 @@ from baselinekit.placeholders.grammar import (
     has_marker,
     is_template,
     split,
+    texts_in,
     unescaped,
 )
 from baselinekit.placeholders.lines import with_values as values_in_template
@@ -37,7 +47,6 @@ from baselinekit.placeholders.narrowest import (
     Column,
     PlaceholderProposal,
     TextPieces,
-    Write,
     accepts_all,
     is_alone,
     narrowest,
@@ -63,7 +72,12 @@ from baselinekit.values.places import places, value_at, value_or_absent, with_va
 
 class LearningCase(Struct):
     """What the learner is given: a baseline, compiled; the answers, and how each of them compares with it.
-    `compare` compares an answer under other rules. `now`: when the answers came, in seconds since 1970."""
+    `compare` compares an answer under other rules. `now`: when the answers came, in seconds since 1970.
+
+    For `refresh --learn` also: `kept`, the answer of an earlier compare; `mask`, which hides the secrets in a
+    value that is shown; `is_unchanged`: the user says that nothing was changed on the service, so that
+    whatever differs varies; `replaces_handwritten`: also replace a placeholder that a person wrote, if it
+    proves too narrow. `lists`: the rules that were found for its lists, which `baseline` has already."""
 
     baseline: Baseline
     matcher: Matcher
@@ -72,6 +86,11 @@ class LearningCase(Struct):
     words: PlaceholderContext
     now: float
     compare: Callable[[Matcher, Observation], Comparison]
+    kept: KeptOutput | None = None
+    mask: Callable[[Json, Path], Json] = lambda value, path: value
+    is_unchanged: bool = False
+    replaces_handwritten: bool = False
+    lists: tuple["ListRule", ...] = ()
 
     @property
     def kind(self) -> RecipeKind:
@@ -98,6 +117,14 @@ class LearningCase(Struct):
 
     def is_definition(self, path: Path) -> bool:
         return self.kind.is_definition(self.baseline.current, path)
+
+    def is_known_to_vary(self, path: Path) -> bool:
+        """Whether the user has said, or compares have shown, that what differs at a place varies."""
+        return self.is_unchanged or (self.kept is not None and path in self.kept.varied)
+
+    def is_rewritten(self, path: Path) -> bool:
+        """Whether a place is in a list whose stored rows are new."""
+        return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.lists)
 
 
 # Lists whose rows come and go, or change their order: the rule by which they are compared from then on, and
@@ -133,13 +160,11 @@ class ListRule(Struct):
     volatile: tuple[Volatile, ...] = ()
 
 
-def _list_rules(
-    case: LearningCase, earlier: Sequence[Json], varies: Callable[[Path], bool]
-) -> list[ListRule]:
-    """Return rules for the lists in which the answers differ from the stored output. `earlier`: answers of
-    the same service, seen through the stored output, and that output itself, of the lists that are known to
-    vary."""
+def _list_rules(case: LearningCase) -> list[ListRule]:
+    """Return rules for the lists in which the answers differ from the stored output. For a list that is known
+    to vary, the stored output and the answer of a compare are answers of the same service."""
     rules: list[ListRule] = []
+    earlier = [case.stored, *([case.kept.resolved] if case.kept and not case.kept.masked else [])]
     differences = [spot for settled in case.settled for spot in settled.differences]
     resolved = [settled.resolved for settled in case.settled]
     for path in sorted({*lists_above(case.stored, differences), *_lists_of_varying_length(earlier)}, key=len):
@@ -149,7 +174,7 @@ def _list_rules(
             raw_lists, filled_lists = (
                 [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
             )
-            known = [value_at(output, path) for output in earlier if varies(path)]
+            known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
         except (LookupError, TypeError):
             continue
         if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
@@ -198,7 +223,7 @@ def _find_rule(
     if not sizes[0]:
         return None  # no row to describe
     steady, gone = _always_there(stored_lists[0], service_lists)
-    literal = any(not holds_template(stored_lists[0][n]) for n in steady)
+    literal = not all(any(map(is_template, texts_in(stored_lists[0][n]))) for n in steady)
     names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
@@ -206,7 +231,9 @@ def _find_rule(
         return ListRule(path, "subset", sizes, core)
     rows = [row for rows in stored_lists for row in rows]
     try:
-        row = _unify(case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0))
+        row = _describing_row(
+            case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
+        )
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
@@ -251,37 +278,33 @@ def _has_varying_rows(lists: Sequence[Rows]) -> bool:
 # that a row not yet seen may have as well.
 
 
-def _unify(case: LearningCase, values: Sequence[Json], place: Path) -> Json:
-    """Return one value that stands for values as they are stored, at this path of each row. Raises Unlike if
-    they have no form in common."""
+def _describing_row(case: LearningCase, rows: Sequence[Json], place: Path) -> Json:
+    """Return one row that describes rows as they are stored, at this path. Raises Unlike if they have no form
+    in common."""
 
     def accepts(text: str, value: Json) -> bool:
         return accepts_all(text, [value], case.words)
 
-    if all(isinstance(value, dict) for value in values):
-        shaped: dict[str, Json] = {}
-        for name in dict.fromkeys(name for row in values for name in row):
-            members = [row[name] for row in values if name in row]
-            value = _unify(case, members, (*place, name))
-            shaped[name] = value if len(members) == len(values) else optional(value, accepts)
-        return shaped
-    if all(same_json(value, values[0]) for value in values):
-        return values[0]
-    if all(isinstance(value, list) for value in values):
-        if not all(values):
-            return "<<any_array>>"
-        return [_unify(case, [item for value in values for item in value], (*place, 0))]
-    if any(isinstance(value, dict | list) for value in values):
-        raise Unlike
-    templates = [value for value in values if is_template(value)]
-    literals = [value for value in values if not is_template(value)]
-    plain_values = [unescaped(value) for value in literals]
-    for text in dict.fromkeys(templates):
-        if accepts_all(text, plain_values, case.words):
-            return text
-    if templates and evidence_for(place, case.learnt) is None:
-        raise Unlike  # a person decided on this placeholder
-    return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
+    def choose(values: Sequence[Json], place: Path) -> Json:
+        if all(same_json(value, values[0]) for value in values):
+            return values[0]
+        if all(isinstance(value, list) for value in values):
+            if not all(values):
+                return "<<any_array>>"
+            return [unify([item for value in values for item in value], choose, accepts, (*place, 0))]
+        if any(isinstance(value, dict | list) for value in values):
+            raise Unlike
+        templates = [value for value in values if is_template(value)]
+        literals = [value for value in values if not is_template(value)]
+        plain_values = [unescaped(value) for value in literals]
+        for text in dict.fromkeys(templates):
+            if accepts_all(text, plain_values, case.words):
+                return text
+        if templates and evidence_for(place, case.learnt) is None:
+            raise Unlike  # a person decided on this placeholder
+        return _narrowest_sure(plain_values, case.words) or placeholder_for(literals, accepts)
+
+    return unify(rows, choose, accepts, place)
 
 
 def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | None:
@@ -298,11 +321,6 @@ def _narrowest_sure(values: Sequence[Json], words: PlaceholderContext) -> str | 
     if not texts:
         return None
     return f"{texts[0][:-2]}|null>>" if len(non_null) < len(values) else texts[0]
-
-
-def holds_template(row: Json) -> bool:
-    """Whether a stored row holds a text with a placeholder in it."""
-    return any(is_template(value) for _, value in places(row))
 
 
 def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterator[Volatile]:
@@ -323,34 +341,14 @@ def _volatile_places(path: Path, row: Json, raw_lists: Sequence[Rows]) -> Iterat
 _MOST_ROUNDS = 3
 
 
-class Ruled(Struct):
-    """A case under the rules that were found for its lists."""
-
-    case: LearningCase
-    rules: tuple[ListRule, ...] = ()
-
-    def is_rewritten(self, path: Path) -> bool:
-        """Whether a place is in a list whose stored rows are new."""
-        return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.rules)
-
-
-def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: bool) -> Ruled:
-    """Find rules for lists. `is_unchanged`: nothing was changed on the service since its capture, so that the
-    stored output, and what a compare has `kept`, are answers of the same service. So they are for a list of
-    which compares have shown that it varies."""
-    baseline, stored, ruled = case.baseline, case.baseline.baseline, Ruled(case)
-    if (
-        stored is None
-        or stored.variants
-        or baseline.source.form != "native"
-        or case.matcher.type != "structural"
-    ):
-        return ruled
-    varied = kept.varied if kept else ()
+def with_list_rules(case: LearningCase) -> LearningCase:
+    """Return the case under the rules that are found for its lists."""
+    baseline, stored = case.baseline, case.baseline.baseline
+    is_structural = baseline.source.form == "native" and case.matcher.type == "structural"
+    if stored is None or stored.variants or not is_structural:
+        return case
     for _ in range(_MOST_ROUNDS):
-        case = ruled.case
-        earlier = [case.stored, *([kept.resolved] if kept and not kept.masked else [])]
-        new_rules = _list_rules(case, earlier, lambda path: is_unchanged or path in varied)
+        new_rules = _list_rules(case)
         if not new_rules:
             break
         rows: dict[Path, Json] = {rule.path: [*rule.rows] for rule in new_rules if rule.rows is not None}
@@ -361,8 +359,8 @@ def with_list_rules(case: LearningCase, kept: KeptOutput | None, is_unchanged: b
             baseline=replace(stored, output=with_values(case.stored, rows)),
             comparison=replace(comparison, arrays={**comparison.arrays, **modes}),
         )
-        ruled = Ruled(case.under(written), (*ruled.rules, *new_rules))
-    return ruled
+        case = replace(case.under(written), lists=(*case.lists, *new_rules))
+    return case
 
 
 def _is_ruled(case: LearningCase, path: Path) -> bool:
@@ -398,40 +396,27 @@ def _finished(
     case: LearningCase,
     volatile: Sequence[Volatile],
     refusals: Sequence[UnlearnablePlace],
-    known_singles: Iterable[Path],
-    *,
-    keeps_singles: bool = True,
+    known_singles: Iterable[Path] = (),
 ) -> Lesson:
     """Return what was learnt of the answers, and add to the refusals what the baseline would still reject. An
     array of one element that now holds a placeholder would describe arrays of any length: a rule keeps it
-    `ordered`, or it is refused."""
+    `ordered`."""
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
-    output, known = with_values(case.stored, texts), set(known_singles)
+    output, known, rules = with_values(case.stored, texts), set(known_singles), case.baseline.comparison
     singles = [
-        path
+        render(path)
         for path in single_element_arrays(output)
         if path not in known and case.matcher.arrays.get(path) in (None, "each")
-        if case.matcher.type != "exact"
+        if case.matcher.type != "exact" and render(path) not in rules.arrays
     ]
-    refusals, rules = [*refusals], case.baseline.comparison
-    if keeps_singles:
-        arrays: dict[str, ArrayMode] = dict.fromkeys(map(render, singles), "ordered")
-        rules = replace(rules, arrays={**arrays, **rules.arrays})
-    else:
-        refusals += map(_refused_single, singles)
-        singles = []
+    ordered: dict[str, ArrayMode] = dict.fromkeys(singles, "ordered")
+    rules = replace(rules, arrays={**ordered, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals += _remaining(case.settled, refusals)
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(map(render, singles)))
-
-
-def _refused_single(path: Path) -> UnlearnablePlace:
-    message = "its one element, with a placeholder in it, would describe arrays of any length"
-    hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
-    return UnlearnablePlace(path, "template", message, hint)
+    refusals = [*refusals, *_remaining(case.settled, refusals)]
+    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
 
 
 def _remaining(
@@ -467,9 +452,8 @@ def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: Fals
 # A new baseline: the first answer is stored, so whatever differs in another one varies.
 
 
-def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
-    """Learn from the answers to a new recipe, the first of which is stored. A file that exists (not `is_new`)
-    keeps its rules, so that no rule can keep the length of an array there."""
+def learn_new(case: LearningCase) -> Lesson:
+    """Learn from the answers to a new recipe, the first of which is stored."""
     recipe, outputs, view = case.baseline.current, case.outputs, _view(case, _agreed(case.settled[1:]))
     volatile: list[Volatile] = []
     refusals: list[UnlearnablePlace] = []
@@ -478,23 +462,21 @@ def learn_new(case: LearningCase, *, is_new: bool) -> Lesson:
         volatile, refusals = list(found.volatile), list(found.refusals)
     known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
     steady = _SteadyValues(case, known)
-    volatile += steady.checked(moments_of_now(steady.values(), case.now, view.write, case.words))
+    volatile += steady.checked(moments_of_now(steady.values(), case.now, view))
     if len(outputs) == 1 and case.kind.writes(recipe):
-        made = made_by_write(outputs[0], recipe.input, case.now, view.write, case.words)
+        made = made_by_write(outputs[0], recipe.input, case.now, view)
         taken = {place for item in volatile for place in item.places}
         new = (item for item in made if item.places[0] not in taken)
         volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
     saved = [observation.saved for observation in case.observations]
     is_made = len(saved) == 1 and bool(saved[0])  # by a flow that writes, and was replayed once
-    volatile = bind_links(volatile, outputs, LinkView(saved, is_made, steady.literal, view.write, case.words))
+    linking = replace(view, saved=saved, is_made=is_made, literal=steady.literal)
+    volatile = bind_links(volatile, outputs, linking)
     taken = {place for item in volatile for place in item.places}
     ids = {path: value for path, value in steady.ids() if path not in taken}
-    same = lookalikes(ids, steady.compared, view.write, case.words)
-    if len(outputs) == 1 and not volatile:
-        lesson = Lesson(case.baseline)
-    else:
-        singles = () if is_new else single_element_arrays(case.stored)
-        lesson = _finished(case, volatile, refusals, singles, keeps_singles=is_new)
+    same = lookalikes(ids, steady.compared, view)
+    is_as_it_came = len(outputs) == 1 and not volatile
+    lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
     return replace(lesson, lookalikes=tuple(same))
 
 
@@ -581,23 +563,21 @@ class _SteadyValues:
 # count; the error rate is measured in tests/learning/test_made.py.
 
 
-def moments_of_now(
-    steady: Iterable[tuple[Path, Json]], now: float, write: Write, words: PlaceholderContext
-) -> Iterator[Volatile]:
+def moments_of_now(steady: Iterable[tuple[Path, Json]], now: float, view: ReplayView) -> Iterator[Volatile]:
     """Yield the values that are a moment within minutes of now or the day of today, or texts that hold
     one."""
-    words = replace(words, now=now)
+    words = replace(view.words, now=now)
     for path, value in steady:
         proposal: PlaceholderProposal | None = None
         if isinstance(value, str):
             is_whole = is_of_now(value, now)
             if not is_whole and holds_now(value, now):
-                proposal = template_around_varying_parts([value, value], write, words)
+                proposal = template_around_varying_parts([value, value], view.write, words)
         else:
             when = moment_of(value)
             is_whole = when is not None and abs(when - now) <= NEAR
         if is_whole:
-            proposal = narrowest([value], write, words)[0]
+            proposal = narrowest([value], view.write, words)[0]
         if proposal is not None and not proposal.says_little:
             reason = f"{proposal.reason}, of now" if is_whole else "a moment of now in it"
             yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
@@ -606,19 +586,14 @@ def moments_of_now(
 def lookalikes(
     values_by_path: Mapping[Path, Json],
     is_compared: Callable[[Sequence[Path]], Collection[Path]],
-    write: Write,
-    words: PlaceholderContext,
+    view: ReplayView,
 ) -> Iterator[Volatile]:
     """Yield what looks like an id, with the placeholder that could stand there: one for all rows if each of
     them has one. `is_compared` selects the paths that the rules compare."""
     compared = is_compared(list(values_by_path)) if values_by_path else ()
-    by_shape: dict[Shape, list[Path]] = {}
-    for path in values_by_path:
-        if path in compared:
-            by_shape.setdefault(of_any_row(path), []).append(path)
-    for shape, paths in by_shape.items():
+    for shape, paths in by_shape((path, path) for path in values_by_path if path in compared).items():
         values = tuple(values_by_path[path] for path in paths)
-        proposal = narrowest(values, write, words)[0]
+        proposal = narrowest(values, view.write, view.words)[0]
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
@@ -668,9 +643,7 @@ def created_id_path(output: Json) -> Path | None:
     return topmost[0] if len(topmost) == 1 else None
 
 
-def made_by_write(
-    output: Json, request: Json, now: float, write: Write, words: PlaceholderContext
-) -> Iterator[Volatile]:
+def made_by_write(output: Json, request: Json, now: float, view: ReplayView) -> Iterator[Volatile]:
     """Yield the places whose value the write has made; none of them is part of the request."""
     request_text = json.dumps(request, default=str, ensure_ascii=False)
     created = created_id_path(output)
@@ -686,7 +659,7 @@ def made_by_write(
             reason = "of what was created"
         else:
             continue
-        proposal = narrowest([value], write, words)[0]
+        proposal = narrowest([value], view.write, view.words)[0]
         made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {reason}")
         yield Volatile(path, (path,), (value,), made)
 
@@ -724,58 +697,43 @@ def _ignoring(path: Path) -> str:
     return f"if it does not matter, `ignore_fields: [{render(path)}]` (--ignore)"
 
 
-Mask = Callable[[Json, Path], Json]
-
-
-def learn_again(
-    case: LearningCase,
-    mask: Mask,
-    kept: KeptOutput | None = None,
-    *,
-    is_unchanged: bool = False,
-    replaces_handwritten: bool = False,
-) -> Lesson:
-    """Learn from the stored output and new answers. `kept` is the answer of an earlier compare; `mask` hides
-    the secrets in a value that is shown. `is_unchanged`: the user says that nothing was changed on the
-    service, so that whatever differs varies. `replaces_handwritten`: also replace a placeholder that a person
-    wrote, if it proves too narrow."""
-    ruled = with_list_rules(case, kept, is_unchanged)
-    if kept is None and not ruled.rules and all(comparison.passed for comparison in ruled.case.settled):
+def learn_again(case: LearningCase) -> Lesson:
+    """Learn from the stored output and new answers."""
+    ruled = with_list_rules(case)
+    if case.kept is None and not ruled.lists and all(comparison.passed for comparison in ruled.settled):
         return Lesson(case.baseline)
-    answers = _Answers(ruled, mask, kept, is_unchanged)
-    volatile, refusals = answers.learn(replaces_handwritten)
-    volatile = [*(item for rule in ruled.rules for item in rule.volatile), *volatile]
+    answers = _Answers(ruled)
+    volatile, refusals = answers.learn()
+    volatile = [*(item for rule in ruled.lists for item in rule.volatile), *volatile]
     known = [
         *single_element_arrays(case.stored),
-        *(path for path in single_element_arrays(ruled.case.stored) if ruled.is_rewritten(path)),
+        *(path for path in single_element_arrays(ruled.stored) if ruled.is_rewritten(path)),
     ]
-    lesson = _finished(ruled.case, volatile, [*answers.stays, *refusals], known)
-    return replace(lesson, lists=ruled.rules)
+    lesson = _finished(ruled, volatile, [*answers.stays, *refusals], known)
+    return replace(lesson, lists=ruled.lists)
 
 
 class _Answers:
     """The values that the answers have at each place where they differ from the stored output, and what stays
     as it is there (`stays`)."""
 
-    def __init__(self, ruled: Ruled, mask: Mask, kept: KeptOutput | None, is_unchanged: bool):
-        self._case, self._mask, self._is_unchanged = ruled.case, mask, is_unchanged
-        self._stored, self._count = ruled.case.stored, len(ruled.case.observations)
-        self._view, self._templater = _view(ruled.case), OutputTemplater(ruled.case.words.scope)
-        self._span = since_capture(ruled.case.baseline, ruled.case.now)
-        self._has_kept, self._varied = kept is not None, kept.varied if kept else ()
+    def __init__(self, case: LearningCase):
+        self._case, self._stored, self._count = case, case.stored, len(case.observations)
+        self._templater = OutputTemplater(case.words.scope)
+        self._span = since_capture(case.baseline, case.now)
         self._kept = {
             path: value
-            for path, value in (kept.differing if kept else ())
-            if self._is_leaf(path) and not (ruled.is_rewritten(path) or ruled.case.is_definition(path))
+            for path, value in (case.kept.differing if case.kept else ())
+            if self._is_leaf(path) and not (case.is_rewritten(path) or case.is_definition(path))
         }
         self._values: dict[Path, dict[int, Json]] = {}
         """The new values at each place, each by the number of its answer."""
         self.stays: list[UnlearnablePlace] = []
         self._changed_parts: list[UnlearnablePlace] = []
-        for number, comparison in enumerate(ruled.case.settled):
+        for number, comparison in enumerate(case.settled):
             for difference in comparison.differences:
                 self._note(number, difference)
-        known = (self._stored, *([kept.resolved] if kept else []))
+        known = (self._stored, *([case.kept.resolved] if case.kept else []))
         self._optional: list[Volatile] = []
         self.stays = [left for place in self.stays if (left := self._coming_and_going(place, known))]
 
@@ -807,7 +765,7 @@ class _Answers:
         values = [value for value in found if value is not ABSENT]
         value = values[0]
         is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._mask(value, place.path), value):  # no secret
+        if is_plain and same_json(self._case.mask(value, place.path), value):  # no secret
             text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
             proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
             self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
@@ -817,29 +775,29 @@ class _Answers:
         rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
         return UnlearnablePlace(place.path, "structural", message, _ignoring(place.path), rule)
 
-    def learn(self, replaces_handwritten: bool) -> tuple[list[Volatile], list[UnlearnablePlace]]:
+    def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
         learnt = {
             path: values
             for path in dict.fromkeys((*self._kept, *self._values))
-            if (values := self._values_at(path, replaces_handwritten))
+            if (values := self._values_at(path))
         }
         outputs = [
             with_values(self._stored, {path: values[n] for path, values in learnt.items()})
-            for n in range(1 + self._has_kept + self._count)
+            for n in range(1 + bool(self._case.kept) + self._count)
         ]
-        found = learn_places(outputs, self._view)
+        found = learn_places(outputs, _view(self._case))
         # a row may be covered by what others taught
         self.stays = [place for place in self.stays if place.path not in found.placeholders]
         self.stays += self._changed_parts
         return [*found.volatile, *self._optional], list(found.refusals)
 
-    def _values_at(self, path: Path, replaces_handwritten: bool) -> list[Json]:
+    def _values_at(self, path: Path) -> list[Json]:
         """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
         if nothing is to be learnt: a change is reported."""
         new = self._values.get(path, {})
         written = value_at(self._stored, path)
-        if not replaces_handwritten and is_handwritten(written, path, self._case.learnt):
+        if not self._case.replaces_handwritten and is_handwritten(written, path, self._case.learnt):
             if new:
                 self.stays.append(self._too_narrow(path, written, list(new.values())))
             return []
@@ -848,26 +806,31 @@ class _Answers:
         default = stored if is_literal else ABSENT
         values = [new.get(number, default) for number in range(self._count)]
         if not new and not is_literal:
-            outputs = self._case.outputs if self._is_unchanged else []
+            outputs = self._case.outputs if self._case.is_unchanged else []
             values = [value_or_absent(output, path) for output in outputs]
             if not values or any(value is ABSENT or isinstance(value, dict | list) for value in values):
                 return []
         elif not new and not self._varies(path, stored, [self._kept[path]]):
-            value = short(self._mask(self._kept[path], path))
+            value = short(self._case.mask(self._kept[path], path))
             message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
             hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
             rule = ("--ignore", render(path))
             self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
             return []
         varies = not new or self._varies(path, stored, values)
-        if self._has_kept:
+        if self._case.kept:
             values.insert(0, self._kept.get(path, default))
         present = [value for value in values if value is not ABSENT]
         values = [present[0] if value is ABSENT else value for value in values]
-        if new and not self._is_unchanged and isinstance(written, str) and _are_in_parts(written, values):
+        if (
+            new
+            and not self._case.is_unchanged
+            and isinstance(written, str)
+            and _are_in_parts(written, values)
+        ):
             return self._judge_text(path, written, is_literal, values)
         if not varies:
-            sides = [self._mask(value, path) for value in (stored, values[-1])]
+            sides = [self._case.mask(value, path) for value in (stored, values[-1])]
             before, after = map(short, sides)
             if before == after:  # 29 and "29"
                 before, after = (
@@ -892,7 +855,8 @@ class _Answers:
         judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
         for part in judged.changes:
             before, after = (
-                short_words(str(self._mask(text, path)), _LONGEST_PART) for text in (part.before, part.after)
+                short_words(str(self._case.mask(text, path)), _LONGEST_PART)
+                for text in (part.before, part.after)
             )
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
@@ -914,7 +878,7 @@ class _Answers:
 
     def _too_narrow(self, path: Path, written: Json, new_values: Sequence[Json]) -> UnlearnablePlace:
         """Report a handwritten placeholder that is too narrow: it is replaced only if the user says so."""
-        shown_values = list(dict.fromkeys(short(self._mask(value, path)) for value in new_values))
+        shown_values = list(dict.fromkeys(short(self._case.mask(value, path)) for value in new_values))
         values = ", ".join(shown_values[:_MOST_VALUES]) + (", …" if len(shown_values) > _MOST_VALUES else "")
         message = f"{written}, written by hand, does not accept {values}"
         return UnlearnablePlace(path, "unresolved", message, _REPLACE)
@@ -925,8 +889,9 @@ class _Answers:
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
-        is_known = self._is_unchanged or path in self._varied or not is_agreed
-        return is_known or nature_of_change(path, stored, values[0], self._span) is not None
+        if not is_agreed or self._case.is_known_to_vary(path):
+            return True
+        return nature_of_change(path, stored, values[0], self._span) is not None
 
 
 def _are_in_parts(written: str, values: Sequence[Json]) -> bool:

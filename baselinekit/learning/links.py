@@ -6,19 +6,15 @@ Values that are equal by chance are left alone: small numbers, moments, words. T
 tests/learning/test_linking.py."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.varying import Volatile
+from baselinekit.learning.varying import ReplayView, Volatile
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.narrowest import PlaceholderProposal, Write, narrowest
+from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
-from baselinekit.placeholders.table import PlaceholderContext
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.places import places, value_at, value_or_absent
-
-Saved = Sequence[tuple[str, str, Json]]
-"""What the steps of a flow save: the name, the path of the value, and the value."""
 
 Vector = tuple[Json, ...]
 """The values at a place, one for each replay."""
@@ -37,18 +33,6 @@ _LONG_VALUE = 8
 _MARK = lazy_pattern("\0([0-9]+)\0")
 _LAST_KEY = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
 _URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
-
-
-class LinkView(Struct):
-    """How links are searched for. `saved`: what each replay saved. `is_made`: a writing flow was replayed
-    once, so what it saves was made by this replay and will differ in the next. `compared`: selects the paths
-    whose values are stored as they came and that the rules compare."""
-
-    saved: Sequence[Saved] = ()
-    is_made: bool = False
-    compared: Callable[[Collection[Path]], Collection[Path]] = lambda paths: ()
-    write: Write = field(default=lambda text, followed: text)
-    words: PlaceholderContext = field(default_factory=PlaceholderContext)
 
 
 class _Link(Struct):
@@ -84,7 +68,7 @@ class _Link(Struct):
         )
 
 
-def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: LinkView) -> list[Volatile]:
+def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: ReplayView) -> list[Volatile]:
     """Return the volatile places with one binding for each value that several of them hold; for a flow that
     made what it saves, also the other places that hold it."""
     vectors = {item.places: vector for item in volatiles if (vector := _vector_of(item.places, outputs))}
@@ -118,7 +102,7 @@ def _is_scalar(value: Json) -> bool:
 
 
 def _links_of(
-    volatiles: Sequence[Volatile], vectors: Mapping[Places, Vector], outputs: Sequence[Json], view: LinkView
+    volatiles: Sequence[Volatile], vectors: Mapping[Places, Vector], outputs: Sequence[Json], view: ReplayView
 ) -> Iterator[_Link]:
     """Yield the values that could be links: those that a flow saves, then those that look like ids."""
     texts: dict[Vector, str] = {}
@@ -183,7 +167,7 @@ def _new_key(name: str, keys: set[str]) -> str:
     return key
 
 
-def _bound(text: str | None, values: Vector, key: str, view: LinkView) -> str:
+def _bound(text: str | None, values: Vector, key: str, view: ReplayView) -> str:
     """Return the placeholder of a value with its binding."""
     candidates = (text, narrowest(list(values), view.write, view.words)[0].text)
     one = next((found for found in candidates if found and _is_one(found)), "<<any_nonempty_string>>")
@@ -201,7 +185,7 @@ def _plain(name: str) -> str:
 
 
 def _free_places(
-    volatiles: Sequence[Volatile], output: Json, view: LinkView, links: Sequence[_Link]
+    volatiles: Sequence[Volatile], output: Json, view: ReplayView, links: Sequence[_Link]
 ) -> dict[Places, Vector]:
     """Return the places without a placeholder that could hold a link."""
     taken = {path for item in volatiles for path in item.places}
@@ -211,11 +195,13 @@ def _free_places(
         for path, value in places(output)
         if path not in taken and _is_scalar(value) and any(known in str(value) for known in values)
     ]
-    compared = view.compared(free) if free else ()
+    compared = view.literal(free) if free else ()
     return {(path,): (value_at(output, path),) for path in free if path in compared}
 
 
-def _texts_at(vectors: Mapping[Places, Vector], links: Sequence[_Link], view: LinkView) -> dict[Places, str]:
+def _texts_at(
+    vectors: Mapping[Places, Vector], links: Sequence[_Link], view: ReplayView
+) -> dict[Places, str]:
     """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
     flow made it."""
     for _ in range(2):
@@ -230,7 +216,7 @@ def _texts_at(vectors: Mapping[Places, Vector], links: Sequence[_Link], view: Li
 
 
 def _held_at(
-    path: Path, vector: Vector, links: Sequence[_Link], view: LinkView
+    path: Path, vector: Vector, links: Sequence[_Link], view: ReplayView
 ) -> tuple[frozenset[int], str] | None:
     """Return the numbers of the links that a place holds, and the text that is stored there."""
     for number, link in enumerate(links):

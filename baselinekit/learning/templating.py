@@ -1,12 +1,17 @@
 """An output as it is stored: texts that look like placeholders are escaped, declared values named, secrets
 found."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+from baselinekit.changes.placing import with_literals, with_spans
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import Token, describes_many, escape, has_marker, split
+from baselinekit.placeholders.grammar import (
+    Token,
+    describes_many,
+    split,
+)
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import Redactor, Scope, names_in
@@ -55,38 +60,37 @@ class OutputTemplater:
 
     def text(self, text: str, followed: bool = False) -> str:
         """Return a text as it is stored. `followed`: a placeholder comes right after it."""
-        result, position = "", 0
-        for start, end, name in self._declared.find(text):
-            before = escape(text[position:start], followed=True)
-            self._used.add(name)
-            result += f"{before}<<var({name})>>"
-            position = end
-        return result + escape(text[position:], followed)
+        found = self._declared.find(text)
+        self._used.update(name for *_, name in found)
+        return with_spans(text, [(start, end, f"<<var({name})>>") for start, end, name in found], followed)
 
 
 def with_declared_names(resolved: Json, masked: Json, scope: Scope) -> Json:
     """Return a new output with `<<var(name)>>` in each text that a mask would change: what is declared has a
     name, and can be approved by it. `masked`: the same output with its secrets masked."""
-    if resolved is masked:
-        return resolved
     templater = OutputTemplater(scope)
 
-    def named(value: Json, hidden: Json) -> Json:
-        if value is hidden:
-            return value
-        if isinstance(value, str):
-            parts = split(value)
-            return "".join(
-                part.text if isinstance(part, Token) else templater.text(part, followed=number < len(parts))
-                for number, part in enumerate(parts, 1)
-            )
-        if isinstance(value, list):
-            return [named(*pair) for pair in zip(value, hidden, strict=True)]
-        if isinstance(value, dict) and value.keys() == hidden.keys():
-            return {key: named(item, hidden[key]) for key, item in value.items()}
-        return value
+    def named(value: Json, hidden: Json, path: Path) -> Json:
+        return with_literals(value, templater.text) if isinstance(value, str) else value
 
-    return named(resolved, masked)
+    return with_masked_parts(resolved, masked, named)
+
+
+def with_masked_parts(
+    value: Json, masked: Json, change: Callable[[Json, Json, Path], Json], path: Path = ()
+) -> Json:
+    """Return a value with what `change` returns for each part that a mask has changed: it gets that part, the
+    masked one, and their path."""
+    if value is masked:
+        return value
+    if isinstance(value, list):
+        pairs = enumerate(zip(value, masked, strict=True))
+        return [with_masked_parts(*pair, change, (*path, number)) for number, pair in pairs]
+    if isinstance(value, dict) and value.keys() == masked.keys():
+        return {
+            key: with_masked_parts(item, masked[key], change, (*path, key)) for key, item in value.items()
+        }
+    return change(value, masked, path)
 
 
 def single_element_arrays(output: Json) -> Iterator[Path]:
@@ -131,8 +135,6 @@ def _describe_secret(value: Json, redactor: Redactor, path: Path, lookalikes: bo
 
 def _literal_parts(text: str) -> list[str]:
     """Return the parts of a text that are not placeholders."""
-    if not has_marker(text):
-        return [text]
     try:
         return [part for part in split(text) if isinstance(part, str)]
     except InvalidInput:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from baselinekit.changes.rows import BY, order_rule, sort_rows_alike
+from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split
@@ -18,7 +18,7 @@ from baselinekit.placeholders.narrowest import (
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.paths import render
 from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
@@ -33,11 +33,10 @@ RefusalKind = Literal[
     "too_broad",
     "outcome",
     "numeric",
-    "template",
     "unresolved",
 ]
-Shape = tuple[str | int | Wild, ...]
-"""The path of a value, with a `*` for each index of a row."""
+Saved = Sequence[tuple[str, str, Json]]
+"""What the steps of a flow save: the name, the path of the value, and the value."""
 
 _SCALARS = ("string", "number", "boolean")
 
@@ -64,7 +63,11 @@ class ReplayView(Struct):
     """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
     every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
     `outcomes`: the paths that say whether the run succeeded; `wholes`: the paths that hold a whole answer.
-    `write` and `words` are for the texts that are stored."""
+    `write` and `words` are for the texts that are stored.
+
+    For links: what each replay `saved`; `is_made`: a writing flow was replayed once, so what it saves was
+    made by this replay and will differ in the next; `literal` selects the paths whose values are stored as
+    they came and that the rules compare."""
 
     outcomes: Collection[Path] = ()
     wholes: Collection[Path] = ()
@@ -73,6 +76,9 @@ class ReplayView(Struct):
     arrays: Mapping[Path, str] = field(default_factory=dict)
     write: Write = escape
     words: PlaceholderContext = field(default_factory=PlaceholderContext)
+    saved: Sequence[Saved] = ()
+    is_made: bool = False
+    literal: Callable[[Collection[Path]], Collection[Path]] = lambda paths: ()
 
 
 class _ReplayDifferences:
@@ -187,13 +193,10 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
     """Learn from several outputs of one recipe; the first of them is the one that is stored."""
     differences = _ReplayDifferences(view)
     differences.compare((), outputs)
-    by_shape: dict[Shape, list[VaryingPlace]] = {}
-    for leaf in differences.leaves:
-        by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
     volatile: list[Volatile] = []
     refusals = list(differences.refusals)
-    rows = _paths_by_shape(outputs[0], set(by_shape))
-    for shape, leaves in by_shape.items():
+    rows = by_shape((path, path) for path, _ in places(outputs[0])) if differences.leaves else {}
+    for shape, leaves in by_shape((leaf.path, leaf) for leaf in differences.leaves).items():
         for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
             refusal = _find_refusal(place, view.wholes, outputs[0])
             if refusal is None:
@@ -201,15 +204,6 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
             else:
                 refusals.append(refusal)
     return LearntPlaces(tuple(volatile), tuple(refusals))
-
-
-def _paths_by_shape(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
-    """Return the paths of each shape in the output."""
-    paths: dict[Shape, list[Path]] = {shape: [] for shape in shapes}
-    for path, _ in places(output):
-        if (shape := of_any_row(path)) in paths:
-            paths[shape].append(path)
-    return paths
 
 
 def _volatile_places_of(

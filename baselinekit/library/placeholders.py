@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.library.forms import NoJsonError
 from baselinekit.library.values import as_json, serializer
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import Token, split
+from baselinekit.placeholders.grammar import Token, quoted, split
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -88,8 +88,6 @@ class Placeholder:
     def __repr__(self) -> str:
         return self.text
 
-    __str__ = __repr__
-
 
 @serializer(Placeholder)
 def _placeholder_text(placeholder: Placeholder) -> str:
@@ -98,13 +96,11 @@ def _placeholder_text(placeholder: Placeholder) -> str:
 
 def _text_with(token: Token, nullable: bool = False, optional: bool = False) -> str:
     """Return the text of the placeholder changed to also accept null, or a missing key."""
-    body = token.text.removeprefix("<<").removesuffix(">>")
     key = f" as {token.key}" if token.key else ""
-    body = body.removesuffix(key) if key else body
-    stem = body.removesuffix("|null").removesuffix("?")
+    stem = token.text.removesuffix(f"{key}>>").removesuffix("|null").removesuffix("?")
     mark = "?" if optional or token.optional else ""
     null = "|null" if nullable or token.nullable else ""
-    return f"<<{stem}{mark}{null}{key}>>"
+    return f"{stem}{mark}{null}{key}>>"
 
 
 def build_placeholder(name: str, *args: Json) -> Placeholder:
@@ -115,7 +111,7 @@ def build_placeholder(name: str, *args: Json) -> Placeholder:
 
 def _format_argument(value: Json) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return quoted(value)
     return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
@@ -168,7 +164,6 @@ any_boolean = Placeholder("<<any_boolean>>")
 any_object = Placeholder("<<any_object>>")
 any_array = Placeholder("<<any_array>>")
 any_uuid = Placeholder("<<any_uuid>>")
-any_ulid = Placeholder("<<any_ulid>>")
 any_jwt = Placeholder("<<any_jwt>>")
 any_token = Placeholder("<<any_token>>")
 any_hex = Placeholder("<<any_hex>>")

@@ -9,11 +9,11 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.learning.templating import single_element_arrays
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
-from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.matching.dispatch import Matcher, compile_baseline, reported
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Kind
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import ReportedDifference, Result
+from baselinekit.model.results import Result
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.report.terminal import difference_lines
@@ -108,25 +108,15 @@ class Verdict:
 
 def result_of(baseline: Baseline, comparison: Comparison, redactor: Redactor | None = None) -> Result:
     """Return a comparison as the result that reports show, masked by the redactor if there is one."""
-    spots = []
-    for found in comparison.differences:
-        expected, actual, note = found.expected, found.actual, found.note
-        if redactor is not None:
-            note = redactor.mask_note(note, expected, actual)
-            expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
-        is_required = found.rule is not None and found.rule.startswith("require_keys")
-        at = found.at if is_required else (*baseline.output_path, *found.at)
-        file = baseline.source.file
-        spots.append(
-            ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
-        )
     return Result(
         baseline.id,
         baseline.source.file,
         None,
         baseline.current.kind,
         "passed" if comparison.passed else "failed",
-        differences=tuple(spots),
+        differences=tuple(
+            reported(comparison.differences, baseline.source.file, baseline.output_path, redactor)
+        ),
         difference_count=comparison.count,
     )
 
@@ -146,7 +136,7 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
         places |= {path: str(placeholder) for path, _ in found}
     output = with_values(before, places)
     current: Json = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
-    baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current}, "")
+    baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current})
     arrays = {**comparison.arrays, **arrays_to_order(comparison, before, output)}
     return judge(replace(baseline, comparison=replace(comparison, arrays=arrays)), actual)
 

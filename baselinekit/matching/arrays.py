@@ -1,13 +1,12 @@
 """Arrays: in order, by a key, in any order, a subset, and one element that describes all."""
 
-from bisect import bisect
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching.rules import Mode, Rule, State, mode_of, mode_under
+from baselinekit.matching.rules import Rule, State, mode_of, mode_under
 from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
@@ -16,6 +15,7 @@ from baselinekit.values.alignment import (
     Alignment,
     align,
     identifying_key,
+    landmarks,
     pair_alike,
     pair_anywhere,
     pair_in_order,
@@ -28,23 +28,23 @@ from baselinekit.values.equality import bytes_of, freeze, is_number
 
 def compare(walk: Walk, e: list[Json], a: Json, array_mode: ArrayMode | None, place: WalkPlace) -> Json:
     """Compare an array with the actual value in its place."""
-    mode, stored, actual, _, _ = place
-    alone = None if stored is None else stored.with_actual(actual)[1]
-    every = None if alone is None else alone.every_element()
+    every = place.stored.with_actual(place.actual)[1].every_element()
     if every is not None and every.ignore is not None:
         walk.hits.add(every.ignore)
         return e if isinstance(a, list) else walk.replaced(e, a, place)
-    array_mode = mode_of(array_mode, e, mode)
+    array_mode = mode_of(array_mode, e, place.mode)
     if not isinstance(a, list):
         return walk.replaced(e, a, place)
-    rows = Rows(walk, e, a, place)
+    rows, count = Rows(walk, e, a, place), walk.count
     if array_mode == "each" and e:
-        return rows.compare_each()
-    if isinstance(array_mode, By):
-        return rows.compare_by(array_mode.by)
-    if array_mode in ("unordered", "subset"):
-        return rows.compare_unordered(subset=array_mode == "subset")
-    return rows.compare_ordered()
+        resolved = rows.compare_each()
+    elif isinstance(array_mode, By):
+        resolved = rows.compare_by(array_mode.by)
+    elif array_mode in ("unordered", "subset"):
+        resolved = rows.compare_unordered(subset=array_mode == "subset")
+    else:
+        resolved = rows.compare_ordered()
+    return e if walk.count == count else resolved
 
 
 class Rows:
@@ -53,25 +53,22 @@ class Rows:
     def __init__(self, walk: Walk, e: list[Json], a: list[Json], place: WalkPlace):
         self.walk, self.e, self.a = walk, e, a
         self.mode, self.stored, self.actual, self.at, self.path = place
-        self.alone = None if self.stored is None else self.stored.with_actual(self.actual)[1]
+        self.alone = self.stored.with_actual(self.actual)[1]
         self.describing = False
         """An element that describes every element takes the index of the one with which it is compared."""
-        self.selects = self.alone is not None and (self.alone.by_index or self.alone.by_value)
-        wild = self.alone.below_any() if self.selects and self.alone is not None else None
-        self.any_number = wild is not None and wild.here is not None and wild.here.ignore is not None
+        self.selects = self.alone.by_index or self.alone.by_value
+        self.any_number = self.selects and self.alone.below_any().here.ignore is not None
         """A rule leaves out all elements, so none has to be there."""
 
     def place(self, n: int, m: int) -> WalkPlace:
         """The place of a pair."""
         at = (self.at, n)
         path = at if n == m and self.path is self.at else (self.path, m)
-        if self.stored is None:
-            return WalkPlace(self.mode, None, None, at, path)
         index, size = (m, len(self.a)) if self.describing else (n, len(self.e))
         stored = self.stored.step(index, self.e[n], size, paired=True)
         if self.actual is self.stored and not self.selects:
             return WalkPlace(self.mode, stored, stored, at, path)
-        actual = None if self.actual is None else self.actual.step(m, self.a[m], len(self.a))
+        actual = self.actual.step(m, self.a[m], len(self.a))
         return WalkPlace(self.mode, stored, actual, at, path)
 
     def walk_pair(self, n: int, m: int) -> Json:
@@ -86,16 +83,13 @@ class Rows:
 
     def is_optional(self, n: int) -> bool:
         """Whether an expected element need not be there."""
-        alone = None if self.alone is None else self.alone.step(n, self.e[n], len(self.e))
+        alone = self.alone.step(n, self.e[n], len(self.e))
         return self.walk.is_optional(self.e[n], self.mode, alone)
 
     def rule_against(self, n: int) -> Rule | None:
         """The rule that leaves out an expected element."""
-        alone = None if self.alone is None else self.alone.step(n, self.e[n], len(self.e))
-        if alone is None or alone.here is None:
-            return None
-        compared = self.mode.type != "numeric" or holds_compared_number(self.e[n])
-        return alone.here.ignore if compared else None
+        rule = self.alone.step(n, self.e[n], len(self.e)).here.ignore
+        return rule if self.mode.type != "numeric" or holds_compared_number(self.e[n]) else None
 
     def is_left_out(self, n: int) -> bool:
         return self.rule_against(n) is not None
@@ -105,11 +99,9 @@ class Rows:
         return {m for m in range(len(self.a)) if self.is_ignored(m)} if self.selects else set()
 
     def is_ignored(self, m: int) -> bool:
-        alone = None if self.alone is None else self.alone.step(m, self.a[m], len(self.a))
-        if alone is None or alone.here is None:
-            return False
-        self.walk.hits.update(alone.here.rules)
-        return alone.here.ignore is not None
+        here = self.alone.step(m, self.a[m], len(self.a)).here
+        self.walk.hits.update(here.rules)
+        return here.ignore is not None
 
     def partners(self, unpaired: Sequence[int], spare: Sequence[int]) -> dict[int, int]:
         """Pair left-out elements of the baseline with left-out actual elements. Those that have to be there,
@@ -129,21 +121,13 @@ class Rows:
         self.walk.differ((self.path, m), "extra", ABSENT, self.a[m], self.at, note=note)
         return escape_value(self.a[m])
 
-    def mode_of_row(self, n: int) -> tuple[Mode, State | None]:
-        """How an expected element is compared, and the state of the rules in it."""
-        state = None if self.stored is None else self.stored.step(n, self.e[n], len(self.e), paired=True)
-        if state is None or state.here is None or state.here.ignore is not None:
-            return self.mode, state
-        return mode_under(self.mode, state.here), state
-
     # One element that describes all, and elements that are paired by a key.
 
     def compare_each(self) -> Json:
         """Every actual element must match one of the expected ones; usually there is one."""
-        walk, before = self.walk, self.walk.count
         if not self.a and not self.mode.allow_empty_arrays:
             note = "one element describes all, but there is none; allow_empty_arrays allows an empty array"
-            walk.differ(self.path, "count", self.e, self.a, self.at, "allow_empty_arrays", note)
+            self.walk.differ(self.path, "count", self.e, self.a, self.at, "allow_empty_arrays", note)
             return []
         self.describing = self.selects
         resolved = []
@@ -152,7 +136,7 @@ class Rows:
             if len(self.e) > 1:
                 n = next((n for n in range(len(self.e)) if self.matches(n, m)), 0)
             resolved.append(self.walk_pair(n, m))
-        return self.e if walk.count == before else resolved
+        return resolved
 
     def compare_by(self, key: str) -> Json:
         """Elements paired by the value of a key; their order is free."""
@@ -160,7 +144,6 @@ class Rows:
         def name_of(row: Json) -> Hashable:
             return freeze(row[key]) if isinstance(row, dict) and key in row else None
 
-        walk, before = self.walk, self.walk.count
         places: dict[Hashable, int] = {}
         ignored = self.left_out()
         surplus: dict[int, str | None] = {}
@@ -187,8 +170,6 @@ class Rows:
         for m in surplus:
             if m not in ignored:
                 resolved[m] = self.report_extra(m, surplus[m])
-        if walk.count == before:
-            return self.e
         return _in_authors_order(resolved, pairs | partners)
 
     # Arrays whose order counts. Only when an element differs are the rows aligned, so that one row removed
@@ -275,7 +256,7 @@ class Rows:
 
     def walk_alignment(self, alignment: Alignment, left_out: Mapping[int, int]) -> Json:
         """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""
-        walk, before = self.walk, self.walk.count
+        walk = self.walk
         resolved: dict[int, Json] = {}
         for n, m in left_out.items():
             if rule := self.rule_against(n):
@@ -296,8 +277,6 @@ class Rows:
         for m in alignment.extra:
             if m not in resolved:
                 resolved[m] = self.report_extra(m)
-        if walk.count == before:
-            return self.e
         return [resolved[m] for m in sorted(resolved)]
 
     # The same elements in another order: one difference.
@@ -310,7 +289,8 @@ class Rows:
         if not len(pairs) == len(self.e) == len(self.a):
             return None
         order = [n for n, _ in pairs]
-        return order if _count_moved(order) > 1 else None
+        stayed = landmarks(range(len(order)), order)
+        return order if len(order) - len(stayed) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
         """Report one difference for all elements: both orders, by the names of the elements if they have any,
@@ -341,16 +321,14 @@ class Rows:
     # literal values and matched optimally. Each row has one partner, so multiplicity counts.
 
     def compare_unordered(self, subset: bool) -> Json:
-        walk, before = self.walk, self.walk.count
+        walk = self.walk
         ignored = self.left_out()
         left_out = [n for n in range(len(self.e)) if self.is_left_out(n)] if self.selects else []
         rows = [n for n in range(len(self.e)) if n not in {*left_out}]
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
-        if (
-            walk.expected.has_bindings or not walk.fail_fast
-        ):  # else they were walked already, without further effect
+        if walk.expected.has_bindings or not walk.fail_fast:  # without effect, where they were walked before
             for n, m in sorted(matched.items()):
                 resolved[m] = self.walk_pair(n, m)
         used = {*matched.values()}
@@ -371,8 +349,6 @@ class Rows:
         for m in () if subset else extra:
             if m not in resolved:
                 resolved[m] = self.report_extra(m)
-        if walk.count == before:
-            return self.e
         resolved |= {m: self.e[n] for n, m in partners.items()}
         return _in_authors_order(resolved, matched | partners)
 
@@ -380,13 +356,13 @@ class Rows:
         """The literal values that everything matching an expected element must have: those of a row by their
         keys, any other value under None."""
         value: Json = self.e[n]
-        mode, state = self.mode_of_row(n)
-        if not mode.literal_values_decide or (state is not None and state.by_value):
+        state = self.stored.step(n, value, len(self.e), paired=True)
+        mode = self.mode if state.here.ignore is not None else mode_under(self.mode, state.here)
+        if not mode.literal_values_decide or state.by_value:
             return {}
         values: dict[str | None, Json] = {None: value}
         if isinstance(value, dict):
-            below = {key: None if state is None else state.step(key, value[key], len(value)) for key in value}
-            values = {key: value[key] for key, rules in below.items() if rules is None or rules.here is None}
+            values = {key: value[key] for key in value if not state.below(key).here.rules}
         equal = not (mode.tolerances or mode.allow_additional_fields)
         return {
             key: self.walk.expected.templates.of(item) if isinstance(item, str) else item
@@ -405,15 +381,6 @@ def _in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[
     the further ones. A row that only moved is no change."""
     place = {m: n for n, m in pairs.items()}
     return [resolved[m] for m in sorted(resolved, key=lambda m: (m not in place, place.get(m, m)))]
-
-
-def _count_moved(order: list[int]) -> int:
-    """How many elements would have to be moved back: all but the longest increasing subsequence."""
-    ends: list[int] = []
-    for place in order:
-        at = bisect(ends, place)
-        ends[at : at + 1] = [place]
-    return len(order) - len(ends)
 
 
 # Pairs of rows whose order is free, as many as possible.
@@ -542,14 +509,14 @@ class _Pairing:
 
 
 def _kinds(
-    positions: Sequence[int], values: Sequence[Json], state: State | None, paired: bool = False
+    positions: Sequence[int], values: Sequence[Json], state: State, paired: bool = False
 ) -> dict[int, int]:
     """A number for each position: the same for equal values for which the same rules hold."""
     numbers: dict[Any, int] = {}
     kinds: dict[int, int] = {}
     for position in positions:
         value = values[position]
-        below = None if state is None else state.step(position, value, len(values), paired)
+        below = state.step(position, value, len(values), paired)
         kinds[position] = numbers.setdefault((below, bytes_of(value)), len(numbers))
     return kinds
 

@@ -1,13 +1,16 @@
 """The entry to matching/: the rules and the stored output of a baseline are read, and each observation is
 compared in one walk."""
 
-from collections.abc import Iterator
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, get_args
 
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model.baselines import (
@@ -23,18 +26,21 @@ from baselinekit.model.baselines import (
     Rules,
     Tolerance,
     Type,
-    known_path,
 )
 from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import holds_marker
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds
+from baselinekit.secrets.variables import Redactor, as_text
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
 from baselinekit.values.places import Wild
 from baselinekit.values.texts import count_noun
+
+_VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 # Reads a file's `comparison:`: the mode of the whole output and the path rules, rooted in the form of the
 # output.
@@ -54,13 +60,13 @@ def form_of(recipe: Recipe) -> Form:
     return form
 
 
-def check_form(output: Json, form: Form) -> Iterator[Problem]:
+def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]:
     """The problems of a stored output that does not have the form that its recipe gives."""
     for path, kind in form.items():
         if isinstance(kind, str):
             continue
         noun, parts = kind.noun, kind.parts
-        where = ("baseline", "output", *path)
+        where = (*output_path, *path)
         response = output.get(path[0]) if path and isinstance(output, dict) else output
         if path and isinstance(output, dict) and path[0] not in output:
             message = f"the answer of {path[0]!r} is missing: `collect` names it"
@@ -130,24 +136,17 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            stated = {} if setting is None else {kind: setting}
             compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, **stated) for path in rooted
+                Rule(kind, text, _with_header_spelling(path, output, form), at, setting) for path in rooted
             ]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return compiled_rules, required
 
 
-_RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
-    *("ignore_fields", "ignore_values", "tolerance", "arrays", "fields"),
-    "require_keys",
-)
-
-
-def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
+def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind, str, Path, Any]]:
     """Yield each rule with a path: its kind, the path, its place in the file, and its further setting."""
-    for kind in _RULE_KINDS:
+    for kind in get_args(RuleKind):
         section = getattr(rules, kind)
         for key, value in section.items() if isinstance(section, dict) else enumerate(section):
             if not isinstance(section, dict):
@@ -212,7 +211,7 @@ class Matcher(Struct):
     known: Known
     path_rules: tuple[Rule, ...]
     required: tuple[tuple[Pattern, Path], ...]
-    start: State | None
+    start: State
     stored: Stored
 
     def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
@@ -293,11 +292,7 @@ class Matcher(Struct):
         if number := self.stored.uncompared:
             message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
-        if (
-            walk.answers
-            and not walk.count
-            and any(question.method == "embedding" for question in walk.answers)
-        ):
+        if not walk.count and any(question.method == "embedding" for question in walk.answers):
             yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
         if self.limited:
             from baselinekit.matching import limits
@@ -312,11 +307,12 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     known = baseline.baseline
     if known is None or known.output is ABSENT:
         message = f"{baseline.id} has no stored output yet"
-        raise InvalidInput(Problem("BK223", message, "capture it: baselinekit capture FILE", at=()))
+        hint = f"baselinekit capture {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", message, hint, at=()))
     output, rules, form = known.output, baseline.comparison, form_of(baseline.current)
-    stored = Stored(Templates(words), form)
+    stored = Stored(Templates(words), form, baseline.output_path)
     problems = stored.problems
-    problems += check_form(output, form)
+    problems += check_form(output, form, stored.path)
     mode = base_mode(rules, output, baseline.current.kind, problems)
     if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
         message = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
@@ -335,13 +331,6 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
         message += ": this baseline could never fail"
         problems.append(Problem("BK224", message, "leave something to compare", at=("comparison",)))
     if problems:
-        if baseline.variant is not None:  # problems of its output belong to the variant's place in the file
-            usual = (*known_path(None), "output")
-            places = [(problem, problem.at or ()) for problem in problems]
-            problems = [
-                replace(problem, at=(*baseline.output_path, *at[2:])) if at[:2] == usual else problem
-                for problem, at in places
-            ]
         raise InvalidInput(*problems)
     return Matcher(mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
 
@@ -350,6 +339,33 @@ def is_limit(difference: Difference) -> bool:
     """Whether a difference is about latency, cost or the age of the baseline, and not about the output."""
     rule = difference.rule or ""
     return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))
+
+
+def reported(
+    differences: Iterable[Difference],
+    file: str,
+    output_path: Path,
+    redactor: Redactor | None = None,
+    variables: Mapping[str, Json] = MappingProxyType({}),
+) -> Iterator[ReportedDifference]:
+    """Yield the differences as they are reported: masked by the redactor if there is one, and with the values
+    of variables in the expected texts. Their lines are found after all writing is done."""
+
+    def value_of(match: re.Match[str]) -> str:
+        return as_text(variables.get(match[1], match[0]))
+
+    for found in differences:
+        expected, actual, note, at = found.expected, found.actual, found.note, (*output_path, *found.at)
+        if found.rule and found.rule.startswith("require_keys"):
+            at = found.at
+        elif found.rule and is_limit(found):
+            at = ("comparison", *found.rule.split("."))
+        if isinstance(expected, str) and isinstance(actual, str):
+            expected = _VARIABLE.sub(value_of, expected)
+        if redactor is not None:
+            expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
+            note = redactor.mask_note(note, found.expected, found.actual)
+        yield ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
 
 
 # Most outputs of a run need neither of these modules.

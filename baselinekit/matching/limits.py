@@ -8,6 +8,7 @@ from baselinekit.model.baselines import Age, Difference, Known, Number, RuleRepo
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
+from baselinekit.values.equality import decimal
 from baselinekit.values.paths import Pattern, find
 from baselinekit.values.places import Key, OneOf, Segment, Wild, children, fits
 
@@ -34,12 +35,12 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
     if usd is None:
         message = "the cost of the answer is unknown, and `cost:` of the comparison needs it"
         raise CannotReplay(Problem("BK605", message, "state `prices:` of the model, or remove the rule"))
-    if cost.max_usd is not None and usd > _to_decimal(cost.max_usd):
-        note = f"cost {usd:f} dollars, at most {_to_decimal(cost.max_usd):f} are allowed"
+    if cost.max_usd is not None and usd > decimal(cost.max_usd):
+        note = f"cost {usd:f} dollars, at most {decimal(cost.max_usd):f} are allowed"
         yield _limit_difference("cost", cost.max_usd, usd, "max_usd", note)
-    if cost.max_ratio is not None and paid is not None and usd > paid * _to_decimal(cost.max_ratio):
+    if cost.max_ratio is not None and paid is not None and usd > paid * decimal(cost.max_ratio):
         note = f"cost {usd:f} dollars, at most {cost.max_ratio} times the {paid:f} of the capture are allowed"
-        yield _limit_difference("cost", paid * _to_decimal(cost.max_ratio), usd, "max_ratio", note)
+        yield _limit_difference("cost", paid * decimal(cost.max_ratio), usd, "max_ratio", note)
 
 
 def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
@@ -66,11 +67,7 @@ def captured_seconds(known: Known) -> float | None:
 
 def captured_usd(known: Known) -> Decimal | None:
     usd = known.observed.cost_usd if known.observed else None
-    return None if usd is None else _to_decimal(usd)
-
-
-def _to_decimal(number: Number) -> Decimal:
-    return Decimal(str(number))
+    return None if usd is None else decimal(usd)
 
 
 def _limit_difference(

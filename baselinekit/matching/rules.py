@@ -30,20 +30,19 @@ Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What an output holds at which path: a whole response of a kind, its headers, or responses by name."""
 
 
-RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
+RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields", "require_keys"]
+"""The rules that name paths, each by its key in a file."""
 
 
 class Rule(Struct):
-    """One path rule. `at` leads to it in the file; `text` is what the author wrote. The field named like its
-    kind holds what the rule says beyond the kind."""
+    """One path rule. `at` leads to it in the file; `text` is what the author wrote; `setting`: what it says
+    beyond its kind."""
 
     kind: RuleKind
     text: str
     pattern: Pattern
     at: Path
-    tolerance: Tolerance | None = None
-    arrays: ArrayMode | None = None
-    fields: FieldRule | None = None
+    setting: Tolerance | ArrayMode | FieldRule | None = None
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
 
@@ -55,17 +54,21 @@ class Rule(Struct):
     @property
     def bounds(self) -> str:
         """What it says beyond its kind, in a form that can be compared."""
-        return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
+        return "" if self.ignores else repr(self.setting)
 
 
 class ActiveRules(Struct):
     """The rules that apply at one place: all of them, and the most exact of each kind."""
 
-    rules: tuple[Rule, ...]
-    ignore: Rule | None
-    tolerances: tuple[Rule, ...]
-    arrays: Rule | None
-    fields: Rule | None
+    rules: tuple[Rule, ...] = ()
+    ignore: Rule | None = None
+    tolerances: tuple[Rule, ...] = ()
+    arrays: Rule | None = None
+    fields: Rule | None = None
+
+    @property
+    def array_mode(self) -> Any:
+        return None if self.arrays is None else self.arrays.setting
 
 
 Positions = tuple[tuple[Rule, tuple[int, ...]], ...]
@@ -73,17 +76,17 @@ Positions = tuple[tuple[Rule, tuple[int, ...]], ...]
 
 
 class State:
-    """How far the path of each rule has come at one place of one side, the stored or the actual output. There
-    is none (None) where no rule can apply, neither here nor below. `here`: the rules whose path ends here.
-    `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what is
-    below."""
+    """How far the path of each rule has come at one place of one side, the stored or the actual output. It
+    has no `positions` where no rule can apply, neither here nor below. `here`: the rules whose path ends
+    here. `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what
+    is below."""
 
     __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "named", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
-        self._below: dict[str | int, State | None] = {}
-        self._joint: dict[State | None, tuple[ActiveRules | None, State | None]] = {}
+        self._below: dict[str | int, State] = {}
+        self._joint: dict[State, tuple[ActiveRules, State]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
         self.named = {str(getattr(step, "name", step)) for step in steps if isinstance(step, str | Key)}
@@ -92,18 +95,18 @@ class State:
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
 
-    def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State | None":
+    def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings. In a stored value that is
         `paired` with an actual one a filter may hold that reads a placeholder: the actual value decides."""
         if self.by_value or (self.by_index and key.__class__ is int):
             return self._step(
                 lambda rule, segment: fits(
-                    segment, key, value, size, _holds_placeholder if paired and rule.ignores else None
+                    segment, key, value, size, has_marker if paired and rule.ignores else None
                 )
             )
         return self.below(key if key.__class__ is str else 0)
 
-    def below(self, key: str | int) -> "State | None":
+    def below(self, key: str | int) -> "State":
         """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
         all indexes, unless the rules tell them apart."""
         if key not in self._below:
@@ -113,19 +116,19 @@ class State:
             )
         return self._below[key]
 
-    def below_any(self) -> "State | None":
+    def below_any(self) -> "State":
         """The state below a key or index that no rule names: only wildcards lead there."""
         if -1 not in self._below:
             self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
         return self._below[-1]
 
-    def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State | None":
+    def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State":
         return _state(
             ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in self.positions),
             self._known,
         )
 
-    def with_actual(self, actual: "State | None") -> "tuple[ActiveRules | None, State | None]":
+    def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
         """The rules for a pair of values, of which this is the stored one, and the state for the values in
         them that have no partner. A rule leaves out only what it selects on both sides, and a value without a
         partner only where it would select a partner, too. Rules that say how to compare look only at the
@@ -133,7 +136,7 @@ class State:
         if actual is self:
             return self.here, self
         if actual not in self._joint:
-            there = dict(actual.positions) if actual else {}
+            there = dict(actual.positions)
             joint = [
                 (rule, tuple(n for n in at if not rule.ignores or n in there.get(rule, ())))
                 for rule, at in self.positions
@@ -150,31 +153,27 @@ class State:
     def every_element(self) -> "ActiveRules | None":
         """The rules that leave out all elements of an array, whatever they hold; None if an element may still
         be compared."""
-        below = self.below_any()
-        if below is None or below.here is None or below.here.ignore is None:
+        here = self.below_any().here
+        if here.ignore is None:
             return None
-        specificity = below.here.ignore.pattern.specificity
+        specificity = here.ignore.pattern.specificity
         comparing = [rule for rule, _ in self.positions if not rule.ignores] if self.by_index else []
-        return None if any(rule.pattern.specificity > specificity for rule in comparing) else below.here
+        return None if any(rule.pattern.specificity > specificity for rule in comparing) else here
 
 
-def steps_below(
-    state: State | None, value: dict[str, Json] | list[Json]
-) -> Iterator[tuple[str | int, Json, State | None]]:
+def steps_below(state: State, value: dict[str, Json] | list[Json]) -> Iterator[tuple[str | int, Json, State]]:
     """Each key or index of a stored value, with the value there and its state."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        yield key, item, None if state is None else state.step(key, item, len(value))
+        yield key, item, state.step(key, item, len(value)) if state.positions else state
 
 
-def start(rules: Iterable[Rule]) -> State | None:
+def start(rules: Iterable[Rule]) -> State:
     """The state at the root of an output."""
     return _state([(rule, without_deep(rule.pattern.segments, {0})) for rule in rules], {})
 
 
-def _state(positions: Iterable[tuple[Rule, tuple[int, ...]]], known: dict[Positions, State]) -> State | None:
+def _state(positions: Iterable[tuple[Rule, tuple[int, ...]]], known: dict[Positions, State]) -> State:
     key = tuple((rule, at) for rule, at in positions if at)
-    if not key:
-        return None
     if key not in known:
         known[key] = State(key, known)
     return known[key]
@@ -188,10 +187,6 @@ def _next_steps(segments: tuple[Segment, ...], positions: tuple[int, ...]) -> It
             yield from segment.keys if isinstance(segment, OneOf) else (segment,)
 
 
-def _holds_placeholder(value: Json) -> bool:
-    return isinstance(value, str) and has_marker(value)
-
-
 _STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}
 _TYPE_STRICTNESS = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
 
@@ -199,17 +194,15 @@ _TYPE_STRICTNESS = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
 def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     """The rank that decides between rules of one kind: the more exact path wins, then the stricter rule; the
     order in which they were written never counts."""
-    array_mode = rule.arrays
-    order = _STRICTNESS.get(array_mode, 3) if isinstance(array_mode, str) else 3
-    type = _TYPE_STRICTNESS.get(rule.fields.type or "", -1) if rule.fields else -1
+    setting = rule.setting
+    order = _STRICTNESS.get(setting, 3) if isinstance(setting, str) else 3
+    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, FieldRule) else -1
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
-def _select_active(rules: list[Rule]) -> ActiveRules | None:
+def _select_active(rules: list[Rule]) -> ActiveRules:
     """Select the most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact.
     Tolerances that are equally exact all hold."""
-    if not rules:
-        return None
     best: dict[str, Rule] = {}
     for rule in rules:
         kind = "ignore" if rule.ignores else rule.kind
@@ -225,11 +218,6 @@ def _select_active(rules: list[Rule]) -> ActiveRules | None:
         tolerances = [r for r in rules if r.kind == "tolerance" and r.pattern.specificity == specificity]
         tolerances.sort(key=lambda rule: (rule.text, rule.bounds))
     return ActiveRules(tuple(rules), ignore, tuple(tolerances), best.get("arrays"), best.get("fields"))
-
-
-def asks_for_change(bounds: Tolerance | None) -> bool:
-    """Whether an unchanged number is out of tolerance: then equality is not enough."""
-    return bounds is not None and ((bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0)
 
 
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
@@ -257,7 +245,10 @@ class Mode(Struct):
 
     @property
     def asks_for_change(self) -> bool:
-        return any(asks_for_change(tolerance) for tolerance, _ in self.tolerances)
+        """Whether an unchanged number is out of tolerance: then equality is not enough."""
+        return any(
+            (bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0 for bounds, _ in self.tolerances
+        )
 
     @property
     def literal_values_decide(self) -> bool:
@@ -307,30 +298,27 @@ class Mode(Struct):
                 return self
             if bounds:
                 tolerances = (*self.tolerances, *(one for one in bounds if one not in self.tolerances))
-                if tolerances == self.tolerances:
-                    return self
         return replace(self, tolerances=tolerances, tolerance_specificity=specificity)
 
 
-@lru_cache(maxsize=4096)
 def mode_under(mode: Mode, here: ActiveRules) -> Mode:
     """The mode below rules that do not leave a value out."""
-    if here.fields is not None and here.fields.fields is not None:
-        mode = field_mode(here.fields.fields, here.fields, mode)
+    return _mode_under(mode, here) if here.rules else mode
+
+
+@lru_cache(maxsize=4096)
+def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
+    if here.fields is not None and isinstance(rule := here.fields.setting, FieldRule):
+        type = rule.type or mode.type
+        mode, own = mode.changed(type, rule), field_tolerance(rule)
+        if own is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
+            tolerances = [] if own is None else [(own, here.fields.text)]
+            mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
-        bounds = [(rule.tolerance, rule.text) for rule in here.tolerances if rule.tolerance is not None]
+        bounds = [
+            (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
+        ]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
-    return mode
-
-
-def field_mode(rule: FieldRule, path_rule: Rule, outer: Mode) -> Mode:
-    """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
-    type = rule.type or outer.type
-    mode = outer.changed(type, rule)
-    bounds = field_tolerance(rule)
-    if bounds is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
-        tolerances = [] if bounds is None else [(bounds, path_rule.text)]
-        mode = mode.tolerating(tolerances, path_rule.pattern.specificity)
     return mode
 
 

@@ -19,7 +19,6 @@ from baselinekit.matching.rules import (
 from baselinekit.model.baselines import (
     BOUNDS,
     Answers,
-    ArrayMode,
     By,
     Difference,
     Kind,
@@ -41,6 +40,8 @@ MOST_KEPT = 10_000
 _MOST_TRIALS = 2_000_000
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
+Object = dict[str, Json]
+
 Link = tuple[Any, str | int] | None
 """A path during a walk: the parent's path and the last key. Only a difference unrolls it."""
 
@@ -59,8 +60,8 @@ class WalkPlace(NamedTuple):
     the expected value, `path` to the actual one."""
 
     mode: Mode
-    stored: State | None
-    actual: State | None
+    stored: State
+    actual: State
     at: Link = None
     path: Link = None
 
@@ -92,8 +93,8 @@ class Templates(MutableStruct):
 
     def is_optional(self, value: Json) -> bool:
         """Whether a stored value is a placeholder for one that may be absent."""
-        template = self.of(value) if isinstance(value, str) and has_marker(value) else ""
-        return not isinstance(template, str) and template.optional
+        template = self.of(value) if has_marker(value) else ""
+        return isinstance(template, Placeholder) and template.token.optional
 
     def accepts(self, text: str, value: Json) -> bool:
         """Whether a stored text by itself accepts a value; False where that depends on other values."""
@@ -106,7 +107,7 @@ class Templates(MutableStruct):
 def holds_compared_number(value: Json) -> bool:
     """Whether a numeric comparison looks at anything in a value: at a number, or a placeholder."""
     leaves = (leaf for _, leaf in places(value) if not isinstance(leaf, dict | list))
-    return any(is_number(leaf) or (isinstance(leaf, str) and has_marker(leaf)) for leaf in leaves)
+    return any(is_number(leaf) or has_marker(leaf) for leaf in leaves)
 
 
 # The stored output before anything is compared: the mistakes, the rules that match something, the arrays with
@@ -119,6 +120,8 @@ class Stored(MutableStruct):
 
     templates: Templates
     form: Form
+    path: Path
+    """Where it is in the record."""
     problems: list[Problem] = field(default_factory=list)
     hits: set[Rule] = field(default_factory=set)
     arrays: dict[Path, str] = field(default_factory=dict)
@@ -129,29 +132,27 @@ class Stored(MutableStruct):
     touched: set[int] = field(default_factory=set)
     """The ids of the objects and arrays that hold a placeholder or a value that a rule selects."""
 
-    def look(self, value: Json, mode: Mode, state: State | None, at: Link = None) -> bool:
+    def look(self, value: Json, mode: Mode, state: State, at: Link = None) -> bool:
         """Look at a value and all below it; return whether it holds a placeholder or a rule selects any of
         it."""
-        array_rule, here = None, None if state is None else state.here
-        if here is not None:
-            self.hits.update(here.rules)
-            if here.ignore is not None:
-                numeric = mode.type == "numeric" and not holds_compared_number(value)
-                keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
-                self.is_checked |= keeps and at is not None and not numeric
-                return self.touch(value)
-            mode, array_rule = mode_under(mode, here), here.arrays
+        here = state.here
+        self.hits.update(here.rules)
+        if here.ignore is not None:
+            numeric = mode.type == "numeric" and not holds_compared_number(value)
+            keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
+            self.is_checked |= keeps and at is not None and not numeric
+            return self.touch(value)
+        mode = mode_under(mode, here)
         if isinstance(value, dict | list):
             in_form = bool(self.form) and unroll(at) in self.form
-            if state is None and mode.type != "numeric" and not in_form and not may_hold_marker(value):
+            if not state.positions and mode.type != "numeric" and not in_form and not may_hold_marker(value):
                 self.is_checked = True
                 return False
-            array_mode = None if array_rule is None else array_rule.arrays
-            if isinstance(value, list) and not self.look_at_array(value, array_mode, mode, state, at):
+            if isinstance(value, list) and not self.look_at_array(value, mode, state, at):
                 return self.touch(value)
-            touched = here is not None or (state is not None and state.by_index and isinstance(value, list))
+            touched = bool(here.rules) or (state.by_index and isinstance(value, list))
             for key, item, below in steps_below(state, value):
-                if mode.type != "numeric" and (below is None or below.here is None) and is_literal(item):
+                if mode.type != "numeric" and not below.here.rules and is_literal(item):
                     self.is_checked = True
                 else:
                     touched |= self.look(item, mode, below, (at, key))
@@ -160,7 +161,7 @@ class Stored(MutableStruct):
             if not value and not in_form:
                 self.is_checked |= mode.type != "numeric" or isinstance(value, list)
             return touched
-        if isinstance(value, str) and has_marker(value):
+        if has_marker(value):
             template = self.templates.of(value)
             if value in self.templates.invalid:
                 self.report(at, *self.templates.invalid[value].problems)
@@ -173,7 +174,7 @@ class Stored(MutableStruct):
             self.uncompared += 1
         else:
             self.is_checked = True
-        return here is not None
+        return bool(here.rules)
 
     def touch(self, value: Json) -> bool:
         """Look at a value that is left out here: where the actual output decides otherwise it is compared."""
@@ -181,19 +182,18 @@ class Stored(MutableStruct):
             self.touched.add(id(value))
             for _, item in children(value) if may_hold_marker(value) else ():
                 self.touch(item)
-        elif isinstance(value, str) and has_marker(value):
+        elif has_marker(value):
             self.templates.of(value)
         return True
 
-    def look_at_array(
-        self, value: list[Json], array_mode: ArrayMode | None, mode: Mode, state: State | None, at: Link
-    ) -> bool:
+    def look_at_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> bool:
         """Look at how an array is compared; return whether its elements are compared at all."""
-        every = None if state is None else state.every_element()
+        every = state.every_element()
         if every is not None:
             self.hits.update(every.rules)
             self.is_checked |= mode.type != "numeric" or at is None or holds_compared_number(value)
             return False
+        array_mode = state.here.array_mode
         if array_mode not in (None, "ordered") and mode.type == "exact":
             message = f"an exact comparison keeps the order of arrays, {str(array_mode)!r} has no effect"
             self.report(at, Problem("BK222", message, "use type: structural"))
@@ -201,23 +201,18 @@ class Stored(MutableStruct):
         if array_mode is not None:
             self.arrays[unroll(at)] = str(array_mode)
         if isinstance(array_mode, By):
-            compared = [
-                row
-                for _, row, below in steps_below(state, value)
-                if below is None or below.here is None or below.here.ignore is None
-            ]
+            compared = [row for _, row, below in steps_below(state, value) if below.here.ignore is None]
             if reason := reason_against_key(compared, array_mode.by):
                 self.report(at, Problem("BK221", reason, "use unordered, or another key"))
         return True
 
     def report(self, at: Link, *problems: Problem) -> None:
-        path = ("baseline", "output", *unroll(at))
-        self.problems += [replace(problem, at=path) for problem in problems]
+        self.problems += [replace(problem, at=(*self.path, *unroll(at))) for problem in problems]
 
 
 def is_literal(value: Json) -> bool:
     """Whether a value is a scalar without a placeholder."""
-    return value.__class__ not in (dict, list) and not (isinstance(value, str) and has_marker(value))
+    return value.__class__ not in (dict, list) and not has_marker(value)
 
 
 def may_hold_marker(value: Json) -> bool:
@@ -251,7 +246,7 @@ class Walk(MutableStruct):
     probing: bool = False
     """Values are only tried against each other and may not belong together, so nothing is reported."""
     trials: int = 0
-    _memo: dict[tuple[int, int, Mode, State | None, State | None], bool] = field(default_factory=dict)
+    _memo: dict[tuple[int, int, Mode, State, State], bool] = field(default_factory=dict)
 
     def differ(
         self,
@@ -328,27 +323,24 @@ class Walk(MutableStruct):
 
     def value(self, e: Json, a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
-        array_rule = None
-        if stored is not None:
-            here = stored.here if actual is stored else stored.with_actual(actual)[0]
-            if here is not None:
-                if actual is not stored:
-                    self.hits.update(here.rules)
-                if here.ignore is not None:
-                    return self.left_out(e, a, here.ignore, place)
-                mode, array_rule = mode_under(mode, here), here.arrays
-                place = WalkPlace(mode, stored, actual, at, path)
+        here = stored.here if actual is stored else stored.with_actual(actual)[0]
+        if here.rules:
+            if actual is not stored:
+                self.hits.update(here.rules)
+            if here.ignore is not None:
+                return self.left_out(e, a, here.ignore, place)
+            mode = mode_under(mode, here)
+            place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
-            if array_rule is None and self.is_identical(e, a, mode):
+            if here.arrays is None and self.is_identical(e, a, mode):
                 return e
             is_skipped = mode.type == "numeric" and not self.is_compared(e, mode, stored)
             if is_skipped and at is not None and unroll(at) not in self.expected.form:
                 return e
             if kind is dict:
                 return self.object(e, a, place)
-            array_mode = None if array_rule is None else array_rule.arrays
-            return self.array(self, e, a, array_mode, place)
+            return self.array(self, e, a, here.array_mode, place)
         literal = e
         if kind is str and has_marker(e):
             literal = self.expected.templates.of(e)
@@ -365,9 +357,7 @@ class Walk(MutableStruct):
 
     def is_touched(self, value: Json) -> bool:
         """Whether a stored value holds a placeholder, or anything that a rule selects."""
-        if isinstance(value, dict | list):
-            return id(value) in self.expected.touched
-        return isinstance(value, str) and has_marker(value)
+        return id(value) in self.expected.touched if isinstance(value, dict | list) else has_marker(value)
 
     def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
         """A value that a rule leaves out of the comparison."""
@@ -377,8 +367,7 @@ class Walk(MutableStruct):
         if a.__class__ is not e.__class__ and not self.probing:
             # the rule may hide a change of type, not only of the value
             before, after = json_type(e), json_type(a)
-            has_placeholder = isinstance(e, str) and has_marker(e)
-            if before != after and not has_placeholder and "null" not in (before, after):
+            if before != after and not has_marker(e) and "null" not in (before, after):
                 self.hidden.setdefault(rule, f"{render(unroll(place.path))} was {before}, is {after}")
         return e
 
@@ -414,25 +403,24 @@ class Walk(MutableStruct):
             return e
         return e if same_scalar(literal, a, mode) else self.replaced(e, a, place)
 
-    def is_compared(self, e: Json, mode: Mode, stored: State | None) -> bool:
+    def is_compared(self, e: Json, mode: Mode, stored: State) -> bool:
         """Whether a numeric comparison looks at a value, or at anything in it."""
-        if stored is not None and stored.here is not None:
-            if stored.here.ignore is not None:
-                return holds_compared_number(e)
-            mode = mode_under(mode, stored.here)
-            if mode.type != "numeric":
-                return True
+        if stored.here.ignore is not None:
+            return holds_compared_number(e)
+        mode = mode_under(mode, stored.here)
+        if mode.type != "numeric":
+            return True
         if isinstance(e, dict | list):
-            if isinstance(e, list) and stored is not None and stored.every_element() is not None:
+            if isinstance(e, list) and stored.every_element() is not None:
                 return holds_compared_number(e)
             return any(self.is_compared(item, mode, below) for _, item, below in steps_below(stored, e))
-        if isinstance(e, str) and has_marker(e):
+        if has_marker(e):
             return not isinstance(self.expected.templates.of(e), str)
         return is_number(e)
 
-    def is_optional(self, e: Json, mode: Mode, alone: State | None) -> bool:
+    def is_optional(self, e: Json, mode: Mode, alone: State) -> bool:
         """Whether a stored value need not be there. `alone`: the state of a value without a partner."""
-        if alone is not None and alone.here is not None and alone.here.ignore is not None:
+        if alone.here.ignore is not None:
             if mode.type == "numeric" and not holds_compared_number(e):
                 return True  # it need not be there without the rule, so not with it either
             return alone.here.ignore.kind == "ignore_fields" or self.expected.templates.is_optional(e)
@@ -441,32 +429,28 @@ class Walk(MutableStruct):
 
     # Objects.
 
-    def object(self, e: dict[str, Json], a: Json, place: WalkPlace) -> Json:
+    def object(self, e: Object, a: Json, place: WalkPlace) -> Json:
         mode, stored, actual, at, path = place
         form = self.expected.form.get(unroll(at)) if self.expected.form else None
         if a.__class__ is not dict:
             return self.replaced(e, a, place)
         if form == "headers":
             a = self.with_spelling(e, a)
-        changed: dict[str, Json] = {}
+        changed: Object = {}
         e_size, a_size = len(e), len(a)
         plain = not mode.asks_for_change
-        known = None if stored is None or stored.by_value else stored.below
         members = list(e.items())
-        if (
-            self.expected.has_bindings
-        ):  # what stands here binds before what is searched for in the arrays below
+        if self.expected.has_bindings:  # a text binds before the arrays are searched for the same key
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
-            if known is not None:
-                below = known(key)
-            else:
-                below = None if stored is None else stored.step(key, item, e_size, paired=True)
+            below = stored
+            if stored.positions:
+                below = stored.step(key, item, e_size, paired=True) if stored.by_value else stored.below(key)
             value = a.get(key, ABSENT)
             kind = value.__class__
             if (
                 plain
-                and (below is None or below.here is None)
+                and not below.here.rules
                 and kind is item.__class__
                 and kind in _SCALARS
                 and value == item
@@ -474,16 +458,13 @@ class Walk(MutableStruct):
             ):
                 continue
             if value is ABSENT:
-                alone = None if stored is None else stored.with_actual(actual)[1]
-                alone = None if alone is None else alone.step(key, item, e_size)
+                alone = stored.with_actual(actual)[1].step(key, item, e_size)
                 if not mode.allow_missing_fields and not self.is_optional(item, mode, alone):
                     self.differ((path, key), "missing", item, ABSENT, (at, key))
                     changed[key] = ABSENT
                 continue
-            below_actual = None
-            if below is not None and actual is not None:
-                alike = actual is stored and not stored.by_value
-                below_actual = below if alike else actual.step(key, value, a_size)
+            alike = actual is stored and not stored.by_value
+            below_actual = below if alike else actual.step(key, value, a_size)
             below_at = (at, key)
             below_path = below_at if path is at else (path, key)
             resolved = self.value(item, value, WalkPlace(mode, below, below_actual, below_at, below_path))
@@ -500,30 +481,21 @@ class Walk(MutableStruct):
                 self.differ(path, "order", before, after, at, "allow_field_reordering")
         return _resolved_object(e, a, changed, moved, mode) if changed or moved else e
 
-    def report_extra(
-        self,
-        e: dict[str, Json],
-        a: dict[str, Json],
-        allowed: bool,
-        place: WalkPlace,
-        changed: dict[str, Json],
-    ) -> None:
+    def report_extra(self, e: Object, a: Object, allowed: bool, place: WalkPlace, changed: Object) -> None:
         """Report the keys that the actual object has beyond the baseline."""
-        alone = None if place.stored is None else place.stored.with_actual(place.actual)[1]
-        if allowed and alone is None:
+        alone = place.stored.with_actual(place.actual)[1]
+        if allowed and not alone.positions:
             return
         for key, value in a.items():
             if key in e:
                 continue
-            below = None if alone is None else alone.step(key, value, len(a))
-            here = None if below is None else below.here
-            if here is not None:
-                self.hits.update(here.rules)
-            if not allowed and (here is None or here.ignore is None):
+            here = alone.step(key, value, len(a)).here
+            self.hits.update(here.rules)
+            if not allowed and here.ignore is None:
                 self.differ((place.path, key), "extra", ABSENT, value, place.at)
                 changed[key] = escape_value(value)
 
-    def with_spelling(self, e: dict[str, Json], a: dict[str, Json]) -> dict[str, Json]:
+    def with_spelling(self, e: Object, a: Object) -> Object:
         """Response headers with the names of the baseline, as case does not count, and with its media type if
         that is the same."""
         spelled = {key.casefold(): key for key in e}
@@ -558,9 +530,7 @@ def _parse_media_type(text: str) -> list[str]:
     return [first, *sorted(parameter for parameter in parameters if parameter)]
 
 
-def _resolved_object(
-    e: dict[str, Json], a: dict[str, Json], changed: dict[str, Json], moved: bool, mode: Mode
-) -> dict[str, Json]:
+def _resolved_object(e: Object, a: Object, changed: Object, moved: bool, mode: Mode) -> Object:
     resolved = {**e, **changed}
     if moved or not mode.allow_field_reordering:
         resolved = {key: resolved[key] for key in a if key in resolved} | resolved

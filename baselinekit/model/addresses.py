@@ -1,6 +1,7 @@
 """Addresses in messages, and what is wrong with one that leads nowhere."""
 
 import re
+from decimal import Decimal
 from urllib.parse import urlsplit
 
 
@@ -21,8 +22,7 @@ def has_no_such_port(url: str) -> bool:
     except ValueError:
         return False
     port = re.search(r":([0-9]+)$", netloc)
-    digits = port[1].lstrip("0") if port else "1"
-    return not digits or len(digits) > 5 or int(digits) > 65_535
+    return port is not None and not 1 <= Decimal(port[1]) <= 65_535
 
 
 def why_unclear(url: str) -> tuple[str, str]:

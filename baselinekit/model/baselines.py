@@ -8,10 +8,9 @@ from typing import Any, Literal, NamedTuple
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Count, Struct, ZeroToOne, field
 
 Number = int | float
-Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
@@ -48,6 +47,11 @@ class Known(Struct):
     approved_by: str | None = None
     reason: str | None = None
     variants: list[Variant] = field(default_factory=list)
+
+    @property
+    def versions(self) -> "list[tuple[int | None, Known | Variant]]":
+        """The output itself and its variants, each with the number of the variant."""
+        return [(None, self), *enumerate(self.variants)]
 
 
 class Tolerance(Struct):
@@ -102,7 +106,7 @@ class FieldRule(Struct):
     options: Options | None = None
     tolerance: dict[str, bool | Number | Tolerance | None] = field(default_factory=dict)
     method: Method | None = None
-    min_similarity: Number | None = None
+    min_similarity: ZeroToOne | None = None
 
 
 class Latency(Struct):
@@ -138,7 +142,7 @@ class Rules(Struct):
     arrays: dict[str, ArrayMode] = field(default_factory=dict)
     fields: dict[str, FieldRule] = field(default_factory=dict)
     method: Method | None = None
-    min_similarity: Number | None = None
+    min_similarity: ZeroToOne | None = None
     latency: Latency | None = None
     cost: Cost | None = None
     max_age: str | Age | None = None
@@ -151,20 +155,18 @@ class Metadata(Struct):
     tags: list[str] = field(default_factory=list)
     skip: str | None = None
     last_passed: str | None = None
-    failure_count: int = 0
+    failure_count: Count = 0
 
 
 class Source(Struct):
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
-    that of the bytes that were read; `form` is which of the two file forms it has. `spans`: where in the text
-    its `last_passed` and `failure_count` are, for each that is a plain scalar."""
+    that of the bytes that were read; `form` is which of the two file forms it has."""
 
     file: str
     document: int = 0
     at: Path = ()
     form: str = "native"
     digest: str = ""
-    spans: tuple[Span | None, Span | None] = (None, None)
 
 
 class BaselineRecord(Struct):
@@ -199,8 +201,8 @@ class Baseline(BaselineRecord):
     @property
     def output_files(self) -> list[str]:
         """The files beside its own in which its outputs are."""
-        versions: list[Known | Variant] = [self.baseline, *self.baseline.variants] if self.baseline else []
-        return [version.output_file for version in versions if version.output_file]
+        versions = self.baseline.versions if self.baseline else ()
+        return [version.output_file for _, version in versions if version.output_file]
 
 
 class Entry(Struct):
@@ -321,15 +323,13 @@ def is_settled_by_refresh(rule: str | None) -> bool:
 def method_problems(rules: Rules) -> list[Problem]:
     """The problems of texts that are to be compared by meaning without a stated method. A field takes the
     method that is stated for the whole."""
-    places: list[Path] = []
-    if rules.type == "semantic" and rules.method is None:
-        places.append(("comparison", "type"))
-    if rules.method is None:
-        fields = rules.fields.items()
-        places += [
-            ("comparison", "fields", path, "type")
-            for path, rule in fields
-            if rule.type == "semantic" and rule.method is None
-        ]
+    if rules.method is not None:
+        return []
+    stated: dict[Path, Rules | FieldRule] = {("comparison",): rules}
+    stated |= {("comparison", "fields", path): rule for path, rule in rules.fields.items()}
     message = "`type: semantic` does not say how texts are compared"
-    return [Problem("BK206", message, _METHOD_HINT, at=at) for at in places]
+    return [
+        Problem("BK206", message, _METHOD_HINT, at=(*at, "type"))
+        for at, rule in stated.items()
+        if rule.type == "semantic" and rule.method is None
+    ]

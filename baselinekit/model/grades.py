@@ -171,7 +171,7 @@ class HumanRating(Struct):
 
 
 Method = Any
-"""The config of a grader: an object of one of the classes that `grade.graders` lists."""
+"""The config of a grader: an object of one of the classes that `graders.graders` lists."""
 
 
 class Grader(Struct):

@@ -4,7 +4,7 @@ uses."""
 from typing import Literal
 
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Count, Struct, field
 
 Status = Literal["draft", "tested", "ready"]
 """How mature a prompt is; `promote` takes it one step further."""
@@ -71,12 +71,12 @@ class EvalRow(Struct):
 
     ts: str
     all_passed: bool
-    total: int
-    passed: int
+    total: Count = 0
+    passed: Count = 0
     failed_cases: list[str] = field(default_factory=list)
     scope: str | list[str] | None = None
     content: str | None = None
-    attempts: int = 1
+    attempts: Count = 1
     graders: str | None = None
     inputs: list[str] = field(default_factory=list)
     interrupted: bool = False

@@ -1,12 +1,24 @@
 """Recipes, questions to models, the resulting observations, and the configuration."""
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, TimeLimit, field, replace
+from baselinekit.structs import (
+    AtLeastOne,
+    Count,
+    NotNegative,
+    Struct,
+    TimeLimit,
+    UpTo100Million,
+    UpToMillion,
+    field,
+    replace,
+)
 
 # Questions to a model and its answers.
 
@@ -67,15 +79,15 @@ class Model(Struct):
 class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""
 
-    calls: int | None = None
-    tokens: int | None = None
-    usd: int | float | None = None
+    calls: Count | None = None
+    tokens: Count | None = None
+    usd: NotNegative | None = None
     timeout: TimeLimit | None = None
     max_body: Count | None = None
     retries: Count | None = None
     redirects: Count | None = None
-    files: int | None = None
-    file_size: int | None = None
+    files: UpToMillion | None = None
+    file_size: UpTo100Million | None = None
 
 
 class Message(Struct):
@@ -161,6 +173,13 @@ class ModelUsage(Struct):
     def at_most(self) -> "ModelUsage":
         """The upper limit of the use, which counts for a budget."""
         return ModelUsage(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
+
+
+def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
+    """The sum of two usages, or their difference (`sign` -1)."""
+    fields = ModelUsage.__struct_fields__
+    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
+    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
 
 
 # Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
@@ -367,6 +386,33 @@ class Response(Struct):
         """The value of the first header of this name, in any case; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
+    def asked_wait(self, now: float | None = None) -> float | None:
+        """The seconds after which the server asks to retry. A date is compared with the server's own clock,
+        as clocks differ, and only with `now` if the server does not state its time."""
+        text = self.header("retry-after").strip()
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            return float(text)
+        moment, sent_at = http_date(text), http_date(self.header("date"))
+        sent_at = now if sent_at is None else sent_at
+        return None if moment is None or sent_at is None else max(0.0, moment - sent_at)
+
+
+_LONGEST_DATE = 100
+
+
+def http_date(text: str) -> float | None:
+    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
+    whatever the zone of this machine."""
+    if not 0 < len(text) < _LONGEST_DATE:
+        return None
+    from email.utils import parsedate_to_datetime  # seldom needed
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
 
 class ProcessSpec(Struct):
     """One program as it is started."""
@@ -476,7 +522,7 @@ class Config(Struct):
     baselines: str | list[str] = "baselines"
     evals: str | list[str] = "evals"
     record: Record = "always"
-    inline_limit: int = 65_536
+    inline_limit: Count = 65_536
     environment: dict[str, Json] = field(default_factory=dict)
     environments: dict[str, Environment] = field(default_factory=dict)
     variables: dict[str, Json] = field(default_factory=dict)

@@ -22,8 +22,15 @@ VERDICTS: tuple[Verdict, ...] = (
     "unchanged",
 )
 
-Share = tuple[int, int]
-"""How many attempts passed, and how many were decided."""
+
+class Share(Struct):
+    """How many attempts passed, and how many were decided."""
+
+    passed: Count
+    attempts: Count
+
+    def __str__(self) -> str:
+        return f"{self.passed:,}/{self.attempts:,}"
 
 
 class CaseChange(Struct):
@@ -32,9 +39,9 @@ class CaseChange(Struct):
 
     id: str
     verdict: Verdict
-    before: Share = (0, 0)
-    now: Share = (0, 0)
-    chance: float | None = None
+    before: Share
+    now: Share
+    chance: Number | None = field(name="p")
     why: str = ""
 
 
@@ -59,12 +66,12 @@ class EarlierComparison(Struct):
 
     run: str
     started: str
-    cases: tuple[CaseChange, ...] = ()
-    metrics: tuple[MetricChange, ...] = ()
-    added: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    across: tuple[str, ...] = ()
-    strict: bool = False
+    strict: bool
+    across: tuple[str, ...]
+    cases: tuple[CaseChange, ...]
+    metrics: tuple[MetricChange, ...]
+    added: tuple[str, ...]
+    gone: tuple[str, ...]
 
     def those(self, verdict: Verdict) -> list[CaseChange]:
         return [case for case in self.cases if case.verdict == verdict]
@@ -92,22 +99,22 @@ class BaselineChange(Struct):
     written in the file since then."""
 
     id: str
-    file: str
-    line: int | None
     change: ChangeOfBaseline
+    file: str
+    line: AtLeastOne | None
     how: tuple[str, ...] = ()
     approved_by: str | None = None
     reason: str | None = None
 
 
-class BaselineChanges(Struct):
+class BaselineChanges(Struct, kw_only=True):
     """All these changes, and the commit. `strict`: a weakened baseline fails the run."""
 
     ref: str
     commit: str
-    changes: tuple[BaselineChange, ...] = ()
+    strict: bool
     notes: tuple[str, ...] = ()
-    strict: bool = False
+    changes: tuple[BaselineChange, ...]
 
     @property
     def weakened(self) -> tuple[BaselineChange, ...]:
@@ -325,10 +332,8 @@ class Trend(Struct):
 
     @property
     def pass_rate(self) -> float | None:
-        decided = self.decided
-        return (
-            sum(appearance.outcome == "passed" for appearance in decided) / len(decided) if decided else None
-        )
+        decided = len(self.decided)
+        return self.counts["passed"] / decided if decided else None
 
     @property
     def flips(self) -> int:
@@ -444,9 +449,7 @@ class Report(Struct):
             return 3
         if self.suite and any(metric.met is False for metric in self.suite.metrics):
             return 3  # no available value is too low, but a metric with a threshold is not available
-        if (
-            self.nothing_changed
-        ):  # --changed-since selected nothing: a change that touches nothing breaks nothing
+        if self.nothing_changed:  # a change that touches no baseline breaks none
             return 0
         return 0 if summary.passed or self.shard else 5  # only all shards together tell if anything passed
 

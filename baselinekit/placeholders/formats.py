@@ -22,12 +22,13 @@ from baselinekit.placeholders.grammar import (
     PlaceholderType,
     bounds,
     count,
+    of_length,
     read_number,
     seconds,
     take,
     whole,
 )
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 
 # Moments: the forms in which services write dates and times, and the moments they mean.
@@ -59,9 +60,9 @@ def unit_of(moments: Any) -> str | None:
     return UNITS.get(units.pop() or 0) if len(units) == 1 else None
 
 
-def seconds_of(number: Any) -> float | None:
-    """The moment that a number may mean, in seconds since 1970."""
-    unit = _unit(number)
+def seconds_of(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> float | None:
+    """The moment that a number may mean, in seconds since 1970, between two others."""
+    unit = _unit(number, first, end)
     return float(number / unit) if unit else None
 
 
@@ -195,9 +196,7 @@ def iso_day(text: str) -> float | None:
 
 def epoch_seconds(text: str) -> float | None:
     """The moment of a number that `any_unix_timestamp` accepts: 2001 to 2286."""
-    number = Decimal(text if re.fullmatch(_EPOCH, text) else 0)
-    unit = _unit(number, *_TIMESTAMPS)
-    return float(number / unit) if unit else None
+    return seconds_of(Decimal(text), *_TIMESTAMPS) if re.fullmatch(_EPOCH, text) else None
 
 
 def escaped_seconds(text: str) -> float | None:
@@ -226,8 +225,7 @@ def _stated(text: str, forms: Forms) -> float | None:
 
 
 def _found_in(text: str, forms: Forms) -> Iterator[re.Match[str]]:
-    either = "|".join(form.pattern for form in forms.values())
-    return re.finditer(rf"(?<![0-9A-Za-z.])(?:{either})(?![0-9A-Za-z]|[.:][0-9])", text)
+    return re.finditer(rf"(?<![0-9A-Za-z.])(?:{either(forms)})(?![0-9A-Za-z]|[.:][0-9])", text)
 
 
 def moment_of(text: str) -> float | None:
@@ -336,11 +334,7 @@ def uuid(args: Args, context: Any) -> Kind:
     """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
-    if version is None:
-        return texts(_UUID)
-    digit = "[0-9a-fA-F]"
-    pattern = rf"{digit}{{8}}-{digit}{{4}}-{version}{digit}{{3}}-[89abAB]{digit}{{3}}-{digit}{{12}}"
-    return texts(pattern)
+    return texts(_UUID, lambda text: version is None or uuid_version([text]) == str(version))
 
 
 def hex_digits(args: Args, context: Any) -> Kind:
@@ -375,8 +369,8 @@ def unix_timestamp(args: Args, context: Any) -> Kind:
     span = time_span("any_unix_timestamp", args)
 
     def accepts(value: Json) -> bool:
-        unit = _unit(value, *_TIMESTAMPS) if is_number(value) else None
-        return unit is not None and (span is None or abs(float(value / unit) - context.now) <= span)
+        moment = seconds_of(value, *_TIMESTAMPS) if is_number(value) else None
+        return moment is not None and (span is None or abs(moment - context.now) <= span)
 
     return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
 
@@ -474,17 +468,14 @@ def uuid_version(values: Texts) -> str | None:
 _LONGEST_MOMENT = 100
 
 
-def moments(name: str, forms: Forms, read_any: Callable[[str], object], example: str) -> Builder:
+def moments(name: str, forms: Forms, example: str) -> Builder:
     """The function that builds the kind of texts of one form, or of any form."""
 
     def build(args: Args, context: Any) -> Kind:
         (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms)
-        read = read_any if form is None else forms[str(form)].moment
-        return texts(
-            f"(?:{either(forms) if form is None else forms[str(form)].pattern})",
-            lambda text: read(text) is not None,
-            rf"[^\n]{{1,{_LONGEST_MOMENT}}}",
-        )
+        chosen = forms if form is None else {str(form): forms[str(form)]}
+        furthest = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
+        return texts(f"(?:{either(chosen)})", lambda text: _stated(text, chosen) is not None, furthest)
 
     return build
 
@@ -547,19 +538,9 @@ def token(args: Args, context: Any) -> Kind:
     """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
     time, but losing half of them is a fault."""
     low, high = bounds("any_token", args, "any_token(10)", count)
-    low = low or 1
-    full = re.compile(_TOKEN).fullmatch
-
-    def accepts(value: Json) -> bool:
-        return (
-            isinstance(value, str)
-            and low <= len(value)
-            and bool(full(value))
-            and (high is None or len(value) <= high)
-        )
-
-    inline = rf"[A-Za-z0-9._~+/=%-]{{{low},{'' if high is None else high}}}"
-    return Kind(accepts, inline, furthest=r"\S*")
+    tokens = texts(_TOKEN, of_length(low or 1, high, str).accepts)
+    inline = rf"[A-Za-z0-9._~+/=%-]{{{low or 1},{'' if high is None else high}}}"
+    return replace(tokens, inline=inline, furthest=r"\S*")
 
 
 def is_token(text: str) -> bool:
@@ -622,7 +603,7 @@ def is_dotted_name(text: str) -> bool:
 FORMATS = (
     text_format(
         "any_datetime",
-        moments("any_datetime", MOMENT_FORMS, moment_of, "http"),
+        moments("any_datetime", MOMENT_FORMS, "http"),
         "dates with a time",
         fits=are_moments,
         argument=common_form(MOMENT_FORMS),
@@ -632,7 +613,7 @@ FORMATS = (
     ),
     text_format(
         "any_date",
-        moments("any_date", DATE_FORMS, day_of, "words"),
+        moments("any_date", DATE_FORMS, "words"),
         "dates",
         fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
         argument=common_form(DATE_FORMS),

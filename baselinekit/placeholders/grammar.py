@@ -12,15 +12,19 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number, same_json
+from baselinekit.values.places import with_texts
 
 # The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
 # Anything else is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or `{{any_`
 # makes it literal, and one backslash is dropped; `escape` is the inverse of `split`.
 
 
-_MARKER = lazy_pattern(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
-_NAME = lazy_pattern(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
-_WRITTEN = lazy_pattern(rf"(?:<<|\{{\{{(?=any_))(?:(?<=\\<<)|(?<=\\\{{\{{)|{_NAME.pattern})")
+_OPENER = r"(<<|\{\{(?=any_))"
+_NAME = r"(?=([a-z][a-z0-9_]*)(?:\(|\?|\||\s+as\s|>>|\}\}))"
+_MARKER = lazy_pattern(rf"(?<!\\)((?:\\\\)*)(\\)?{_OPENER}(?(2)|{_NAME})")
+"""An escaped opening, or one with a name: its pairs of backslashes, the one that escapes it, and both."""
+
+_NAMED_MARKER = lazy_pattern(rf"(?<!\\)(\\*){_OPENER}{_NAME}")
 _ARGUMENT = r"""(?:'(?:[^']|'')*'\s*|"(?:[^"\\]|\\.)*"\s*|[^\s,()<>'"][^,()<>'"]*)"""
 _ARGUMENTS = lazy_pattern(_ARGUMENT)
 _AFTER_NAME = lazy_pattern(
@@ -44,10 +48,11 @@ class Token(Struct):
     text: str
 
 
-def has_marker(text: str) -> bool:
-    """Whether a text may stand for something else than itself: it has a placeholder in it, a malformed one,
-    or an escaped one. `1 << 4` is none."""
-    return ("<<" in text or "{{any_" in text) and _WRITTEN.search(text) is not None
+def has_marker(value: Json) -> bool:
+    """Whether a value is a text that may stand for something else than itself: it has a placeholder in it, a
+    malformed one, or an escaped one. `1 << 4` is none."""
+    may_have = isinstance(value, str) and ("<<" in value or "{{any_" in value)
+    return may_have and _MARKER.search(value) is not None
 
 
 def holds_marker(value: Json) -> bool:
@@ -84,31 +89,25 @@ def split(text: str) -> list[str | Token]:
     literal = ""
     position = 0
     while match := _MARKER.search(text, position):
-        literal += text[position : match.start()]
-        backslashes, opener = match.groups()
-        if len(backslashes) % 2:
-            literal += backslashes[1:] + opener
-            position = match.end()
+        backslashes, escaped, opener, name = match.groups()
+        literal += text[position : match.start()] + backslashes
+        position = match.end()
+        if escaped:
+            literal += opener
             continue
-        literal += backslashes
-        name_match = _NAME.match(text, match.end())
-        if name_match is None:
-            literal += opener[0]
-            position = match.end() - 1
-            continue
-        start, rest = match.end() - 2, _AFTER_NAME.match(text, name_match.end())
+        start, rest = match.start(3), _AFTER_NAME.match(text, match.end(4))
         if rest is None or (opener == "<<") != (rest[5] == ">>"):
-            raise _malformed(text[start:], name_match[1])
+            raise _malformed(text[start:], name)
         position = rest.end()
         try:
             args = tuple(_read_argument(arg.strip()) for arg in _ARGUMENTS.findall(rest[1] or ""))
         except ValueError:
-            raise _malformed(text[start:], name_match[1]) from None
+            raise _malformed(text[start:], name) from None
         if literal:
             parts.append(literal)
             literal = ""
         token_text = text[start:position]
-        parts.append(Token(name_match[1], args, bool(rest[2]), bool(rest[3]), rest[4], token_text))
+        parts.append(Token(name, args, bool(rest[2]), bool(rest[3]), rest[4], token_text))
     literal += text[position:]
     if literal or not parts:
         parts.append(literal)
@@ -120,57 +119,42 @@ def escape(text: str, followed: bool = False) -> str:
     after it."""
     if not has_marker(text) and not (followed and text.endswith(("\\", "<", "{"))):
         return text
-    escaped = _escape_markers(text)
+    escaped = _NAMED_MARKER.sub(r"\\\1\2", text)
     follower = [_FOLLOWER] if followed else []
     # An odd run of backslashes before a marker cannot be escaped: one would be lost. Such a text is quoted.
     with suppress(InvalidInput):
         parts = [part if isinstance(part, str) else part.text for part in split(escaped + "".join(follower))]
         if parts == [text, *follower]:
             return escaped
-    return "<<one_of('" + text.replace("'", "''") + "')>>"
+    return f"<<one_of({quoted(text)})>>"
 
 
-def _escape_markers(text: str) -> str:
-    result = ""
-    position = 0
-    while match := _MARKER.search(text, position):
-        backslashes, opener = match.groups()
-        name_match = _NAME.match(text, match.end())
-        result += text[position : match.start()] + ("\\" if name_match else "") + backslashes
-        result += opener if name_match else opener[0]
-        position = match.end() if name_match else match.end() - 1
-    return result + text[position:]
+def quoted(text: str) -> str:
+    """A text as an argument of a placeholder."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def escape_value(value: Json) -> Json:
-    """Escape every text in a value; return the same object when there is nothing to escape."""
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, list):
-        items = [escape_value(item) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, dict):
-        pairs = {key: escape_value(item) for key, item in value.items()}
-        return pairs if any(pairs[key] is not item for key, item in value.items()) else value
-    return value
+    """Escape every text in a value."""
+    return with_texts(value, escape)
 
 
 def unescaped(value: Json) -> Json:
     """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
-    if isinstance(value, str) and has_marker(value):
-        try:
-            parts = split(value)
-        except InvalidInput:
-            return value
-        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
-    if isinstance(value, dict):
-        return {key: unescaped(item) for key, item in value.items()}
-    return [unescaped(item) for item in value] if isinstance(value, list) else value
+    return with_texts(value, _unescape)
+
+
+def _unescape(text: str) -> str:
+    try:
+        parts = split(text)
+    except InvalidInput:
+        return text
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else text
 
 
 def is_template(value: Json) -> bool:
     """Whether a stored value is a text with a placeholder in it."""
-    return isinstance(value, str) and has_marker(value) and unescaped(value) == value
+    return has_marker(value) and unescaped(value) == value
 
 
 def _read_argument(written: str) -> Json:
@@ -214,6 +198,16 @@ class Kind(Struct):
     read: Callable[[str], Json] = str
     furthest: str | None = None
     any_text: tuple[int, int | None] | None = None
+
+
+def of_length(low: int, high: int | None, *classes: type[Any]) -> Kind:
+    """The kind of texts, arrays or objects of a length between two."""
+
+    def accepts(value: Json) -> bool:
+        return isinstance(value, classes) and low <= len(value) and (high is None or len(value) <= high)
+
+    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
+    return Kind(accepts, inline, any_text=(low, high))
 
 
 def read_number(text: str) -> Json:

@@ -10,7 +10,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.formats import is_of_now, is_token
-from baselinekit.placeholders.grammar import escape, whole
+from baselinekit.placeholders.grammar import escape, quoted, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace
@@ -207,9 +207,8 @@ class TextPieces:
         before, after = self._common_ends(column)
         middle = [text[len(before) : len(text) - len(after)] for text in column]
         inner = self._known_placeholder(middle) if all(middle) else None
-        parts = [(inner or self._wide_placeholder(middle), True)]
-        around = [(before, False)] if before else []
-        return [*around, *parts, *([(after, False)] if after else [])]
+        parts = [(before, False), (inner or self._wide_placeholder(middle), True), (after, False)]
+        return [part for part in parts if part[0]]
 
     def _known_placeholder(self, column: Column) -> str | None:
         """The placeholder for pieces that all have one form; None if there is none."""
@@ -272,12 +271,6 @@ def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
     yield from (list(column) for column in zip(*rows, strict=True))
 
 
-def hides_a_day(placeholders: Sequence[str], fixed_text: str) -> bool:
-    """Whether a time of day varies beside a year that stays: then the text holds a date in an unknown form,
-    whose day would be stored as it is."""
-    return _TIME in placeholders and _YEAR.search(fixed_text) is not None
-
-
 _LONGEST = 200_000
 _MOST_PARTS = 500
 _MOST_WIDE = 2
@@ -296,7 +289,8 @@ def template_around_varying_parts(
     most_wide = _MOST_WIDE if any(char.isalnum() for char in fixed_text) else 0
     if not fixed_text or not placeholders or len(placeholders) > _MOST_PARTS or wide > most_wide:
         return None
-    if hides_a_day(placeholders, fixed_text):
+    # a time beside a year that stays: the text holds a date in an unknown form, with its day as it is
+    if _TIME in placeholders and _YEAR.search(fixed_text):
         return None
     reason = f"the text around {'it' if len(placeholders) == 1 else 'them'} stays"
     return PlaceholderProposal(template, reason, wide > 0)
@@ -407,18 +401,14 @@ def propose_by_parts(
         yield from (proposal for proposal in likely if proposal.text == "<<any_url>>")
 
 
-def _propose_one_of(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
+def _propose_one_of(values: Sequence[str]) -> Iterator[PlaceholderProposal]:
     """Propose `one_of` for a few texts that were each seen more than once: they are likely to be all there
     are. For numbers that would be chance: two clients were connected, then three."""
     counted = Counter(values)
     are_few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
-    if are_few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
-        args = [
-            "'" + value.replace("'", "''") + "'"
-            if isinstance(value, str) and (not _BARE.fullmatch(value) or value in _WORDS_OF_JSON)
-            else str(value)
-            for value in counted
-        ]
+    if are_few and all(len(value) <= _LONGEST_ALTERNATIVE for value in counted):
+        is_bare = {value: _BARE.fullmatch(value) and value not in _WORDS_OF_JSON for value in counted}
+        args = [value if is_bare[value] else quoted(value) for value in counted]
         reason = f"{len(counted)} values, each seen more than once"
         yield PlaceholderProposal(f"<<one_of({', '.join(args)})>>", reason)
 

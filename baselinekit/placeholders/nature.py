@@ -6,6 +6,7 @@ of such kinds; `refresh --learn` accepts an id in place of an id and a moment in
 this errs is measured in tests/placeholders/test_nature.py."""
 
 from decimal import Decimal
+from math import inf
 from typing import Literal
 
 from baselinekit.lazy import lazy_pattern
@@ -138,17 +139,15 @@ class SinceCapture(Struct):
     def fits(self, before: Json, after: Json) -> bool:
         """Whether a clock can have written the moments of `after` in that time, or as far ahead of now as the
         moments of `before` were ahead of the capture."""
-        pairs = list(zip(_moments_of(before), _moments_of(after), strict=False))
-        start = self.captured
-        if any(after_moment <= before_moment for before_moment, after_moment in pairs):
-            return False
-        if start is None:
-            return all(after_moment <= self.now + NEAR for _, after_moment in pairs)
+        start = -inf if self.captured is None else self.captured
         passed = self.now - start
         return all(
-            start - NEAR <= after_moment <= self.now + NEAR
-            or abs(after_moment - before_moment - passed) <= NEAR
-            for before_moment, after_moment in pairs
+            after_moment > before_moment
+            and (
+                start - NEAR <= after_moment <= self.now + NEAR
+                or abs(after_moment - before_moment - passed) <= NEAR
+            )
+            for before_moment, after_moment in zip(_moments_of(before), _moments_of(after), strict=False)
         )
 
 
@@ -172,13 +171,8 @@ def nature_of_change(
     is_amount_of_both = are_numbers(before, after) or (is_timespan(before) and is_timespan(after))
     if is_amount_of_both and is_counted(path, before, after):
         return "counter"
-    is_next = (
-        writes
-        and are_numbers(before, after)
-        and after > before
-        and _ID_NAME.search(name_of(path)) is not None
-    )
-    return "id" if is_next else None
+    is_next = writes and are_numbers(before, after) and after > before
+    return "id" if is_next and _ID_NAME.search(name_of(path)) else None
 
 
 def _moments_of(value: Json) -> list[float]:

@@ -20,6 +20,7 @@ from baselinekit.placeholders.grammar import (
     between,
     bounds,
     count,
+    of_length,
     read_number,
     take,
     whole,
@@ -29,10 +30,9 @@ from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import delta, is_number, same_json
 from baselinekit.values.texts import mask_and_clip, no_mask
 
-# The time that all regular expressions of one baseline may take: many that are each just quick enough add up.
-
-
 SECONDS = 1.0
+"""The time that all regular expressions of one baseline may take: many that are each just quick enough add
+up."""
 _NEGLIGIBLE = 0.0001
 """Shorter searches do not count: their sum would depend only on the size of the answer."""
 
@@ -203,22 +203,9 @@ def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     return row.types if row else frozenset({"string"})
 
 
-_CLASSES: Mapping[str, Any] = {"string": str, "array": list, "object": dict}
-
-
-def of_length(low: int, high: int | None, *types: str) -> Kind:
-    classes = tuple(_CLASSES[type] for type in types)
-
-    def accepts(value: Json) -> bool:
-        return isinstance(value, classes) and low <= len(value) and (high is None or len(value) <= high)
-
-    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
-    return Kind(accepts, inline, any_text=(low, high))
-
-
 def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
     low, high = bounds(name, args, f"{name}(1, 80)", count)
-    return of_length(max(least, low or 0), high, "string")
+    return of_length(max(least, low or 0), high, str)
 
 
 def number(
@@ -251,7 +238,7 @@ def number_near(args: Args, words: PlaceholderContext) -> Kind:
 def array(args: Args, words: PlaceholderContext) -> Kind:
     example = "any_array(any_uuid, 1, 10)"
     of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
-    arrays = of_length(low or 0, high, "array")
+    arrays = of_length(low or 0, high, list)
     if of is None:
         return replace(arrays, inline=None, any_text=None)
     element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
@@ -303,7 +290,7 @@ def length(args: Args, words: PlaceholderContext) -> Kind:
     low, high = bounds("length", args, "length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
-    return of_length(low, low if len(args) == 1 else high, "string", "array", "object")
+    return of_length(low, low if len(args) == 1 else high, str, list, dict)
 
 
 def variable(args: Args, words: PlaceholderContext) -> Kind:

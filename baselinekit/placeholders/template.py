@@ -33,15 +33,6 @@ class Placeholder(Struct):
     token: Token
     kind: Kind
 
-    @property
-    def optional(self) -> bool:
-        return self.token.optional
-
-    @property
-    def alone(self) -> Callable[[Json], bool] | None:
-        """The test of a value alone; None if a binding or null matters too."""
-        return None if self.token.key or self.token.nullable else self.kind.accepts
-
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
             return agrees_with_binding(self.token, None, bindings)
@@ -70,16 +61,13 @@ class Inline(Struct):
     parts: tuple[Part, ...]
     match: Callable[[str], Any]
     regex_budget: RegexBudget
-    optional: bool = False
-    alone: None = None
 
     @property
     def tokens(self) -> tuple[Token, ...]:
         return tuple(part.token for part in self.parts if isinstance(part, Placeholder))
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
-        match = self.match(value) if isinstance(value, str) else None
-        if match is None or not isinstance(value, str):
+        if not isinstance(value, str) or (match := self.match(value)) is None:
             return False
         tried = dict(bindings)
         slots = [(part, number) for number, part in enumerate(self.parts) if isinstance(part, Placeholder)]
@@ -114,7 +102,7 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
     parts = tuple(
         part if isinstance(part, str) else Placeholder(part, kind_of(part, words)) for part in written
     )
-    pattern, kinds = "", []
+    pattern, inlines = "", []
     for number, part in enumerate(parts):
         if isinstance(part, str):
             pattern += re.escape(part)
@@ -123,16 +111,15 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
         if kind.inline is None:
             message = f"the placeholder {token.text} cannot stand inside a text"
             raise InvalidInput(Problem("BK216", message, "let it stand alone"))
+        inlines.append(kind.inline)
         alternatives = f"{kind.inline}{'|null' if token.nullable else ''}"
         pattern += f"(?P<{_GROUP.format(number)}>{alternatives}){'?' if token.optional else ''}"
-        kinds.append(kind)
     # Several open-ended repeats can backtrack against each other, so they get the time limit too.
-    if sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
+    budget = words.regex_budget
+    if sum(len(_OPEN_ENDED.findall(inline)) for inline in inlines) > 1:
         expression = compiled(pattern, longest=None, flags=())
-        return Inline(
-            parts, lambda value: full_match(expression, value, words.regex_budget), words.regex_budget
-        )
-    return Inline(parts, re.compile(pattern).fullmatch, words.regex_budget)
+        return Inline(parts, lambda value: full_match(expression, value, budget), budget)
+    return Inline(parts, re.compile(pattern).fullmatch, budget)
 
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular

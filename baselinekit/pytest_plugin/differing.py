@@ -138,8 +138,7 @@ def _shown(compared: Compared) -> list[str]:
     project = place.project
     redactor = project.project.redactor.knowing(compared.observation.output)
     result = result_of(compared.stored, compared.comparison, redactor)
-    (located,) = with_lines([result], [compared.stored.source], project.root)
-    result = located or result
+    (result,) = with_lines([result], [compared.stored.source], project.root)
     spots = [
         replace(spot, file=from_start(config, os.path.join(project.root, spot.file)))
         for spot in result.differences

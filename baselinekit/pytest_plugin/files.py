@@ -14,7 +14,7 @@ from baselinekit.cli.entry import Now, clock
 from baselinekit.commands.capture import describe_hidden, hide_secrets
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.errors import InvalidInput, Place, Problem, Refused
-from baselinekit.kinds.pytest import file_of, id_of
+from baselinekit.kinds.pytest import new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.learning.templating import OutputTemplater
 from baselinekit.library.verdicts import arrays_to_order, compare_without_model
@@ -148,15 +148,9 @@ class ValuePlace(Struct):
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         rules = existing.comparison if existing is not None else Rules()
         ordered = arrays_to_order(code.with_rules_of_file(rules)[0], output, stored)
-        test_input = {"test": self.test} | ({"name": self.name} if self.name is not None else {})
-        record: dict[str, Json] = {
-            "id": self.id,
-            "baseline": {"output": stored, "captured_at": self.project.now()},
-            "current": {"input": test_input, "execution": {"type": "pytest"}},
-            **({"comparison": {"arrays": ordered}} if ordered else {}),
-            "metadata": {"last_passed": None, "failure_count": 0},
-        }
-        after = parse_record(record, self.project.root)
+        new_rules = {"arrays": ordered} if ordered else {}
+        record = new_record(self.id, self.test, self.name, stored, self.project.now(), new_rules)
+        after = parse_record(record)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
             limit = project.config.inline_limit
@@ -166,16 +160,6 @@ class ValuePlace(Struct):
             rules = replace(rules, arrays={**rules.arrays, **ordered})
             after = replace(existing, baseline=after.baseline, comparison=rules)
         return PlannedWrite(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))
-
-
-def place_of(project: OpenProject, item: pytest.Item, nodeid: str, name: str | None) -> ValuePlace:
-    """Return where the baseline of a value of this test is stored."""
-    path = os.path.realpath(item.path)
-    test_file = os.path.relpath(path, project.root).replace(os.sep, "/")
-    _, colons, test_name = nodeid.partition("::")
-    test = f"{test_file}{colons}{test_name}"
-    file = file_of(test, name, project.folder)
-    return ValuePlace(project, file, id_of(file, project.folder), test, name, item)
 
 
 class Compared(Struct):

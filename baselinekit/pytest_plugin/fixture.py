@@ -10,6 +10,7 @@ import pytest
 
 from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.kinds.pytest import file_of, id_of
 from baselinekit.library.forms import NoJsonError
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
@@ -17,14 +18,7 @@ from baselinekit.library.verdicts import Rules
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.pytest_plugin.files import (
-    Compared,
-    OpenProject,
-    PlannedWrite,
-    Projects,
-    ValuePlace,
-    place_of,
-)
+from baselinekit.pytest_plugin.files import Compared, OpenProject, PlannedWrite, Projects, ValuePlace
 from baselinekit.pytest_plugin.rules import CodeRules
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used
 from baselinekit.store.results import drop_pending
@@ -33,14 +27,6 @@ from baselinekit.values.paths import render
 
 if TYPE_CHECKING:  # not loaded where all tests pass
     from baselinekit.pytest_plugin.differing import Failure
-
-
-class BaselineRun:
-    """What the tests of one process share: the projects, and what may be written."""
-
-    def __init__(self, config: pytest.Config):
-        self.update: Literal["new", "changed", "all"] | None = config.getoption("baseline_update")
-        self.projects = Projects(str(config.rootpath))
 
 
 class CodeOptions(TypedDict, total=False):
@@ -87,10 +73,6 @@ class BaselineFixture:
             raise error.with_traceback(None) from None
         return self.failure is None
 
-    def __ne__(self, value: object) -> bool:
-        __tracebackhide__ = True
-        return not self == value
-
     def __bool__(self) -> bool:
         """Raise: `assert baseline` would pass whatever the value is."""
         raise TypeError("a baseline is true of a value only: assert value == baseline")
@@ -114,8 +96,9 @@ def explain(op: str, left: object, right: object) -> list[str] | None:
 class ValuesOfTest:
     """The values that one test compares, and the files to write for it."""
 
-    def __init__(self, run: BaselineRun, item: pytest.Item, nodeid: str):
-        self._run = run
+    def __init__(self, projects: Projects, item: pytest.Item, nodeid: str):
+        self._projects = projects
+        self._update: Literal["new", "changed", "all"] | None = item.config.getoption("baseline_update")
         self._item = item
         self._nodeid = nodeid
         self._planned: dict[str, PlannedWrite] = {}
@@ -125,10 +108,16 @@ class ValuesOfTest:
 
     @cached_property
     def project(self) -> OpenProject:
-        return self._run.projects.of(os.path.dirname(self._item.path))
+        return self._projects.of(os.path.dirname(self._item.path))
 
     def place(self, name: str | None) -> ValuePlace:
-        return place_of(self.project, self._item, self._nodeid, name)
+        """Return where the baseline of a value of this test is stored."""
+        root, folder = self.project.root, self.project.folder
+        test_file = os.path.relpath(os.path.realpath(self._item.path), root).replace(os.sep, "/")
+        _, colons, test_name = self._nodeid.partition("::")
+        test = f"{test_file}{colons}{test_name}"
+        file = file_of(test, name, folder)
+        return ValuePlace(self.project, file, id_of(file, folder), test, name, self._item)
 
     def display_path(self, name: str | None) -> str:
         try:
@@ -153,7 +142,7 @@ class ValuesOfTest:
             self._item.warn(BaselineWarning(f"{place.file}: {clash}"))
         comparison = self.project.compare(layered.judged, observation)
         compared = Compared(place, stored, code, layered, comparison, observation)
-        may_update = self._run.update in ("changed", "all") and planned is None
+        may_update = self._update in ("changed", "all") and planned is None
         if not comparison.passed:
             return self._handle_difference(compared, may_update)
         drop_pending(self.project.root, stored.id)
@@ -167,7 +156,7 @@ class ValuesOfTest:
         self, place: ValuePlace, stored: Baseline | None, output: Json, code: CodeRules
     ) -> "Failure | None":
         """Plan a new file: outside CI always, in CI only with --baseline-update."""
-        if self.project.project.trust.ci and self._run.update not in ("new", "all"):
+        if self.project.project.trust.ci and self._update not in ("new", "all"):
             from baselinekit.pytest_plugin.differing import missing_failure
 
             return self._fail(place, missing_failure(place))

@@ -9,7 +9,8 @@ import pytest
 from baselinekit.pytest_plugin.session import Run
 
 if TYPE_CHECKING:
-    from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, ValuesOfTest
+    from baselinekit.pytest_plugin.files import Projects
+    from baselinekit.pytest_plugin.fixture import BaselineFixture, ValuesOfTest
 
 _ALL = "write the values that tests compare with `baseline`: new ones, and those that changed"
 UPDATES = (
@@ -37,7 +38,7 @@ REPORTED = "baselinekit"
 """The attribute of a report with the baselines that its test used. xdist sends it from workers."""
 
 
-_RUN: "pytest.StashKey[BaselineRun]" = pytest.StashKey()
+_PROJECTS: "pytest.StashKey[Projects]" = pytest.StashKey()
 _VALUES: "pytest.StashKey[ValuesOfTest]" = pytest.StashKey()
 
 
@@ -74,12 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
     """The known-good value of this test, kept in a file: `assert value == baseline`."""
-    from baselinekit.pytest_plugin import fixture
+    from baselinekit.pytest_plugin import files, fixture
 
     config, item = request.config, request.node
-    if _RUN not in config.stash:
-        config.stash[_RUN] = fixture.BaselineRun(config)
-    values = fixture.ValuesOfTest(config.stash[_RUN], item, plain_nodeid(config, item.nodeid))
+    if _PROJECTS not in config.stash:
+        config.stash[_PROJECTS] = files.Projects(str(config.rootpath))
+    values = fixture.ValuesOfTest(config.stash[_PROJECTS], item, plain_nodeid(config, item.nodeid))
     item.stash[_VALUES] = values
     yield fixture.BaselineFixture(values)
     values.warn_if_unused()
@@ -96,7 +97,7 @@ def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
 def pytest_assertrepr_compare(
     config: pytest.Config, op: str, left: object, right: object
 ) -> list[str] | None:
-    if _RUN not in config.stash:
+    if _PROJECTS not in config.stash:
         return None
     from baselinekit.pytest_plugin import fixture
 
@@ -120,8 +121,8 @@ def pytest_runtest_makereport(
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Sync what was written to the disk before the run ends."""
-    if run := session.config.stash.get(_RUN, None):
-        run.projects.sync()
+    if projects := session.config.stash.get(_PROJECTS, None):
+        projects.sync()
 
 
 class RunObserver(Run):

@@ -22,6 +22,7 @@ from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, un
 from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
+from baselinekit.commands.selection import Selection
 from baselinekit.errors import BaselinekitError, Problem, internal_error
 from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.kinds.kind import ALONE
@@ -37,7 +38,7 @@ from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import find_repeated_ids, locate_each
+from baselinekit.store.reading import FileProblems, find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
@@ -111,7 +112,7 @@ class Replays:
     def entries(self, file: str) -> list[tuple[Entry, int, list[str]]]:
         """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
         line, its tags and its criticality. A problem with any of them is raised."""
-        read = self._checker.read([file], lambda entry: True)
+        read = self._checker.read([file], Selection())
         self._unfit |= read.unfit
         for entry in read.entries:
             earlier = self._ids.setdefault(entry.id.casefold(), entry)
@@ -131,7 +132,7 @@ class Replays:
         variable is an error when it is judged."""
         unfit = [self._unfit[key] for key in map(key_of, entries) if key in self._unfit]
         try:
-            raise_unless_variables(None, unfit, self.project.root)
+            raise_unless_variables(FileProblems(), unfit, self.project.root)
         except BaselinekitError as error:
             raise shown(error, self.project.redactor.mask) from None
 
@@ -145,7 +146,7 @@ class Replays:
             judged = self._checker.judge(entry)
             warning = keep_seen(root, judged.pending, judged.settles, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
-            result = mask_result(located or judged.result, self.project.redactor)
+            result = mask_result(located, self.project.redactor)
         except KeyboardInterrupt:
             self._stop.ask()
             self._cancel()
@@ -188,11 +189,6 @@ def _typed(name: str, value: Any) -> Iterator[str]:
     for item in value if isinstance(value, list) else [value]:
         if item not in (None, False):
             yield from (f"--{name}", *(() if item is True else (item,)))
-
-
-def must_be_alone(entry: Entry) -> bool:
-    """Whether nothing else may be replayed at the same time."""
-    return entry.claim == ALONE
 
 
 def worker_of(config: pytest.Config) -> tuple[int, int]:
@@ -360,7 +356,7 @@ class BaselineItems:
         if config.args_source is config.ArgsSource.ARGS or start not in whole_project:
             return
         for folder in self.replays.folders:
-            if not any(_is_within(folder, os.path.abspath(arg)) for arg in config.args):
+            if not any(Path(folder).is_relative_to(os.path.abspath(arg)) for arg in config.args):
                 config.args.append(folder)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
@@ -375,7 +371,7 @@ class BaselineItems:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put baselines that must be replayed alone last, as in a compare: they could change what others
         read."""
-        items.sort(key=lambda item: isinstance(item, BaselineItem) and must_be_alone(item.entry))
+        items.sort(key=lambda item: isinstance(item, BaselineItem) and item.entry.claim == ALONE)
         baseline_items = [item for item in items if isinstance(item, BaselineItem)]
         if self._worker_count > 1 and any(item.entry.claim is not None for item in baseline_items):
             for item in baseline_items:
@@ -410,10 +406,6 @@ class BaselineItems:
 
 def other_workers_problem(entry: Entry) -> Problem:
     """Return why it is not replayed beside other workers."""
-    claim = "it is to be replayed alone" if must_be_alone(entry) else f"it uses {entry.claim!r} alone"
+    claim = "it is to be replayed alone" if entry.claim == ALONE else f"it uses {entry.claim!r} alone"
     message = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
     return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(os.path.join(folder, ""))

@@ -77,7 +77,7 @@ class CodeRules:
         placeholders: dict[Path, Json] = {}
         clashes: list[str] = []
         for text, path, item, placeholder in self.places_in(value):
-            if isinstance(item, str) and has_marker(item):
+            if has_marker(item):
                 clashes.append(_clash(f"placeholders: {text}", item, placeholder))
             else:
                 placeholders[path] = placeholder

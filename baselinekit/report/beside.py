@@ -15,7 +15,6 @@ from baselinekit.model.results import (
     EarlierComparison,
     Metric,
     Report,
-    Share,
 )
 from baselinekit.model.values import Json
 from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
@@ -138,7 +137,7 @@ def describe_earlier(earlier: EarlierComparison | None, style: Style) -> Iterato
     widest = max((len(case.verdict) for case in shown_cases), default=0)
     id_width = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown_cases), default=0))
     for case in shown_cases:
-        text = f"{format_share(case.before)} -> {format_share(case.now)}"
+        text = f"{case.before} -> {case.now}"
         text += f"  p={case.chance:.3g}" if case.chance is not None else ""
         text += f"  {cut_line(case.why)}" if case.why else ""
         line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{id_width}}   {text}"
@@ -171,10 +170,6 @@ def count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
 def select_notable(earlier: EarlierComparison) -> list[CaseChange]:
     """Return the cases that are shown one by one, the worst first."""
     return [case for verdict in _NOTABLE for case in earlier.cases if case.verdict == verdict]
-
-
-def format_share(share: Share) -> str:
-    return f"{share[0]}/{share[1]}"
 
 
 def count_incomparable(earlier: EarlierComparison) -> Counter[str]:
@@ -217,8 +212,8 @@ def earlier_markdown(earlier: EarlierComparison | None, most: int = _MOST_ROWS, 
         chance = "" if case.chance is None else f"{case.chance:.3g}"
         note = f": {markdown_text(cut_line(case.why))}" if case.why else ""
         rows.append(
-            f"| {markdown_code(cut_line(case.id))} | {format_share(case.before)} "
-            f"| {format_share(case.now)} | {chance} | {case.verdict}{note} |"
+            f"| {markdown_code(cut_line(case.id))} | {case.before} "
+            f"| {case.now} | {chance} | {case.verdict}{note} |"
         )
     rows += [f"\n… and {len(notable) - most:,} more"] if len(notable) > most else []
     incomparable = count_incomparable(earlier)

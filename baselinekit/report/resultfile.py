@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
@@ -30,15 +30,11 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
     NOT_NARROWED,
-    BaselineChange,
     BaselineChanges,
-    CaseChange,
     CaseFacts,
-    ChangeOfBaseline,
     Coverage,
     EarlierComparison,
     Metric,
-    MetricChange,
     Repeats,
     Report,
     ReportedDifference,
@@ -47,7 +43,6 @@ from baselinekit.model.results import (
     SuiteFacts,
     Summary,
     Typed,
-    Verdict,
 )
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import encode, page, without_absent
@@ -57,6 +52,7 @@ from baselinekit.structs import (
     NODEFAULT,
     AtLeastOne,
     Count,
+    Meta,
     NotNegative,
     Struct,
     asdict,
@@ -77,12 +73,10 @@ _MOST_PROBLEMS = 20
 _NEWER = "a newer version may have written it: use that one"
 _HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
 _STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
-_TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
 
 
 def path_of(text: str) -> Path | None:
-    """Return the steps of a path that `tree.paths.render` wrote: of a single place, so without wildcards."""
+    """Return the steps of a path that `values.paths.render` wrote: of one place, so without wildcards."""
     steps: list[str | int] = []
     position = 0
     while position < len(text) and text != "$":
@@ -123,20 +117,20 @@ class Dollars(ParsedValue):
         return Decimal(str(raw)) if type(raw) in (int, float, Decimal) and raw >= 0 else None
 
 
-class Started(ParsedValue):
-    words = "a time such as 2024-01-20T14:00:00Z"
-
-    @classmethod
-    def parse(cls, raw: Json) -> str | None:
-        return raw if isinstance(raw, str) and _TIME.fullmatch(raw) else None
-
-
-class Id(ParsedValue):
-    words = "letters, digits, `.`, `_`, `-` and `/`"
-
-    @classmethod
-    def parse(cls, raw: Json) -> str | None:
-        return raw if isinstance(raw, str) and _ID.fullmatch(raw) else None
+Started = Annotated[
+    str,
+    Meta(
+        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
+        description="a time such as 2024-01-20T14:00:00Z",
+    ),
+]
+Id = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
+        description="letters, digits, `.`, `_`, `-` and `/`",
+    ),
+]
 
 
 class FileForm(Struct):
@@ -258,15 +252,6 @@ class AttemptForm(UsageForm):
         return super().made({**values, "output": None if output is ABSENT else output})
 
 
-class PassRuleForm(FileForm):
-    MODEL = PassRule
-
-    by: Literal["all", "mean"]
-    pass_at: NotNegative = 0.8
-    borderline_at: NotNegative = 0.6
-    borderline_passes: bool = False
-
-
 class CaseForm(FileForm):
     MODEL = CaseFacts
 
@@ -278,11 +263,7 @@ class CaseForm(FileForm):
     tags: tuple[str, ...] = ()
     retried: Count = 0
     weight: Number = 1.0
-    pass_rule: PassRuleForm = PassRuleForm("all")
-
-    @staticmethod
-    def stated(value: CaseFacts) -> dict[str, Any]:
-        return {"pass_rule": None} if value.pass_rule == PassRule() else {}
+    pass_rule: PassRule = PassRule()
 
 
 class AgreementForm(FileForm):
@@ -326,69 +307,6 @@ class SuiteForm(FileForm):
     metrics: tuple[Metric, ...]
     judges: tuple[JudgeForm, ...] = ()
     gate: str = NOTHING
-
-
-class BaselineChangeForm(FileForm):
-    MODEL = BaselineChange
-
-    id: str
-    change: ChangeOfBaseline
-    file: str
-    line: AtLeastOne | None
-    how: tuple[str, ...] = ()
-    approved_by: str = NOTHING
-    reason: str = NOTHING
-
-
-class BaselineChangesForm(FileForm, kw_only=True):
-    MODEL = BaselineChanges
-
-    ref: str
-    commit: str
-    strict: bool
-    notes: tuple[str, ...] = ()
-    changes: tuple[BaselineChangeForm, ...]
-
-
-class PairForm(FileForm):
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        return tuple(values.values())
-
-
-class ShareForm(PairForm):
-    """How many attempts passed, of how many."""
-
-    passed: Count
-    attempts: Count
-
-
-class CaseChangeForm(FileForm):
-    MODEL = CaseChange
-
-    id: str
-    verdict: Verdict
-    before: ShareForm
-    now: ShareForm
-    chance: Number | None = field(name="p")
-    why: str = ""
-
-    @staticmethod
-    def stated(value: CaseChange) -> dict[str, Any]:
-        return {"before": ShareForm(*value.before), "now": ShareForm(*value.now)}
-
-
-class EarlierForm(FileForm):
-    MODEL = EarlierComparison
-
-    run: str
-    started: str
-    strict: bool
-    across: tuple[str, ...]
-    cases: tuple[CaseChangeForm, ...]
-    metrics: tuple[MetricChange, ...]
-    added: tuple[str, ...]
-    gone: tuple[str, ...]
 
 
 class UnansweredForm(FileForm):
@@ -439,12 +357,12 @@ class RunForm(FileForm, kw_only=True):
     shard: Shard | None
     commit: str = NOTHING
     coverage: Coverage = NOT_NARROWED
-    against: BaselineChangesForm = NOTHING
+    against: BaselineChanges = NOTHING
     interrupted: bool = False
     spent: SpentForm = NOTHING
     suite: SuiteForm = NOTHING
     classified: list[Json] = field(default_factory=list)
-    earlier: EarlierForm = NOTHING
+    earlier: EarlierComparison = NOTHING
     warnings: tuple[str, ...] = ()
     not_recorded: tuple[str, ...] = ()
 
@@ -476,11 +394,15 @@ class DifferenceForm(FileForm, kw_only=True):
         return {"path": render_path(value.path)}
 
 
-class DriftForm(PairForm):
+class DriftForm(FileForm):
     """A value of the environment at the capture and now."""
 
     captured: Json = ABSENT
     now: Json = ABSENT
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> Any:
+        return tuple(values.values())
 
 
 def drift_document(drift: dict[str, tuple[Json, Json]]) -> dict[str, Json]:

@@ -36,6 +36,7 @@ from baselinekit.report.differences import (
     side_lines,
     variant_lines,
 )
+from baselinekit.report.next_commands import command_line
 from baselinekit.report.values import cut_line, page, short, without_absent
 from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
 from baselinekit.values.paths import render
@@ -481,9 +482,8 @@ def format_pending(
     lines += [""] if lines[-1] else []
     if len(plans) > 1 and all(is_free(change) for plan in plans for change in plan.changes):
         everything = [] if len(again) > len(operator) else ["--all-failed"]
-        words = ["baselinekit", "refresh", *everything, *again, "--yes"]
-        lines.append(f"all of it: {one_line(shlex.join(words))}")
-    command = one_line(shlex.join(["baselinekit", "review", *again]))
+        lines.append(f"all of it: {command_line('refresh', *everything, *again, '--yes')}")
+    command = command_line("review", *again)
     lines.append(f"one by one: {command} (in a terminal)")
     lines.append(f"by a program: {command} --json, then {command} --decide FILE")
     return format_lines(lines)

@@ -118,10 +118,8 @@ def _make_call(job: Any, call: Any) -> Any:
         message = json.loads(answer, object_pairs_hook=reject_repeated_keys, parse_constant=reject_constant)
         if not message.keys() & {"value", "error"}:
             raise ValueError("neither a value nor a reason")
-        return {
-            **{name: message[name] for name in ("value", "error", "inexact") if name in message},
-            **result,
-        }
+        known = {name: message[name] for name in ("value", "error", "inexact") if name in message}
+        return {**known, **result}
     except (ValueError, TypeError, AttributeError, RecursionError):
         error = f"ended the process (exit code {os.waitstatus_to_exitcode(status)}) instead of returning"
         if len(answer) > _ANSWER:

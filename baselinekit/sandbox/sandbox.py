@@ -87,8 +87,13 @@ _MOST_OUTPUT = 20_000_000
 _SCRATCH = 64_000_000
 _SHARED = 16_000_000
 _ALL = ("time", "memory", "output", "environment", "network", "files", "processes")
-_WITHIN_REACH = ("files", "processes")
-_WITHOUT_FILTER = ("memory", "network", "files", "processes")
+_WITHIN_REACH: dict[tuple[bool, bool], tuple[str, ...]] = {
+    (True, True): (),
+    (True, False): ("memory",),
+    (False, True): ("files", "processes"),
+    (False, False): ("memory", "network", "files", "processes"),
+}
+"""What the code was not kept from: with bubblewrap or without, with the filter or without."""
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -138,11 +143,7 @@ class Sandbox:
         if ready.get("ready") is not True:
             reason = f"the sandbox did not start (exit code {finished.exit_code})"
             return SandboxResult((), flaw=reason + last_error_line(finished.stderr, no_mask))
-        within_reach: tuple[str, ...] = (
-            () if ready["filtered"] else ("memory",)
-        )  # what the code was not kept from
-        if bubblewrap is None:
-            within_reach = _WITHIN_REACH if ready["filtered"] else _WITHOUT_FILTER
+        within_reach = _WITHIN_REACH[bubblewrap is not None, bool(ready["filtered"])]
         protected = tuple(place for place in _ALL if place not in within_reach)
         return SandboxResult(tuple(map(_returned, lines)), protected, within_reach)
 
@@ -207,12 +208,9 @@ def _lines(stdout: bytes) -> list[dict[str, Json]]:
     for line in stdout.splitlines():
         try:
             message = decode(line.decode("ascii"))
-        except NotJson as error:
-            message = (
-                {"error": "returned a value that is nested too deeply"} if error.kind == "deep" else None
-            )
-        except ValueError:
-            message = None
+        except ValueError as error:
+            is_deep = isinstance(error, NotJson) and error.kind == "deep"
+            message = {"error": "returned a value that is nested too deeply"} if is_deep else None
         if not isinstance(message, dict):
             break
         messages.append(message)

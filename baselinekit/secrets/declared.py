@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import product
 from typing import Any
@@ -165,13 +165,12 @@ class Declared:
             for pattern in self._whole:
                 yield from ((*match.span(1), self._short[match[1]]) for match in re.finditer(pattern, text))
         for match in re.finditer(_BASIC, text):
-            raw = match[1].rstrip("=").replace("-", "+").replace("_", "/")
+            encoded = match[1].rstrip("=").replace("-", "+").replace("_", "/")
             try:
-                user, _, password = (
-                    base64.b64decode(raw + "=" * (-len(raw) % 4)).decode("utf-8", "replace").partition(":")
-                )
+                raw = base64.b64decode(encoded + "=" * (-len(encoded) % 4))
             except binascii.Error:
                 continue
+            user, _, password = raw.decode("utf-8", "replace").partition(":")
             if name := self._short.get(password) or self._short.get(user):
                 yield *match.span(1), name
 
@@ -195,16 +194,14 @@ def merge_spans(places: Iterable[Found]) -> list[Found]:
     return merged
 
 
-def mask_spans(text: str, places: Sequence[Found], mask: str) -> str:
-    """Return the text with a mask in each place."""
-    if not places:
-        return text
-    parts: list[str] = []
-    position = 0
-    for start, end, _ in places:
-        parts += (text[position:start], mask)
+def replaced(text: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """Return the text with another one in each of these places, which are in order; the same text if there
+    are none."""
+    result, position = "", 0
+    for start, end, new in parts:
+        result += text[position:start] + new
         position = end
-    return "".join((*parts, text[position:]))
+    return result + text[position:] if position else text
 
 
 # Variables in place of their values.
@@ -230,14 +227,11 @@ class KnownValues:
 def with_variables(value: Any, known: KnownValues, name: str = "") -> Any:
     """Return a recipe with such values replaced by `{{name}}`. `name`: the key of the value."""
     if isinstance(value, str):
-        prefix = (
-            "authorization: " if name.lower().endswith("authorization") else ""
-        )  # so that a scheme may be before the secret
-        text, result, position = prefix + value, "", 0
-        for start, end, variable in known.find(text):
-            result += f"{text[position:start]}{{{{{variable}}}}}"
-            position = end
-        return (result + text[position:]).removeprefix(prefix)
+        # so that a scheme may be before the secret
+        prefix = "authorization: " if name.lower().endswith("authorization") else ""
+        found = known.find(prefix + value)
+        parts = ((start, end, f"{{{{{variable}}}}}") for start, end, variable in found)
+        return replaced(prefix + value, parts).removeprefix(prefix)
     if isinstance(value, list):
         return [with_variables(item, known) for item in value]
     if isinstance(value, dict):

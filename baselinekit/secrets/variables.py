@@ -13,9 +13,10 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import Declared, mask_spans
+from baselinekit.secrets.declared import Declared, replaced
 from baselinekit.secrets.finding import has_secret_name, mask_secrets, may_be_secret, random_texts
 from baselinekit.structs import Struct, asdict, field, replace
+from baselinekit.values.places import children, with_texts
 
 NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -47,8 +48,6 @@ class Scope(Struct):
 
     def with_saved(self, saved: Mapping[str, Json]) -> "Scope":
         """The scope of the next step: values that earlier steps saved override declared ones."""
-        if not saved:
-            return self
         return Scope({**self.values, **saved}, self.secrets, self.unset)
 
     def declared(self, name: str) -> Json:
@@ -56,24 +55,21 @@ class Scope(Struct):
         return self.secrets[name].value if name in self.secrets else self.values.get(name)
 
     def lookup(self, name: str, at: Path = ()) -> Json:
-        if name in self.secrets and name not in self.values:
+        if name in self.values:
+            return self.values[name]
+        if name in self.secrets:
             return self.secrets[name].value
-        if name in self.unset and name not in self.values:
+        if name in self.unset:
             message = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
             raise InvalidInput(
                 Problem("BK504", f"{message}, which is not set", f"set it, or pass --var {name}=…", at=at)
             )
-        if name not in self.values and name == "base_url":
+        if name == "base_url":
             hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
             raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))
-        if name not in self.values:
-            known_names = sorted({*self.values, *self.secrets})
-            hint = (
-                suggest(name, known_names)
-                or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
-            )
-            raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
-        return self.values[name]
+        declare = f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
+        hint = suggest(name, [*self.values, *self.secrets]) or declare
+        raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
 
     def expand(self, value: Any, at: Path = ()) -> Any:
         """The value with every `{{name}}` in its texts replaced, once: the values of variables are not
@@ -124,11 +120,7 @@ def escape_variables(text: str) -> str:
 
 def escape_variables_in(value: Json) -> Json:
     """The same for every text of a value, so that `expand` gives the value back."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, dict):
-        return {escape_variables(key): escape_variables_in(item) for key, item in value.items()}
-    return [escape_variables_in(item) for item in value] if isinstance(value, list) else value
+    return with_texts(value, escape_variables, keys=True)
 
 
 def as_text(value: Json) -> str:
@@ -138,21 +130,20 @@ def as_text(value: Json) -> str:
     )
 
 
-def names_in(value: Any) -> Iterator[str]:
-    """Every variable that a value's texts would expand."""
+def variables_in(value: Any, at: Path = ()) -> Iterator[tuple[str, Path]]:
+    """Every variable that a value's texts would expand, with the place of its text."""
     if isinstance(value, str):
         if "{{" in value:
-            yield from (match[2] for match in _TOKEN.finditer(value) if not match[1])
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from names_in(key)
-            yield from names_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from names_in(item)
-    elif isinstance(value, Struct):
-        for item in asdict(value).values():
-            yield from names_in(item)
+            yield from ((match[2], at) for match in _TOKEN.finditer(value) if not match[1])
+        return
+    for key, item in children(asdict(value) if isinstance(value, Struct) else value):
+        yield from variables_in(key, at)
+        yield from variables_in(item, (*at, key))
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """Every variable that a value's texts would expand."""
+    return (name for name, _ in variables_in(value))
 
 
 class Redactor:
@@ -179,7 +170,7 @@ class Redactor:
 
     def mask_declared(self, text: str) -> str:
         """The text with only the declared secrets masked, for texts whose other differences must stay."""
-        return mask_spans(text, self._declared.find(text), MASK)
+        return replaced(text, ((start, end, MASK) for start, end, _ in self._declared.find(text)))
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text with every secret masked. `path`, if known, helps to decide what a value could be."""
@@ -252,30 +243,29 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
         if not stripped or stripped.startswith("#"):
             continue
         key, equals, value = stripped.partition("=")
-        message = "is not KEY=value"
-        if equals and NAME.fullmatch(key.strip()):
-            parsed, message = _env_value(value)
-            if not message:
-                values[key.strip()] = parsed
-                continue
-        hint = "quote a value with blanks or a # in it: KEY='value'"
-        problems.append(Problem("BK502", f"line {number} {message}", hint, Place(file, number, 1)))
+        try:
+            if not equals or not NAME.fullmatch(key.strip()):
+                raise ValueError("is not KEY=value")
+            values[key.strip()] = _env_value(value)
+        except ValueError as error:
+            hint = "quote a value with blanks or a # in it: KEY='value'"
+            problems.append(Problem("BK502", f"line {number} {error}", hint, Place(file, number, 1)))
     if problems:
         raise InvalidInput(*problems)
     return values
 
 
-def _env_value(written: str) -> tuple[str, str]:
-    """The value, and the error message if it is invalid."""
+def _env_value(written: str) -> str:
+    """The value; ValueError with the reason if it is invalid."""
     quoted = _QUOTED.fullmatch(written.strip())
     if quoted and quoted["raw"] is not None:
-        return quoted["raw"], ""
+        return str(quoted["raw"])
     if quoted:
         value = quoted["text"]
     elif written.strip()[:1] in ("'", '"'):
-        return "", "has a quote that is not closed, or something after it"
+        raise ValueError("has a quote that is not closed, or something after it")
     else:
         value = re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip() if written[:1] != "#" else written
     if match := _REFERENCE.search(value):
-        return "", f"uses {match[0]}: write its value, or put it in single quotes to mean the text"
-    return (re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), value) if quoted else value), ""
+        raise ValueError(f"uses {match[0]}: write its value, or put it in single quotes to mean the text")
+    return re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), value) if quoted else value

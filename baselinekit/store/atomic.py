@@ -236,12 +236,12 @@ def sweep(folders: Iterable[str]) -> None:
 
 
 def _remove_unlocked(path: str) -> None:
-    with contextlib.suppress(OSError), open(path, "rb", opener=_without_following) as file:
+    with contextlib.suppress(OSError), open(path, "rb", opener=without_following) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails as long as it is being written
         os.unlink(path)
 
 
-def _without_following(path: str, flags: int) -> int:
+def without_following(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 

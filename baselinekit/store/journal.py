@@ -1,27 +1,38 @@
 """Journals: what a run has finished or paid for so far, written at once, so that a killed run can continue
-where it was.
+where it was. And cassettes: recorded answers of models, which are given again.
 
 `.baselinekit/journal/<key>.jsonl`: a line for each attempt, or for each answer of a model. A line that was
 torn by a crash, and everything after it, is ignored. The writer of a journal holds its lock, which the system
 releases when the process ends."""
 
-import contextlib
 import fcntl
 import os
 import threading
+from contextlib import suppress
+from functools import cache
 from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
 
-from baselinekit.errors import CannotReplay, NotRecorded, Problem
-from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
+from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
+from baselinekit.files.jsontext import (
+    MAX_DEPTH,
+    NotJson,
+    decode as decode_json,
+    dump_json,
+    load_json,
+    to_bytes,
+)
+from baselinekit.files.text import decode
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
+from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 
 _FOLDER = "journal"
 _EXTRA_DEPTH = 16
 """Levels of nesting that an entry adds around an output."""
 
 _MAX_JOURNALS = 20
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def name_of(*parts: str) -> str:
@@ -52,7 +63,7 @@ class Journal:
 
     def forget(self) -> None:
         """Delete the journal: the run is done, so there is nothing to continue."""
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(self._path)
 
     def close(self) -> None:
@@ -78,18 +89,18 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     entries: list[Json] = []
     size = 0
     with (
-        contextlib.suppress(OSError, NotJson, UnicodeDecodeError),
-        open(path, "rb", opener=lambda path, _: os.open(path, _FLAGS)) as file,
+        suppress(OSError, NotJson, UnicodeDecodeError),
+        open(path, "rb", opener=atomic.without_following) as file,
     ):
         for line in file:
             if line.endswith(b"\n"):
-                entries.append(decode(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
+                entries.append(decode_json(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
                 size += len(line)
     return entries, size
 
 
 def _remove_old_journals(folder: str) -> None:
-    with contextlib.suppress(OSError):  # another process may remove them first
+    with suppress(OSError):  # another process may remove them first
         files = sorted((os.path.join(folder, name) for name in os.listdir(folder)), key=os.path.getmtime)
         for file in files[:-_MAX_JOURNALS]:
             os.unlink(file)
@@ -150,3 +161,85 @@ class AnswerJournal:
 
 def answers_file(root: str, key: str) -> str:
     return os.path.join(root, atomic.STATE_FOLDER, _FOLDER, f"{key}-1.jsonl")
+
+
+# Recorded answers of models, one file each: `FOLDER/<model>/<name>.json`. A name starts with the key of its
+# question, up to its first dot.
+
+
+_MAX_COMPARED = 2_000
+
+
+class Cassettes:
+    """A folder of recorded answers. Inside the project it is named relative to the root; only the user may
+    name one elsewhere."""
+
+    def __init__(self, root: str, folder: str):
+        self._root = root
+        self._folder = name_in_project(root, os.path.join(root, folder))
+        self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
+        self._lock = threading.Lock()
+        self._names_of = cache(self._list_names)
+        self._all_records = cache(self._load_all)
+
+    @property
+    def name(self) -> str:
+        return self._folder
+
+    def find(self, model: str, key: str) -> Json:
+        """The record, or None when there is none; InvalidInput when it cannot be read."""
+        name = self._file(model, key)
+        if not os.path.lexists(os.path.join(self._root, name)):
+            return None
+        return self._read(name)
+
+    def keep(self, model: str, key: str, record: Json) -> None:
+        """Keep a record, and replace an earlier one. In the state folder it is not synced, since it can be
+        reproduced."""
+        name, data = self._file(model, key), dump_json(record).encode("utf-8", "backslashreplace")
+        if self._is_state:
+            atomic.write_state(self._root, name, data)
+            return
+        with atomic.reporting(os.path.dirname(name)):
+            os.makedirs(os.path.join(self._root, os.path.dirname(name)), exist_ok=True)
+        atomic.replace_file(self._root, name, data)
+
+    def names(self, model: str, key: str) -> list[str]:
+        """Return the names that started with a key when the folder was first listed."""
+        with self._lock:
+            return self._names_of(model).get(key, [])
+
+    def _list_names(self, model: str) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for file in sorted(Path(self._root, self._folder, as_folder(model)).glob("*.json")):
+            names.setdefault(file.stem.partition(".")[0], []).append(file.stem)
+        return names
+
+    def drop(self, model: str, name: str) -> None:
+        """Remove a record. Ignores errors."""
+        with suppress(OSError):
+            os.unlink(os.path.join(self._root, self._file(model, name)))
+
+    def every(self) -> list[Json]:
+        """Return all readable records, up to a limit, to find the one most similar to a missing one."""
+        with self._lock:
+            return self._all_records()
+
+    def _load_all(self) -> list[Json]:
+        records: list[Json] = []
+        for file in sorted(Path(self._root, self._folder).glob("*/*.json"))[:_MAX_COMPARED]:
+            with suppress(BaselinekitError):
+                records.append(self._read(name_in_project(self._root, str(file))))
+        return records
+
+    def _read(self, name: str) -> Json:
+        return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
+
+    def _file(self, model: str, key: str) -> str:
+        return os.path.join(self._folder, as_folder(model), f"{key}.json")
+
+
+def as_folder(model: str) -> str:
+    """Return a model's name as the name of a folder, with unsuitable characters percent-encoded."""
+    name = quote(model, safe=" ")[:100]
+    return name if name.strip(".") else name.replace(".", "%2E") or "%"

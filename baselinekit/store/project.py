@@ -10,12 +10,13 @@ from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
+from baselinekit.kinds.files import link_at
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema import place_problems, read_as
+from baselinekit.schema import place_problems, prefix_paths, read_as
 from baselinekit.secrets.variables import NAME as VARIABLE_NAME
 from baselinekit.structs import Struct, replace
 
@@ -31,9 +32,6 @@ class FileLimits(Struct):
 
 
 USUAL = FileLimits()
-_HIGHEST = {"files": 1_000_000, "file_size": 100_000_000}
-"""The highest limits that a configuration may set."""
-
 _LIMITS: dict[str, FileLimits] = {}
 
 
@@ -101,14 +99,6 @@ def resolve(root: str, file: str) -> str:
 @lru_cache(maxsize=64)
 def _real_root(root: str) -> str:
     return os.path.realpath(root)
-
-
-def link_at(path: str) -> str | None:
-    """Return the target of a link; None if there is no link."""
-    try:
-        return os.readlink(path)
-    except OSError:
-        return None
 
 
 def name_in_project(root: str, path: str) -> str:
@@ -265,17 +255,7 @@ def _find_problems(config: Config) -> Iterator[Problem]:
     for name, command in config.commands.items():
         if not (command if isinstance(command, list) else command.argv):
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
-    for name in ("calls", "tokens", "usd"):
-        limit = getattr(config.limits, name)
-        if limit is not None and limit < 0:
-            yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
-    for name, maximum in _HIGHEST.items():
-        limit = getattr(config.limits, name)
-        if limit is not None and not 1 <= limit <= maximum:
-            yield Problem("BK108", f"{name} is {limit:,}", f"from 1 to {maximum:,}", at=("limits", name))
     yield from notify_problems(config.notify)
-    if config.inline_limit < 0:
-        yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
 
 
 def notify_problems(notify: Notify | None) -> Iterator[Problem]:
@@ -319,8 +299,7 @@ def variable_problems(variables: dict[str, Json], at: Path) -> Iterator[Problem]
             yield Problem("BK108", message, "rename it", at=path)
         if not is_declaration(value):
             continue
-        _, problems = read_as(Variable, value)
-        yield from (replace(problem, at=(*path, *(problem.at or ()))) for problem in problems)
+        yield from prefix_paths(read_as(Variable, value)[1], path)
         if ("value" in value) == ("from_env" in value):
             message = "a declared variable has a `value` or a `from_env`"
             yield Problem("BK108", message, "state one of the two", at=path)

@@ -12,7 +12,7 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import MarkedNode, decode, mark, place, reach
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import place_problems, position
+from baselinekit.schema import place_problems, position, prefix_paths
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discovery import discover_files
@@ -36,11 +36,13 @@ def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
 
 
 def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
-    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds."""
+    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds. Without
+    a path no file is read."""
     places = [[Place(source.file)] * len(paths) for source, paths in requests]
     numbers_by_file: dict[str, list[int]] = {}
-    for number, (source, _) in enumerate(requests):
-        numbers_by_file.setdefault(source.file, []).append(number)
+    for number, (source, paths) in enumerate(requests):
+        if paths:
+            numbers_by_file.setdefault(source.file, []).append(number)
     for file, numbers in numbers_by_file.items():
         with suppress(BaselinekitError):
             body = decode(read(root, file), file).body
@@ -110,14 +112,12 @@ def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], Baseli
     for file in files:
         loaded.read(file, root)
     loaded.problems += find_repeated_ids(loaded.baselines, root)
-    if loaded.problems:
-        return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
-    return loaded.baselines, Refused(*loaded.refused) if loaded.refused else None
+    return loaded.baselines, loaded.error
 
 
-def parse_record(record: dict[str, Json], root: str) -> Baseline:
-    """Load a record that is not in a file yet. It need not have an output."""
-    baseline, problems = records.read_record(record, Source("", form=records.form(record)))
+def parse_record(record: dict[str, Json], source: Source | None = None) -> Baseline:
+    """Load a record, by default one that is not in a file yet. It need not have an output."""
+    baseline, problems = records.read_record(record, source or Source("", form=records.form(record)))
     if baseline is None or problems:
         raise InvalidInput(*problems)
     return baseline
@@ -126,13 +126,7 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 def parse(data: bytes, file: str) -> list[Baseline]:
     """Load the baselines from bytes, which may differ from the file on the disk. Output files are not
     read."""
-    baselines = []
-    for source, raw in records.records_in(data, file):
-        baseline, problems = records.read_record(raw, source)
-        if baseline is None or problems:
-            raise InvalidInput(*problems)
-        baselines.append(baseline)
-    return baselines
+    return [parse_record(raw, source) for source, raw in records.records_in(data, file)]
 
 
 def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
@@ -145,23 +139,34 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     for file in files:
         with suppress(BaselinekitError):
             for source, raw in records.records_in(read(root, file), file):
-                id = records.id_of(raw, source)
+                id = records.id_of(raw)
                 if isinstance(id, str):
                     taken.setdefault(id.casefold(), (source, raw))
     return taken
 
 
-class LoadedFiles(MutableStruct):
-    """The baselines of several files, and the problems of these files. `sizes`: about how many bytes each
-    baseline has in its files."""
+class FileProblems(MutableStruct):
+    """The problems of files. What is `refused` is listed last; the error is a refusal only if nothing else is
+    wrong."""
 
-    baselines: list[Baseline] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
     def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
+
+    @property
+    def error(self) -> BaselinekitError | None:
+        if self.problems:
+            return InvalidInput(*self.problems, *self.refused)
+        return Refused(*self.refused) if self.refused else None
+
+
+class LoadedFiles(FileProblems):
+    """The baselines of several files. `sizes`: about how many bytes each baseline has in its files."""
+
+    baselines: list[Baseline] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
 
     def read(self, file: str, root: str) -> None:
         try:
@@ -177,9 +182,7 @@ class LoadedFiles(MutableStruct):
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
                 document_problems = problems_by_document.setdefault(source.document, [])
-                document_problems += [
-                    replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems
-                ]
+                document_problems += prefix_paths(problems, source.at)
                 continue
             filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]

@@ -71,7 +71,7 @@ def _find(
     """Yield these parts of each baseline, but none that an anchor shares. A baseline whose id occurs twice is
     left out."""
     found = records.records_in(data, file) if body.strip() else []
-    entries = [(str(records.id_of(raw, source)), source, raw) for source, raw in found]
+    entries = [(str(records.id_of(raw)), source, raw) for source, raw in found]
     ids = Counter(id for id, *_ in entries)
     marks = mark(language(file).events(body))
     for id, source, raw in entries:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
-from baselinekit.files.text import Watched, decode
+from baselinekit.files.text import decode
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
@@ -21,9 +21,8 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import replace
 from baselinekit.values.equality import canonical
 
-# The forms of a baseline's record, a module each. Both can `read` a record, know the `path` in it of a path
-# of the model and the mapping that has the id (`described_in`), and turn a `baseline:` into their form
-# (`write`).
+# The forms of a baseline's record, a module each. Both can `read` a record, and know the `path` in it of a
+# path of the model.
 
 
 def is_response(raw: dict[str, Json]) -> bool:
@@ -109,17 +108,12 @@ def load_documents(
     data: bytes, body: str, file: str, numbered: frozenset[str] = frozenset()
 ) -> tuple[list[Json], SourceOf]:
     """Load the documents of a file. Also returns a function that makes the source of a record in them."""
-    watched: Watched = {key: [] for key in RECORD_KEYS}
-    documents = language(file).load(body, file, watched, numbered=numbered)
-    spans = {(key, id(box)): span for key, watched_boxes in watched.items() for box, span in watched_boxes}
     file_digest = _bytes_digest(data)
 
     def source(number: int, at: Path, raw: dict[str, Json]) -> Source:
-        last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
-        source_digest = f"{file_digest}-{digest(raw)}"
-        return Source(file, number, at, form(raw), source_digest, (last_passed, failure_count))
+        return Source(file, number, at, form(raw), f"{file_digest}-{digest(raw)}")
 
-    return documents, source
+    return language(file).load(body, file, numbered=numbered), source
 
 
 def has_records(documents: list[Json]) -> bool:
@@ -139,9 +133,9 @@ def form(raw: dict[str, Json]) -> str:
     return "response" if is_response(raw) else "native"
 
 
-def id_of(raw: dict[str, Json], source: Source) -> Json:
+def id_of(raw: dict[str, Json]) -> Json:
     """Return the unchecked id of a record, which may be of any type."""
-    description = dialect(source).described_in(raw)
+    description = raw.get("metadata") if is_response(raw) else raw
     return description.get("id") if isinstance(description, dict) else None
 
 
@@ -162,18 +156,16 @@ def _bytes_digest(data: bytes) -> str:
 
 def digest(raw: dict[str, Json]) -> str:
     """Return the digest of a record without the two values that a compare writes: equal for the same case."""
+    case = {key: value for key, value in raw.items() if key != "metadata"}
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
-        remaining = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
-        raw = {**raw, "metadata": remaining}
-        if not remaining:
-            del raw["metadata"]
-    elif metadata is None and "metadata" in raw:
-        raw = {key: value for key, value in raw.items() if key != "metadata"}
+        metadata = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
+    if metadata:
+        case["metadata"] = metadata
     try:
-        data = marshal.dumps(raw, 2)
+        data = marshal.dumps(case, 2)
     except ValueError:  # a Decimal
-        data = canonical(raw).encode()
+        data = canonical(case).encode()
     return blake2b(data, digest_size=12).hexdigest()
 
 

@@ -1,5 +1,4 @@
-"""Files that runs write: reports, and in `.baselinekit/` results, answers that failed, and recorded
-answers."""
+"""Files that runs write: reports, and in `.baselinekit/` results and answers that failed."""
 
 from __future__ import annotations
 
@@ -7,13 +6,10 @@ import json
 import os
 import re
 import stat
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.files.jsontext import dump_json, load_json
@@ -24,7 +20,7 @@ from baselinekit.model.values import Json
 from baselinekit.schema import read_as
 from baselinekit.store import atomic
 from baselinekit.store.dialects.native import check_id
-from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import plain
 
 # Reports, written whole or not at all, to where the user wants them.
@@ -242,91 +238,3 @@ def pending_name(id: str) -> str:
     if problems:
         raise InvalidInput(*problems)
     return os.path.join(atomic.STATE_FOLDER, _PENDING, f"{id}.json")
-
-
-# Recorded answers of models, one file each: `FOLDER/<model>/<name>.json`. A name starts with the key of its
-# question, up to its first dot.
-
-
-_MAX_COMPARED = 2_000
-
-
-class Cassettes:
-    """A folder of recorded answers. Inside the project it is named relative to the root; only the user may
-    name one elsewhere."""
-
-    def __init__(self, root: str, folder: str):
-        self._root = root
-        self._folder = name_in_project(root, os.path.join(root, folder))
-        self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
-        self._lock = threading.Lock()
-        self._names_of = cache(self._list_names)
-        self._all_records = cache(self._load_all)
-
-    @property
-    def name(self) -> str:
-        return self._folder
-
-    def find(self, model: str, key: str) -> Json:
-        """The record, or None when there is none; InvalidInput when it cannot be read."""
-        name = self._file(model, key)
-        if not os.path.lexists(os.path.join(self._root, name)):
-            return None
-        return self._read(name)
-
-    def keep(self, model: str, key: str, record: Json) -> None:
-        """Keep a record, and replace an earlier one. In the state folder it is not synced, since it can be
-        reproduced."""
-        name, data = self._file(model, key), dump_json(record).encode("utf-8", "backslashreplace")
-        if self._is_state:
-            atomic.write_state(self._root, name, data)
-            return
-        with atomic.reporting(os.path.dirname(name)):
-            os.makedirs(os.path.join(self._root, os.path.dirname(name)), exist_ok=True)
-        atomic.replace_file(self._root, name, data)
-
-    def names(self, model: str, key: str) -> list[str]:
-        """Return the names that started with a key when the folder was first listed."""
-        with self._lock:
-            return self._names_of(model).get(key, [])
-
-    def _list_names(self, model: str) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = {}
-        with suppress(OSError):
-            for file in sorted(os.listdir(os.path.join(self._root, self._folder, as_folder(model)))):
-                name, extension = os.path.splitext(file)
-                if extension == ".json":
-                    names.setdefault(name.partition(".")[0], []).append(name)
-        return names
-
-    def drop(self, model: str, name: str) -> None:
-        """Remove a record. Ignores errors."""
-        with suppress(OSError):
-            os.unlink(os.path.join(self._root, self._file(model, name)))
-
-    def every(self) -> list[Json]:
-        """Return all readable records, up to a limit, to find the one most similar to a missing one."""
-        with self._lock:
-            return self._all_records()
-
-    def _load_all(self) -> list[Json]:
-        records: list[Json] = []
-        for folder, folders, files in os.walk(os.path.join(self._root, self._folder)):
-            folders.sort()
-            for file in sorted(files):
-                if file.endswith(".json") and len(records) < _MAX_COMPARED:
-                    with suppress(BaselinekitError):
-                        records.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
-        return records
-
-    def _read(self, name: str) -> Json:
-        return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
-
-    def _file(self, model: str, key: str) -> str:
-        return os.path.join(self._folder, as_folder(model), f"{key}.json")
-
-
-def as_folder(model: str) -> str:
-    """Return a model's name as the name of a folder, with unsuitable characters percent-encoded."""
-    name = quote(model, safe=" ")[:100]
-    return name if name.strip(".") else name.replace(".", "%2E") or "%"

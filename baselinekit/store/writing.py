@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem, Refuse
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
 from baselinekit.files.text import decode, encode, mark, newline, reach
-from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
+from baselinekit.model.baselines import Baseline, Known, Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
 from baselinekit.store import atomic, records
@@ -74,7 +74,9 @@ def add_baseline(
     are compared in order. The rest of the file is unchanged."""
     id, source = draft.id, draft.source
     known, output_file = split_large_output(baseline, source.file, id, root, inline_limit)
-    values: dict[Path, Json] = {("baseline",): records.dialect(source).write(known)}
+    path_of = records.dialect(source).path
+    written = {path_of(("baseline", key))[-1]: value for key, value in known.items()}
+    values: dict[Path, Json] = {("baseline",): written}
     values |= {("comparison", "arrays", path): "ordered" for path in ordered}
     if failures := renew([Renewal(id, source, values=values, output_file=output_file)], root).failures:
         raise NotRecorded(*failures)
@@ -101,8 +103,7 @@ def split_large_output(
 def large_outputs(known: Known, limit: int) -> Iterator[tuple[int | None, Json]]:
     """Yield the outputs over the limit that are in their baseline's file: its own with None, and those of its
     variants with their numbers."""
-    outputs: list[tuple[int | None, Known | Variant]] = [(None, known), *enumerate(known.variants)]
-    for variant, item in outputs:
+    for variant, item in known.versions:
         if item.output_file is None and item.output is not ABSENT and is_large(item.output, limit):
             yield variant, item.output
 

@@ -18,6 +18,7 @@ from baselinekit.errors import (
 from baselinekit.files.languages import SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.graders.graders import files_of, with_parts
+from baselinekit.kinds.files import link_at
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
@@ -26,7 +27,7 @@ from baselinekit.model.values import Json
 from baselinekit.schema import describe_value, move_to_name, place_problems, prefix_paths
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.project import in_repository, link_at, read, unreadable
+from baselinekit.store.project import in_repository, read, unreadable
 from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, field

@@ -108,14 +108,11 @@ def pair_anywhere(before: Iterable[tuple[int, Hashable]], after: Iterable[tuple[
 
 def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
     """Choose pairs by score (likeness and two positions), the best first; each position is used once."""
-    pairs: Pairs = []
-    taken: tuple[set[int], set[int]] = set(), set()
+    pairs: dict[int, int] = {}
     for _, b, a in sorted((-score, b, a) for score, b, a in scored):
-        if b not in taken[0] and a not in taken[1]:
-            taken[0].add(b)
-            taken[1].add(a)
-            pairs.append((b, a))
-    return pairs
+        if b not in pairs and a not in pairs.values():
+            pairs[b] = a
+    return [*pairs.items()]
 
 
 def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list[int], list[int]]:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.structs import Struct, field
-from baselinekit.values.alignment import Alignment, align, pair_alike, pair_anywhere
-from baselinekit.values.equality import canonical, identical
+from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, pair_anywhere
+from baselinekit.values.equality import canonical, freeze, identical
 
 Member = TypeVar("Member")
 
@@ -105,35 +105,37 @@ def _rewrite_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -
 
 
 def match_elements(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
-    """The old element that each new one continues, or None: first those with the same name under `key`, then
-    those in the same order, then those that were moved, and last those that were moved and changed."""
-    names = ({}, {}) if key is None else (_positions_by_name(old, key), _positions_by_name(new, key))
-    rows = Alignment(
-        [(names[0][name], place) for name, place in names[1].items() if name in names[0]],
-        sorted({*range(len(old))} - {*names[0].values()}),
-        sorted({*range(len(new))} - {*names[1].values()}),
-    )
-    left, right = rows.missing.copy(), rows.extra.copy()
-    in_order = align([old[b] for b in left], [new[a] for a in right], canonical).pairs
-    rows.take([(left[b], right[a]) for b, a in in_order])
-    before, after = (
-        ((b, canonical(old[b])) for b in rows.missing),
-        ((a, canonical(new[a])) for a in rows.extra),
-    )
-    rows.take(pair_anywhere([*before], [*after]))
-    rows.take(pair_alike(old, new, rows, lambda text, value: False))
-    partners = {a: b for b, a in rows.pairs}
+    """The old element that each new one continues, or None. One with another name under `key` is another."""
+    pairs = pair_rows(old, new, key, lambda text, value: False).pairs
+    partners = {a: b for b, a in pairs if key is None or _name(old[b], key) == _name(new[a], key)}
     return [partners.get(place) for place in range(len(new))]
+
+
+def pair_rows(old: Sequence[Json], new: Sequence[Json], key: str | None, accepts: Accepts) -> Alignment:
+    """Pair the old rows with those that continue them: those with the same name under `key`, or without a key
+    those in the same order; then those that were moved, and last those that were moved and changed."""
+    if key is None:
+        rows = align(old, new, canonical)
+    else:
+        names = _positions_by_name(old, key), _positions_by_name(new, key)
+        rows = Alignment([], [*range(len(old))], [*range(len(new))])
+        rows.take([(b, names[1][name]) for name, b in names[0].items() if name in names[1]])
+    before, after = (
+        [(place, canonical(values[place])) for place in places]
+        for values, places in ((old, rows.missing), (new, rows.extra))
+    )
+    rows.take(pair_anywhere(before, after))
+    rows.take(pair_alike(old, new, rows, accepts))
+    return rows
+
+
+def _name(row: Json, key: str) -> Hashable:
+    return freeze(row[key]) if isinstance(row, dict) and key in row else None
 
 
 def _positions_by_name(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     """The positions of rows by their name under a key; names that two rows share are left out."""
-    names = [
-        (row[key].__class__, row[key])
-        if isinstance(row, dict) and isinstance(row.get(key), str | int)
-        else None
-        for row in rows
-    ]
+    names = [_name(row, key) for row in rows]
     times = Counter(names)
     return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
 

@@ -1,6 +1,7 @@
 """Texts for people: shortened only after secrets have been masked, and counts in words."""
 
 from collections.abc import Callable
+from copy import copy
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -51,7 +52,8 @@ def no_mask(text: str) -> str:
 def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
     """The error with the secrets in its messages masked and long messages shortened. Code that raises an
     error may quote texts as they are and leave this to the place that shows it."""
-    problems = (
+    masked = copy(error)
+    masked.problems = masked.args = tuple(
         replace(
             problem,
             message=mask_and_clip(problem.message, LONGEST_MESSAGE, mask),
@@ -59,10 +61,6 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
         )
         for problem in error.problems
     )
-    error_type = type(error)
-    masked = error_type.__new__(error_type)
-    masked.__dict__.update(error.__dict__)
-    BaselinekitError.__init__(masked, *problems)  # other attributes stay
     return masked
 
 

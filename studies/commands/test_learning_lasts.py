@@ -19,7 +19,7 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path as Place
-from baselinekit.placeholders.grammar import escape, escape_value, has_marker, split
+from baselinekit.placeholders.grammar import escape_value, has_marker, split
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.paths import render
 from baselinekit.values.places import children, places, with_values
@@ -50,9 +50,10 @@ def same_in_all(outputs: list[Json], known: Collection[Place]) -> list[tuple[Pla
 def learnt(outputs: list[Json]) -> tuple[Json, tuple[UnlearnablePlace, ...]]:
     """The stored output as a capture of two replays makes it."""
     words = PlaceholderContext(now=NOW)
-    found = learn_places(outputs, ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words))
+    view = ReplayView(wholes=[("body",)], outcomes=[("status",)], words=words)
+    found = learn_places(outputs, view)
     steady = same_in_all(outputs, {*found.placeholders, *(one.path for one in found.refusals)})
-    of_now = moments_of_now(steady, NOW, escape, words)
+    of_now = moments_of_now(steady, NOW, view)
     texts = {place: one.proposal.text for one in of_now for place in one.places}
     return with_values(escape_value(outputs[0]), {**found.placeholders, **texts}), found.refusals
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.changes.changes import NOT_ONE_ROW, ComparisonRules, changes_of, merge_accepted
-from baselinekit.kinds.http import HttpStatus
+from baselinekit.kinds.http import HTTP
 from baselinekit.kinds.kind import OutcomePlace
-from baselinekit.kinds.programs import ExitCode
+from baselinekit.kinds.programs import COMMAND
 from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
@@ -37,10 +37,10 @@ def told(changes: list[Change]) -> list[str]:
 
 
 OUTCOMES: dict[Path, OutcomePlace] = {
-    ("status",): HttpStatus(),
-    ("exit_code",): ExitCode(),
-    ("login", "status"): HttpStatus("login"),
-    ("b",): HttpStatus("buy"),
+    ("status",): OutcomePlace(HTTP.judge_outcome),
+    ("exit_code",): OutcomePlace(COMMAND.judge_outcome),
+    ("login", "status"): OutcomePlace(HTTP.judge_outcome, "login"),
+    ("b",): OutcomePlace(HTTP.judge_outcome, "buy"),
 }
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},

@@ -252,7 +252,7 @@ def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
         elif end == "fail":
             budget.fail(held)
         else:
-            budget.settle(held, estimated * share // 100, held.usd * share / 100)
+            budget.settle(held, estimated * share // 100, held.usage.usd * share / 100)
         assert calls is None or budget.spent.at_most.calls <= calls
         assert tokens is None or budget.spent.at_most.tokens <= tokens
         assert usd is None or budget.spent.at_most.usd <= usd + Decimal("0.000001")

@@ -79,6 +79,22 @@ def test_f45_nothing_that_the_checkout_or_its_configuration_names_is_run(here: C
     assert not noted.exists()
 
 
+def test_f45_no_remote_is_asked_for_what_a_partial_clone_lacks(here: Checkout) -> None:
+    """The clone's configuration decides how a remote is asked, and may name any program."""
+    start = here.commit({"a.yaml": "1"})
+    here.commit({"a.yaml": "2"})
+    here.git("config", "uploadpack.allowFilter", "true")
+    part, noted = Checkout(here.folder.parent / "part"), here.folder.parent / "noted"
+    part.git("remote", "add", "origin", here.folder.as_uri())
+    part.git("fetch", "-q", "--filter=blob:none", "origin", "main")
+    part.git("checkout", "-q", "-b", "work", "FETCH_HEAD")
+    part.git("config", "protocol.ext.allow", "always")
+    part.git("config", "remote.origin.url", f"ext::sh -c touch% {noted}")
+    part.write({"a.yaml": "3"})
+    assert part.asked().changed_since(start) == {"a.yaml"}
+    assert not noted.exists()
+
+
 def test_nothing_is_written_into_the_repository(here: Checkout) -> None:
     start = here.commit({"a": "1"})
     (here.folder / "a").touch()

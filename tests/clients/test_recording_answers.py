@@ -33,7 +33,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.store.results import Cassettes
+from baselinekit.store.journal import Cassettes
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 1))
 GOOD = Response(
@@ -434,7 +434,7 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             from baselinekit.model.recipes import Model
             from baselinekit.clients.models.recording import Recording
             from baselinekit.clients.http import Client
-            from baselinekit.store.results import Cassettes
+            from baselinekit.store.journal import Cassettes
             client = Client(proxies={{}})
             source = models(Model(openai="x", base_url={server.url!r}, concurrency=4), world(client.send))
             asked = Recording(source, Cassettes({str(tmp_path)!r}, ".baselinekit/runs/1"), "cache")

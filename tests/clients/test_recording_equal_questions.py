@@ -15,8 +15,7 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.clients.models.recording import Mode, Parts, Recording
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, ModelUsage
-from baselinekit.store.journal import AnswerJournal
-from baselinekit.store.results import Cassettes
+from baselinekit.store.journal import AnswerJournal, Cassettes
 
 Script = dict[str, list[str]]
 """Who asks what, one thing after the other."""

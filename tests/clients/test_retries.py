@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
-from baselinekit.clients.models.post import Lane, asked_wait
+from baselinekit.clients.models.post import Lane
 from baselinekit.errors import cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.structs import replace
@@ -113,7 +113,7 @@ RETRY_AFTER = [
 
 @pytest.mark.parametrize(("headers", "seconds"), RETRY_AFTER)
 def test_the_server_says_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait(busy(**headers)) == seconds
+    assert busy(**headers).asked_wait() == seconds
 
 
 def test_what_the_server_asks_for_is_waited_for() -> None:
@@ -311,7 +311,7 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
     clock = Clock()
     gone: list[float] = []
     slept: list[float] = []
-    lane = Lane(16, per_minute, clock, slept.append)
+    lane = Lane(16, per_minute, world(clock=clock, sleep=slept.append))
     for pause in arrivals:  # each is a thread that sleeps on its own: the clock goes on for the next
         clock.now += pause / 20
         slept.clear()
@@ -325,7 +325,7 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
 
 def test_what_is_within_the_rate_does_not_wait_for_long() -> None:
     clock = Clock()
-    lane = Lane(16, 600, clock, clock.sleep)
+    lane = Lane(16, 600, world(clock=clock))
     for _ in range(600):
         lane.keep_pace()
     assert 50 < clock.now - 1_000 <= 60

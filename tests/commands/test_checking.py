@@ -8,7 +8,7 @@ from desk import Desk
 from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
 from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
-from baselinekit.commands.selection import Selectable
+from baselinekit.commands.selection import Selection
 from baselinekit.model.baselines import Entry
 from baselinekit.structs import replace
 
@@ -29,14 +29,10 @@ def desk(tmp_path: Path) -> Desk:
     return desk
 
 
-def every(entry: Selectable) -> bool:
-    return True
-
-
 def reading(desk: Desk, most_held: int) -> tuple[Checker, ReadFiles]:
     context, project = desk.context(), desk.project
     worker = Checker(CaptureEnvironment(project, context.clients), ComparePolicy(), context, most_held)
-    return worker, worker.read([*find_files(project, ()).files], every)
+    return worker, worker.read([*find_files(project, ()).files], Selection())
 
 
 def told(judged: JudgedBaseline) -> tuple[str, str, bool]:

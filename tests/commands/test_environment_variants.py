@@ -74,7 +74,7 @@ OWN = "  output: {body: {n: 1}}\n  variants:\n"
         ),
         (OWN + variant("{environment: stagin}", 2), "", 2, "did you mean 'staging'?"),
         (OWN + variant("{}", 2), "", 2, "say where it applies"),
-        (OWN + "  - when: {flavour: plain}\n", "", 2, "a variant has one output"),
+        (OWN + "  - when: {flavour: plain}\n", "", 2, "a variant has no output"),
     ],
 )
 def test_the_output_that_is_meant_for_here(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.commands.context import Stop
-from baselinekit.commands.executor import ChunkDone, Elsewhere, Terms, divide
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Terms, divide
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
@@ -61,7 +61,7 @@ class Workers:
                 self.losing[item] -= 1
                 return 1
             left = grant.limits.get("calls", Decimal(99)) - grant.spent.calls - calls
-            if grant.failures is not None and failures >= grant.failures:
+            if grant.ends_at_failure and failures:
                 judged.append(None)
             elif grant.number >= self.shares:
                 judged.append((item, "BK621"))
@@ -93,13 +93,16 @@ def ran(
         outcomes[item] = judged[1]
         return ()
 
+    def goes_on() -> bool:
+        return maxfail is None or [*outcomes.values()].count("failed") < maxfail
+
     def judge(item: int) -> Judged:
         here.append(item)
         return item, "passed"
 
-    groups = [(claim, None, (n,)) for n, claim in enumerate(claims)]
-    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail, lambda: 0.0) as elsewhere:
-        elsewhere.run(groups, judge, Stop(), lambda: None, finished)
+    chunks = [Chunk((n,), claim) for n, claim in enumerate(claims)]
+    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail is not None, lambda: 0.0) as elsewhere:
+        elsewhere.run(chunks, judge, Stop(), lambda: None, finished, goes_on)
     return outcomes, here, asked
 
 
@@ -156,4 +159,5 @@ def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
     ],
 )
 def test_groups_stay_together(groups: list[Any], most: int, chunks: list[str]) -> None:
-    assert ["".join(chunk.items) for chunk in divide(groups, most)] == chunks
+    given = [Chunk(tuple(items), claim, home) for claim, home, items in groups]
+    assert ["".join(chunk.items) for chunk in divide(given, most)] == chunks

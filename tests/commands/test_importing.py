@@ -10,7 +10,6 @@ from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
-from baselinekit.commands.context import Clock
 from baselinekit.commands.importing import ImportSummary, read_requests, summarize
 from baselinekit.errors import BaselinekitError, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
@@ -149,7 +148,7 @@ def test_groups_wait_for_a_clock_together_and_are_asked_about_once(tmp_path: Pat
 
     summary = summary_of(desk, curl_lines(names))
     wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
-    context = replace(desk.ticking(), clock=Clock(lambda: "2026-11-22T10:00:00Z", lambda: desk.seconds))
+    context = replace(desk.ticking(), timestamp=lambda: "2026-11-22T10:00:00Z", seconds=lambda: desk.seconds)
     found = capture(summary.project, summary.new, wanted, context)
     assert [one.id for one in found.done] == [f"get-{name}" for name in names]
     assert (questions, found.left, found.is_interrupted) == ([8], 0, False)

@@ -23,7 +23,7 @@ ROWS = [ROW, {"id": "<<any_uuid>>", "name": "Grace"}]
 def made(output: Json, comparison: dict[str, Any]) -> Baseline:
     current = {"input": "x", "execution": {"type": "skill", "skill_name": "x"}}
     record = {"id": "a", "baseline": {"output": output}, "current": current, "comparison": comparison}
-    return parse_record(record, ".")
+    return parse_record(record)
 
 
 def kinds(old: Json, new: Json, then: dict[str, Any], now: dict[str, Any]) -> set[str]:

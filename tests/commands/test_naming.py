@@ -27,7 +27,7 @@ def asked(base: str = "", **request: Any) -> dict[str, Any]:
 
 def named(project: Project, id: str, current: dict[str, Any], is_chosen: bool = False) -> str:
     """The id that it gets, written below the project as capture does."""
-    draft = parse_record({"id": id, "current": current}, project.root)
+    draft = parse_record({"id": id, "current": current})
     found = name_new(draft, project, is_chosen)
     Path(project.root, "baselines", f"{found}.yaml").write_text(dump_yaml({"id": found, "current": current}))
     return found

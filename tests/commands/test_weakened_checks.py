@@ -25,7 +25,7 @@ def made(checks: Any = None, scores: Any = None, output: Any = None, rules: Any 
         },
         "comparison": rules or {},
     }
-    return parse_record(record, ".")
+    return parse_record(record)
 
 
 def told(before: Baseline, after: Baseline) -> list[str]:

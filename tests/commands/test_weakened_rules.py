@@ -19,7 +19,7 @@ OUTPUT: Json = {"rows": [{"id": 1, "n": 2.5}, {"id": 2, "n": 3}], "name": "Ada",
 def made(output: Json, comparison: dict[str, Any]) -> Baseline:
     current = {"input": "x", "execution": {"type": "skill", "skill_name": "x"}}
     return parse_record(
-        {"id": "a", "baseline": {"output": output}, "current": current, "comparison": comparison}, "."
+        {"id": "a", "baseline": {"output": output}, "current": current, "comparison": comparison}
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from baselinekit.commands.context import Clock, RunContext, Stop
+from baselinekit.commands.context import RunContext, Stop
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
@@ -87,8 +87,8 @@ class World:
     def run(
         self, suite: Suite, wanted: Choice | None = None, outside: EvalClients | None = None, **policy: Any
     ) -> Report:
-        clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
-        context = RunContext(self.clients(), self.cancelled.set, clock, stop=self.stop)
+        clock = (lambda: "2024-01-20T14:30:52Z", self.seconds)
+        context = RunContext(self.clients(), self.cancelled.set, *clock, stop=self.stop)
         return run(
             self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, outside or EvalClients()
         )

@@ -8,7 +8,7 @@ from evalcases import World
 from promptfiles import FOLDER, META, prompt_folder
 
 from baselinekit.clients.programs.process import Processes
-from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
@@ -88,8 +88,8 @@ class Scripted(World):
     def go(self, wanted: Choice | None = None, **policy: Any) -> Report:
         project = self.project()
         suite = load(project, ["prompts"], None)
-        clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
-        context = RunContext(self.clients(), self.cancelled.set, clock, stop=self.stop)
+        clock = (lambda: "2024-01-20T14:30:52Z", self.seconds)
+        context = RunContext(self.clients(), self.cancelled.set, *clock, stop=self.stop)
         return run(project, suite, wanted or Choice(), RunPolicy(**policy), context)
 
     def attempt(self, **policy: Any) -> Attempt:

@@ -13,7 +13,7 @@ from baselinekit.commands.recording import keep_report
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
-from baselinekit.model.results import Coverage, EarlierComparison, Report, SuiteFacts
+from baselinekit.model.results import Coverage, EarlierComparison, Report, Share, SuiteFacts
 from baselinekit.report import resultfile
 from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
@@ -74,7 +74,7 @@ def test_a_critical_case_that_never_passes_now_regressed() -> None:
 
 def test_an_attempt_that_was_made_because_one_failed_tells_nothing() -> None:
     now = result("a", "-+", retried=1)
-    assert compare_runs(report(now), report(result("a", "+"))).cases[0].now == (0, 1)
+    assert compare_runs(report(now), report(result("a", "+"))).cases[0].now == Share(0, 1)
 
 
 ATTEMPTS = st.text("+-", min_size=1, max_size=9)
@@ -233,4 +233,4 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_is_said_where_nobody_asked() -> None:
     assert [*describe_earlier(report(result("a", "+")).earlier, Style())] == []
-    assert EarlierComparison("r", "s").tells_nothing
+    assert EarlierComparison("r", "s", False, (), (), (), (), ()).tells_nothing

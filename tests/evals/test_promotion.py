@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals.promotion import PromotionGate, PromotionStep, next_step, promoted, write_step
+from baselinekit.evals.promptlogs import note
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
-from baselinekit.store.promptlogs import note
 
 NOW = "2026-03-01T12:00:00Z"
 CONTENT = "0123456789abcdef"

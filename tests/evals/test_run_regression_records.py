@@ -9,7 +9,7 @@ import pytest
 from evalcases import World
 from storehelp import EXAMPLES, write
 
-from baselinekit.commands.context import Clock, RunContext
+from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.run import RunPolicy, run
@@ -52,7 +52,7 @@ class Service(World):
         project = open_project(Operator(cwd=str(self.root), **self.operator))
         clients = Clients(self.send, self.execute, self.slept.append, models=self)
         context = RunContext(
-            clients, lambda: None, Clock(lambda: "2024-02-01T00:00:00Z", self.seconds), stop=self.stop
+            clients, lambda: None, lambda: "2024-02-01T00:00:00Z", self.seconds, stop=self.stop
         )
         return run(project, load(project, names, None), Choice(), RunPolicy(**policy), context)
 

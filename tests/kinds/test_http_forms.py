@@ -25,7 +25,7 @@ CASES: list[tuple[str, str, Any]] = [
 
 def recipe(**execution: Any) -> Any:
     current = {"input": {"method": "GET", "endpoint": "/x"}, "execution": {"type": "http", **execution}}
-    return parse_record({"id": "x", "current": current, "metadata": {}}, "/").current
+    return parse_record({"id": "x", "current": current, "metadata": {}}).current
 
 
 @pytest.mark.parametrize(("media", "body", "value"), CASES)

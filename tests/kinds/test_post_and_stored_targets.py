@@ -275,9 +275,9 @@ def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str,
     [
         ("", "t.jsonl:1:1: there is no answer in it"),
         ('{"id": "one", "text": "1"}\n{"text": "2"}', "t.jsonl:2:1: the answer does not say whose it is"),
-        ('{"id": "one", "text": "1"}\n7', "t.jsonl:2:1: the line is not an object"),
+        ('{"id": "one", "text": "1"}\n7', "t.jsonl:2:1: an answer is not an object"),
         ('{"id": "one", "text": "1"}\n{', "t.jsonl:2:1: not JSON"),
-        ("[1]", "t.jsonl:1:1: an answer is not a mapping"),
+        ("[1]", "t.jsonl:1:1: an answer is not an object"),
     ],
 )
 def test_a_file_of_answers_that_cannot_be_read_is_told_beforehand(

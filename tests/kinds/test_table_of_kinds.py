@@ -7,6 +7,7 @@ import pytest
 from baselinekit.kinds.dispatch import within
 from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecution
 from baselinekit.kinds.http import HttpExecution, HttpFlow
+from baselinekit.kinds.kind import STORED as MEANING
 from baselinekit.kinds.messages import ConversationInput
 from baselinekit.kinds.post import PostExecution
 from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput
@@ -118,7 +119,7 @@ def test_where_responses_and_answers_stand(
     [
         (GET, {"status": 200}, (), [], []),
         (GET, {"status": True}, (), [], []),
-        (GET, {"status": 404}, (), [], ["404 says that the request was refused: so"]),
+        (GET, {"status": 404}, (), [], [f"404 says that the request was refused: {MEANING}"]),
         (GET, {"status": 503}, (), ["the answer is 503, a server error"], []),
         (flow(), {"status": 200}, (("login", 500),), ["step login answered 500, a server error"], []),
         (
@@ -126,7 +127,7 @@ def test_where_responses_and_answers_stand(
             {"status": 200},
             (("login", 401), ("2", 200)),
             [],
-            ["step login answered 401, which says that the request was refused: so"],
+            [f"step login answered 401, which says that the request was refused: {MEANING}"],
         ),
         (
             flow(["login"]),
@@ -137,9 +138,9 @@ def test_where_responses_and_answers_stand(
         ),
         (flow({"s": "login.status"}), {"s": 500}, (), ["step login answered 500, a server error"], []),
         (RUN, {"exit_code": 0}, (), [], []),
-        (RUN, {"exit_code": 2}, (), [], ["the program ended with exit code 2: so"]),
+        (RUN, {"exit_code": 2}, (), [], [f"the program ended with exit code 2: {MEANING}"]),
         (RUN, {"exit_code": -9}, (), ["the program was killed by signal 9"], []),
-        (SKILL, " ", (), [], ["the answer is empty: so"]),
+        (SKILL, " ", (), [], [f"the answer is empty: {MEANING}"]),
         (ASK, " \n", (), ["the model's answer is empty"], []),
         (ASK, [], (), [], []),
         (ASK, {}, (), ["the model's answer is empty"], []),
@@ -156,7 +157,7 @@ def test_what_says_that_it_went_wrong(
     observation = Observation(output, 0.1, statuses=statuses)
     kind = kind_of(recipe)
     assert [trouble.message for trouble in kind.troubles(recipe, observation)] == troubles
-    assert [*kind.remarks(recipe, observation, "so")] == remarks
+    assert [*kind.remarks(recipe, observation)] == remarks
 
 
 def test_an_answer_that_calls_a_tool_is_not_empty() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from baselinekit.learning.links import LinkView, Saved, bind_links
-from baselinekit.learning.varying import ReplayView, learn_places
+from baselinekit.learning.links import bind_links
+from baselinekit.learning.varying import ReplayView, Saved, learn_places
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import escape, tokens_in
+from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.values.places import with_values
 
 A = "9b2c1d34-5e6f-4a7b-8c9d-0e1f2a3b4c5d"
@@ -23,7 +23,7 @@ def all_of(paths: Collection[Path]) -> Collection[Path]:
 def stored(outputs: list[Json], saved: list[Saved] | None = None) -> Any:
     """What is stored of replays; of a single one, as that of a flow that made what it saved."""
     found = learn_places(outputs, ReplayView()).volatile if len(outputs) > 1 else ()
-    view = LinkView(saved or (), len(outputs) == 1, all_of, escape)
+    view = ReplayView(saved=saved or (), is_made=len(outputs) == 1, literal=all_of)
     texts = {
         place: one.proposal.text for one in bind_links(list(found), outputs, view) for place in one.places
     }

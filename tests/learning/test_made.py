@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baselinekit.learning.lesson import made_by_write
-from baselinekit.placeholders.grammar import escape
+from baselinekit.learning.varying import ReplayView
 from baselinekit.placeholders.nature import looks_like_id
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.paths import render
@@ -171,9 +171,8 @@ CASES: list[Case] = [
 
 def taken(asked: Any, status: int, body: Any) -> set[str]:
     output = {"status": status, "body": body}
-    return {
-        render(one.path) for one in made_by_write(output, asked, NOW, escape, PlaceholderContext(now=NOW))
-    }
+    view = ReplayView(words=PlaceholderContext(now=NOW))
+    return {render(one.path) for one in made_by_write(output, asked, NOW, view)}
 
 
 def by_form_alone(asked: Any, status: int, body: Any) -> set[str]:

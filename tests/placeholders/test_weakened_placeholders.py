@@ -156,7 +156,7 @@ MOST_OVER_REPORTED = 401
 def accepted(form: str) -> list[bool]:
     template = template_of(form)
     found = [template.accepts(value, dict(known)) for known in BOUND for value in VALUES]
-    return [*found, isinstance(template, Placeholder) and template.optional]
+    return [*found, isinstance(template, Placeholder) and template.token.optional]
 
 
 def template_of(form: str) -> Placeholder | Inline:

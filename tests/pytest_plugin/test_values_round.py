@@ -9,7 +9,8 @@ import storehelp
 from hypothesis import given, settings
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.pytest_plugin.fixture import BaselineFixture, BaselineRun, ValuesOfTest
+from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.fixture import BaselineFixture, ValuesOfTest
 from baselinekit.values.equality import same_json
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,6 @@ class Config:
     """What of pytest's configuration the plugin asks for."""
 
     def __init__(self, rootpath: Path, update: str | None):
-        self.rootpath = rootpath
         self.invocation_params = pytest.Config.InvocationParams(args=(), plugins=None, dir=rootpath)
         self.pluginmanager = pytest.PytestPluginManager()
         self._update = update
@@ -64,7 +64,7 @@ def accepts(folder: Path, value: object, update: str | None = None) -> bool:
     config: Any = Config(folder, update)
     item: Any = Item(folder / "test_x.py", config)
     report: Any = Report()
-    values = ValuesOfTest(BaselineRun(config), item, item.nodeid)
+    values = ValuesOfTest(Projects(str(folder)), item, item.nodeid)
     same = BaselineFixture(values) == value
     values.settle(report)
     assert report.passed, report.longrepr

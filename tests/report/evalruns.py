@@ -13,6 +13,7 @@ from baselinekit.model.results import (
     MetricChange,
     Report,
     Result,
+    Share,
     SuiteFacts,
 )
 
@@ -66,11 +67,13 @@ JUDGES = (
 EARLIER = EarlierComparison(
     "eval-20240119-143052",
     "2024-01-19T14:30:52Z",
+    False,
+    (),
     (
-        CaseChange("curt", "regressed", (4, 4), (0, 4), 0.0286),
-        CaseChange("fine", "improved", (0, 4), (4, 4), 0.0286),
-        CaseChange("odd", "insufficient evidence", (3, 3), (2, 3), 1.0),
-        CaseChange("waits", "not comparable", why="the model differs"),
+        CaseChange("curt", "regressed", Share(4, 4), Share(0, 4), 0.0286),
+        CaseChange("fine", "improved", Share(0, 4), Share(4, 4), 0.0286),
+        CaseChange("odd", "insufficient evidence", Share(3, 3), Share(2, 3), 1.0),
+        CaseChange("waits", "not comparable", Share(0, 0), Share(0, 0), None, "the model differs"),
     ),
     (MetricChange("pass@1", "insufficient evidence", 0.8, 0.5, 4, 2, 1, 1.0, 1.0),),
     ("brand-new",),

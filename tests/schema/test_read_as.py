@@ -146,7 +146,7 @@ def test_what_is_written_is_read_as_the_same(kind: Any, raw: dict[str, Any]) -> 
             "with calls, tokens, usd, ",
         ),
         ("commands", {"a": 1}, "expected a list or a mapping, found 1 (integer)", ""),
-        ("limits", {"usd": "much"}, "expected a number, found 'much' (string)", ""),
+        ("limits", {"usd": "much"}, "expected a number of 0 or more, found 'much' (string)", ""),
         ("usd", 3, "unknown key 'usd'", "it belongs below `limits:`"),
     ],
 )

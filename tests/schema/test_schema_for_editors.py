@@ -21,7 +21,7 @@ SCHEMA = json_schema()
 DRAFT_07 = {
     *("$schema", "$ref", "$defs", "title", "description", "default", "type", "enum", "const", "pattern"),
     *("anyOf", "oneOf", "properties", "required", "additionalProperties", "items"),
-    *("minimum", "exclusiveMinimum", "minLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "minLength"),
 }
 TYPES: dict[str, Any] = {
     "object": dict,

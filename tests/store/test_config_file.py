@@ -95,15 +95,15 @@ WRONG = [
     ("skills: {a: {}}", "BK108 .* a skill is a `command`, a `python` callable, an `http` request or"),
     ("skills: {a: {command: []}}", "BK108 .* `command` names no program"),
     ("commands: {a: []}", "BK108 .* the command names no program"),
-    ("inline_limit: -1", "BK108 .* inline_limit is below 0"),
+    ("inline_limit: -1", "BK105 f.yaml:1:15: expected an integer of 0 or more, found -1"),
     ("- 1", "BK105 f.yaml:1:1: expected a mapping, found a list"),
     ("version: 1\n---\nversion: 1", "BK110 f.yaml:1:1: more than one document"),
     ("a: 1\na: 2", "BK102 f.yaml:2:1"),
-    ("limits: {calls: -1}", "BK108 f.yaml:1:17: calls is below 0"),
-    ("limits: {files: 0}", "BK108 f.yaml:1:17: files is 0: from 1 to 1,000,000"),
-    ("limits: {files: 1000001}", "BK108 f.yaml:1:17: files is 1,000,001: from 1 to 1,000,000"),
-    ("limits: {file_size: 100000001}", "BK108 f.yaml:1:21: file_size is 100,000,001: from 1 to 100,000,000"),
-    ("limits: {usd: -0.5}", "BK108 f.yaml:1:15: usd is below 0"),
+    ("limits: {calls: -1}", "BK105 f.yaml:1:17: expected an integer of 0 or more, found -1"),
+    ("limits: {files: 0}", "BK105 f.yaml:1:17: expected an integer from 1 to 1,000,000, found 0"),
+    ("limits: {files: 1000001}", "BK105 f.yaml:1:17: expected an integer from 1 to 1,000,000, found 1000001"),
+    ("limits: {file_size: 100000001}", "BK105 f.yaml:1:21: expected an integer from 1 to 100,000,000, found"),
+    ("limits: {usd: -0.5}", "BK105 f.yaml:1:15: expected a number of 0 or more, found -0.5"),
 ]
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
-from baselinekit.errors import Problem
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
@@ -30,45 +29,23 @@ def _body(question: post.Question) -> dict[str, Json]:
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "system": system or None,
         "temperature": ask.temperature,
-        "tools": [
-            {
-                "name": tool.name,
-                **({"description": tool.description} if tool.description else {}),
-                "input_schema": tool.parameters or {"type": "object", "properties": {}},
-            }
-            for tool in ask.tools
-        ]
-        or None,
+        "tools": post.tools_of(question, "input_schema") or None,
     }
     return {**body, **model.settings}
 
 
-def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
+def _reply(question: post.Question, body: Any) -> post.Reply:
     blocks, ended = body["content"], body.get("stop_reason")
-    served = body.get("model")
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
     kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
     other_part = next((kind for kind in kinds if kind not in ("text", *_CALLS, *_UNREAD)), None)
     if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
         raise TypeError
-    answer = Answer(
-        text="".join(texts),
-        tool_calls=tuple(calls),
-        usage=tokens_of(body.get("usage") or {}),
-        served=served if isinstance(served, str) else None,
-        seconds=seconds,
-    )
+    answer = Answer("".join(texts), tuple(calls), tokens_of(body.get("usage") or {}))
     if ended in _WHOLE:
         return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
-    if ended == "refusal":
-        return post.Reply(
-            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
-        )
-    message = f"{question.name}: the answer was cut off ({ended})"
-    return post.Reply(
-        answer, Problem("BK613", message, post.CUT_OFF.get(ended, "raise `max_tokens`, or ask for less"))
-    )
+    return post.Reply(answer, post.not_whole(question, ended, "raise `max_tokens`, or ask for less"))
 
 
 def tokens_of(usage: Any) -> Usage:

@@ -6,7 +6,16 @@ from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
 from baselinekit.files.jsontext import encode
-from baselinekit.model.recipes import Answer, Limits, Model, ModelQuestion, ModelUsage, Prices, Usage
+from baselinekit.model.recipes import (
+    Answer,
+    Limits,
+    Model,
+    ModelQuestion,
+    ModelUsage,
+    Prices,
+    Usage,
+    added_usage,
+)
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
@@ -21,19 +30,17 @@ class Reservation(Struct):
     """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str
-    tokens: int
-    usd: Decimal
-    known: bool
+    usage: ModelUsage
+    known: bool = True
 
 
 class Budget:
     """Shared by all threads of a run."""
 
     def __init__(self, limits: Limits):
-        self._calls: int | Decimal | None = limits.calls
-        self._tokens: int | Decimal | None = limits.tokens
-        self._usd = None if limits.usd is None else Decimal(str(limits.usd))
-        self._stated = self._calls, self._tokens, self._usd
+        usd = None if limits.usd is None else _exact(limits.usd)
+        self._stated = {"calls": limits.calls, "tokens": limits.tokens, "usd": usd}
+        self._limits: Mapping[str, int | Decimal | None] = self._stated
         self._is_limited = limits != Limits()
         self._changed = threading.Condition()
         self._spent = ModelUsage()
@@ -49,29 +56,26 @@ class Budget:
         still name the limits that were stated."""
         with self._changed:
             self._spent = spent
-            if limits is not None:
-                self._calls, self._tokens, self._usd = map(limits.get, ("calls", "tokens", "usd"))
+            self._limits = self._limits if limits is None else limits
 
     def reserve(self, model: str, tokens: int, usd: Decimal | None) -> Reservation:
         """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold
         what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
         the highest so far, and for the first question all that is left."""
         if not self._is_limited:  # nothing to wait for
-            return Reservation(model, tokens, usd or Decimal(0), True)
+            return Reservation(model, ModelUsage(1, tokens, usd or Decimal(0)))
         with self._changed:
             while True:
-                cost = self._dearest.get(model) if usd is None else usd
-                known = cost is not None or self._usd is None
+                cost, limit = self._dearest.get(model) if usd is None else usd, self._limits.get("usd")
+                known = cost is not None or limit is None
                 if cost is None:
-                    rest = (self._usd or Decimal(0)) - self._spent.at_most.usd
-                    cost = Decimal(0) if known else max(_LEAST, rest)
-                held = Reservation(model, tokens, cost, known)
-                spent = self._spent.at_most
-                exceeded = self._exceeded_limit(_added(spent, 1, held))
-                if exceeded:
+                    cost = Decimal(0) if limit is None else max(_LEAST, limit - self._spent.at_most.usd)
+                held = Reservation(model, ModelUsage(1, tokens, cost), known)
+                total = added_usage(self._spent.at_most, held.usage)
+                if exceeded := self._exceeded_limit(total):
                     raise OutOfBudget(self._refusal(exceeded, held))
-                if not self._exceeded_limit(_added(_added(spent, 1, held), self._held.calls, self._held)):
-                    self._held = _added(self._held, 1, held)
+                if not self._exceeded_limit(added_usage(total, self._held)):
+                    self._held = added_usage(self._held, held.usage)
                     return held
                 self._changed.wait()
 
@@ -81,57 +85,42 @@ class Budget:
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            spent = _added(self._spent, 1, ModelUsage(0, tokens, cost))
-            self._spent = replace(spent, full_price=(spent.full_price or 0) + full_price or None)
+            self._spent = added_usage(self._spent, ModelUsage(1, tokens, cost, full_price=full_price))
             self.release(held)
 
     def fail(self, held: Reservation) -> None:
         """The question was asked, and its usage is unknown: the budget counts the estimate."""
         with self._changed:
-            before, may_usd = self._spent, held.usd if held.known else Decimal(0)
-            self._spent = replace(
-                before,
-                calls=before.calls + 1,
-                unanswered=before.unanswered + 1,
-                may_tokens=before.may_tokens + held.tokens,
-                may_usd=before.may_usd + may_usd,
-            )
+            may_usd = held.usage.usd if held.known else Decimal(0)
+            usage = ModelUsage(1, unanswered=1, may_tokens=held.usage.tokens, may_usd=may_usd)
+            self._spent = added_usage(self._spent, usage)
             self.release(held)
 
     def release(self, held: Reservation) -> None:
         """Release the reservation of a question that did not reach the model, or whose usage is counted."""
         with self._changed:
             if self._is_limited:
-                before = self._held
-                self._held = ModelUsage(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
+                self._held = added_usage(self._held, held.usage, -1)
                 self._changed.notify_all()
 
     def _exceeded_limit(self, total: ModelUsage) -> str:
         """The limit that this usage would exceed, or an empty text."""
-        if self._calls is not None and total.calls > self._calls:
-            return "calls"
-        if self._tokens is not None and total.tokens > self._tokens:
-            return "tokens"
-        return "usd" if self._usd is not None and total.usd > self._usd else ""
+        limits = self._limits.items()
+        return next((name for name, most in limits if most is not None and getattr(total, name) > most), "")
 
     def _refusal(self, limit_name: str, held: Reservation) -> Problem:
         spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
-        most = dict(zip(("calls", "tokens", "usd"), self._stated, strict=True))[limit_name]
+        most = self._stated[limit_name]
         if limit_name == "calls":
             message, flag = f"{spent.calls:,} of {most:,} calls are used", "--max-calls"
         elif limit_name == "tokens":
             message, flag = f"{spent.tokens:,} of {most:,} are{maybe} used", "--max-tokens"
-            message = f"it may take {held.tokens:,} tokens, and {message}"
+            message = f"it may take {held.usage.tokens:,} tokens, and {message}"
         else:
             message, flag = f"{spent.usd:.4f} of {most} dollars are{maybe} spent", "--max-cost"
-            message = f"it may take {held.usd:.4f} dollars, and {message}" if held.known else message
+            message = f"it may take {held.usage.usd:.4f} dollars, and {message}" if held.known else message
         hint = f"raise `limits: {limit_name}`, or pass {flag}"
         return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
-
-
-def _added(spent: ModelUsage, calls: int, further: Reservation | ModelUsage) -> ModelUsage:
-    tokens, usd = spent.tokens + further.tokens, spent.usd + further.usd
-    return replace(spent, calls=spent.calls + calls, tokens=tokens, usd=usd)
 
 
 # The estimated and the actual usage of a question, in tokens and in dollars.

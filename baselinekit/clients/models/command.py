@@ -11,7 +11,7 @@ from baselinekit.clients.models.anthropic import tokens_of
 from baselinekit.clients.models.budget import count, dollars
 from baselinekit.clients.programs import children
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.files.jsontext import NotJson, decode, to_bytes
+from baselinekit.files.jsontext import json_or_absent, to_bytes
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.traces import StatedCall
@@ -34,10 +34,9 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
 def succeed(question: post.Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         message = f"{question.name} ended with exit code {finished.exit_code}"
+        message += children.last_error_line(finished.stderr, question.world.mask)
         hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot_replay(
-            "BK615", message + children.last_error_line(finished.stderr, question.world.mask), hint
-        )
+        raise cannot_replay("BK615", message, hint)
 
 
 def text_of(question: post.Question, raw: bytes) -> str:
@@ -47,13 +46,6 @@ def text_of(question: post.Question, raw: bytes) -> str:
         message = f"{question.name} wrote something that is not UTF-8 text"
         hint = "let its command write UTF-8, and nothing but the answer"
         raise cannot_replay("BK612", message, hint) from None
-
-
-def json_in(text: str) -> Json:
-    try:
-        return decode(text)
-    except NotJson:
-        return ABSENT
 
 
 def is_answer(value: Json) -> bool:
@@ -106,7 +98,7 @@ def ask_command(question: post.Question) -> post.Reply:
         return _claude(question, finished)
     succeed(question, finished)
     text = text_of(question, finished.stdout)
-    value = json_in(text) if model.output == "json" else None
+    value = json_or_absent(text) if model.output == "json" else None
     if is_answer(value):
         return post.Reply(answer_of(question, value, finished.seconds))
     is_of_claude = isinstance(value, dict) and value.get("type") == "result"
@@ -134,7 +126,7 @@ COMMAND = post.Form(
 
 
 def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
-    output: Any = json_in(text_of(question, finished.stdout))
+    output: Any = json_or_absent(text_of(question, finished.stdout))
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"
@@ -146,20 +138,12 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
         raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
     usage = tokens_of(output.get("usage") if isinstance(output.get("usage"), dict) else {})
     usage = replace(usage, cost_usd=dollars(output.get("total_cost_usd")), tokens_cached=None)
-    served = output.get("modelUsage")
-    is_one = isinstance(served, dict) and len(served) == 1
-    answer = Answer(
-        output["result"], None, usage, next(iter(served)) if is_one else None, seconds=finished.seconds
-    )
+    models = output.get("modelUsage")
+    served = next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None
+    answer = Answer(output["result"], None, usage, served, finished.seconds)
     ended = output.get("stop_reason")
-    if ended == "refusal":
-        return post.Reply(
-            answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt")
-        )
-    if ended in ("max_tokens", *post.CUT_OFF):
-        message = f"{question.name}: the answer was cut off ({ended})"
-        return post.Reply(answer, Problem("BK613", message, post.CUT_OFF.get(ended, "ask for less")))
-    return post.Reply(answer)
+    is_whole = ended not in ("refusal", "max_tokens", *post.CUT_OFF)
+    return post.Reply(answer, None if is_whole else post.not_whole(question, ended, "ask for less"))
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NoReturn
 
 from baselinekit.clients.models import anthropic, command, openai, post
 from baselinekit.clients.models.budget import Budget, at_full_price, estimate, price, usage_of, with_cost
@@ -75,10 +74,8 @@ def form_of(name: str, model: Model) -> post.Form:
             return form
         message = f"the entry point {form_name!r} does not name a Form"
     except KeyError:
-        hint = (
-            suggest(form_name, entry_points)
-            or f"install the package that provides it (entry point of {GROUP})"
-        )
+        hint = f"install the package that provides it (entry point of {GROUP})"
+        hint = suggest(form_name, entry_points) or hint
         message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
     except Exception as error:  # a third-party package
         message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
@@ -99,21 +96,6 @@ def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
     )
 
 
-def problems_of(
-    name: str, model: Model, form: post.Form, limits: Limits, world: post.World
-) -> Iterator[Problem]:
-    """All problems that can be found before the model is asked."""
-    problems = [*faults_of_entry(model, form), *form.check(model, world)]
-    if limits.usd is not None and model.prices is None and not form.tells_cost(model):
-        hint = (
-            "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
-        )
-        problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
-    for problem in problems:
-        at = ("models", name, *(problem.at or ()))
-        yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
-
-
 def faults_of_entry(model: Model, form: post.Form) -> Iterator[Problem]:
     """Keys without effect."""
     blank = Model()
@@ -129,7 +111,6 @@ class _ReadyModel(Struct):
     model: Model
     form: post.Form
     lane: post.Lane | None
-    redactor: Redactor
 
 
 ASKED_ELSEWHERE = "BK621"
@@ -146,8 +127,10 @@ class Models:
         self._models, self._limits, self._world = models, limits, world
         self._number, self._of = number, of
         self._budget = Budget(limits)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._ready: dict[str, _ReadyModel] = {}
+        self._redactors: dict[str, Redactor] = {}
+        """By the name of a model: what masks its key, and what looks like a secret."""
 
     @property
     def spent(self) -> ModelUsage:
@@ -167,16 +150,15 @@ class Models:
                 message = f"the model {ask.model!r} answers fewer questions at once, or in a minute,"
                 hint = "raise its `concurrency` or `per_minute`, or lower --processes"
                 raise OutOfBudget(Problem(ASKED_ELSEWHERE, f"{message} than there are processes", hint))
-            retries = post.DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
-            attempt = partial(self._attempt, question, ready.model, ready.form)
+            attempt = partial(self._attempt, question, ready)
+            seconds = question.timeout or 0.0
             with ready.lane.places:
-                limit, retry = question.timeout or 0.0, ready.model.retry
-                reply, tries = post.ask_with_retries(attempt, retries, limit, ready.lane, self._world, retry)
+                reply, tries = post.ask_with_retries(attempt, ready.model, seconds, ready.lane, self._world)
             if reply.fault is not None:
                 raise CannotReplay(reply.fault)
             return replace(reply.answer, attempts=tries)
         except BaselinekitError as error:
-            self._raise(error, ready.redactor)
+            raise shown(error, self.mask) from None
 
     def check(self, name: str, asked: bool = True) -> None:
         """Raise the problems of a model's entry. Not `asked`: only those that recorded answers have."""
@@ -192,9 +174,9 @@ class Models:
 
     def mask(self, text: str) -> str:
         """Mask the secrets in a text, including the keys of the models."""
-        with self._lock:
-            redactors = [ready.redactor for ready in self._ready.values()]
         text = self._world.mask(text)  # first: a text that looks like a secret may be part of a known one
+        with self._lock:
+            redactors = [*self._redactors.values()]
         for redactor in redactors:
             text = redactor.mask(text)
         return text
@@ -204,39 +186,48 @@ class Models:
             if name in self._ready:
                 return self._ready[name]
             model, world = entry(name, self._models), self._world
-            value = ""
+            secrets = {}
             with suppress(InvalidInput):  # the check reports it
-                value = world.secret(model.key) if model.key is not None else ""
-            redactor = Redactor({} if model.key is None else {model.key: Secret(value)})
+                secrets = {model.key: Secret(world.secret(model.key))} if model.key is not None else {}
+            self._redactors[name] = Redactor(secrets)
             try:
                 form = form_of(name, model)
-                problems = list(problems_of(name, model, form, self._limits, world))
-                if problems:
+                if problems := list(self._problems_of(name, model, form)):
                     raise InvalidInput(*problems)
             except BaselinekitError as error:
-                self._raise(error, redactor)
-            ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form), redactor)
+                raise shown(error, self.mask) from None
+            ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form))
             return ready
+
+    def _problems_of(self, name: str, model: Model, form: post.Form) -> Iterator[Problem]:
+        """All problems that can be found before the model is asked."""
+        problems = [*faults_of_entry(model, form), *form.check(model, self._world)]
+        if self._limits.usd is not None and model.prices is None and not form.tells_cost(model):
+            prices = "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens"
+            hint = f"{prices}; 0 if it costs nothing"
+            problems.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
+        for problem in problems:
+            at = ("models", name, *(problem.at or ()))
+            yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
     def _lane(self, model: Model, form: post.Form) -> post.Lane | None:
         """This process's part of the model's limits; None if there are more processes than parts."""
         at_once = self._part(model.concurrency or form.at_once)
         per_minute = None if model.per_minute is None else self._part(model.per_minute)
         if at_once and per_minute != 0:
-            return post.Lane(at_once, per_minute, self._world.clock, self._world.sleep)
+            return post.Lane(at_once, per_minute, self._world)
         return None
 
     def _part(self, number: int) -> int:
         return number // self._of + (self._number < number % self._of)
 
-    def _attempt(
-        self, ask: ModelQuestion, model: Model, form: post.Form, left: Callable[[], float]
-    ) -> post.Reply:
+    def _attempt(self, ask: ModelQuestion, ready: _ReadyModel, left: Callable[[], float]) -> post.Reply:
+        model = ready.model
         tokens_in, tokens_out = estimate(ask, model)
         cost = price(model.prices, tokens_in, tokens_out)
         reservation = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
-            reply = form.ask(post.Question(ask, model, self._world, left()))
+            reply = ready.form.ask(post.Question(ask, model, self._world, left()))
         except BaseException as error:
             if isinstance(error, NeverSent) or (isinstance(error, post.RetryableFailure) and error.unheard):
                 self._budget.release(reservation)
@@ -254,11 +245,3 @@ class Models:
             message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
             raise CannotReplay(Problem("BK605", message, "state its `prices:`"))
         return post.Reply(answer, reply.fault)
-
-    def _raise(self, error: BaselinekitError, redactor: Redactor) -> NoReturn:
-        """Raise the error with the secrets in its messages masked."""
-
-        def mask(text: str) -> str:
-            return redactor.mask(self._world.mask(text))
-
-        raise shown(error, mask) from None

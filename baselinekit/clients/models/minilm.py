@@ -108,9 +108,8 @@ class Network:
                 self._words = take("embeddings.word_embeddings.weight", shape.words, shape.hidden)
                 self._places = take("embeddings.position_embeddings.weight", shape.places, shape.hidden)
                 self._places += take("embeddings.token_type_embeddings.weight", shape.kinds, shape.hidden)[0]
-                self._norm = [
-                    take(f"embeddings.LayerNorm.{part}", shape.hidden) for part in ("weight", "bias")
-                ]
+                norm = ("embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias")
+                self._norm = [take(name, shape.hidden) for name in norm]
                 self._layers = [self._layer(f"encoder.layer.{n}.", take) for n in range(shape.layers)]
         except (OSError, ValueError, TypeError, library.SafetensorError) as error:
             reason = f"{WEIGHTS} is damaged, or not of the network in config.json ({error})"

@@ -5,10 +5,10 @@ from typing import Any
 from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import count
 from baselinekit.errors import Problem
-from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.jsontext import json_or_absent
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 
 _UNREAD = ("thinking", "reasoning", "reference")
 _LENGTH = ("length", "max_tokens", "model_length")
@@ -27,26 +27,15 @@ def _body(question: post.Question) -> dict[str, Json]:
         "temperature": ask.temperature,
         "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
         "response_format": {"type": "json_object"} if ask.json else None,
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    **({"description": tool.description} if tool.description else {}),
-                    "parameters": tool.parameters or {"type": "object", "properties": {}},
-                },
-            }
-            for tool in ask.tools
-        ]
+        "tools": [{"type": "function", "function": tool} for tool in post.tools_of(question, "parameters")]
         or None,
     }
     return {**body, **model.settings}
 
 
-def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
+def _reply(question: post.Question, body: Any) -> post.Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
-    served = body.get("model")
     calls = [call["function"] for call in message.get("tool_calls") or ()]
     calls = calls or [call for call in [message.get("function_call")] if call]  # of older servers
     # Sources mean that the provider has searched: it does not report with which calls.
@@ -59,28 +48,19 @@ def _reply(question: post.Question, body: Any, seconds: float) -> post.Reply:
         content = "".join(part["text"] for part in content if part.get("type") == "text")
     if not isinstance(content, str):
         raise TypeError
-    answer = Answer(
-        text=content,
-        tool_calls=None if is_searched and not calls else tuple(map(_call, calls)),
-        usage=_usage(body.get("usage") or {}),
-        served=served if isinstance(served, str) else None,
-        seconds=seconds,
-    )
+    tool_calls = None if is_searched and not calls else tuple(map(_call, calls))
+    answer = Answer(content, tool_calls, _usage(body.get("usage") or {}))
+    fault = None if other_part is None else post.unread_part(question, other_part)
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        fault = Problem(
-            "BK613",
-            f"{question.name}: the answer was cut off at its limit of tokens",
-            "raise `max_tokens`, or ask for less",
-        )
+        reason = f"{question.name}: the answer was cut off at its limit of tokens"
+        fault = Problem("BK613", reason, "raise `max_tokens`, or ask for less")
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = post.message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
     elif ended == "content_filter" or refusal:
         reason = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
         fault = Problem("BK614", f"{question.name} did not answer: {reason}", "change the prompt")
-    else:
-        return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
     return post.Reply(answer, fault)
 
 
@@ -97,10 +77,8 @@ def _call(function: Any) -> ToolCall:
     arguments = function.get("arguments") or "{}"
     if not isinstance(function["name"], str):
         raise TypeError
-    try:
-        return ToolCall(function["name"], decode(arguments) if isinstance(arguments, str) else arguments)
-    except NotJson:
-        return ToolCall(function["name"], arguments)
+    value = json_or_absent(arguments) if isinstance(arguments, str) else arguments
+    return ToolCall(function["name"], arguments if value is ABSENT else value)
 
 
 FORM = post.wire_form(

@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -97,14 +96,8 @@ class Lane:
     """Shared by all threads that ask the same model. `places`: a question holds one, its waits between tries
     included, so that a model that turns questions away gets fewer of them."""
 
-    def __init__(
-        self,
-        at_once: int,
-        per_minute: int | None,
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ):
-        self._clock, self._sleep = clock, sleep
+    def __init__(self, at_once: int, per_minute: int | None, world: World):
+        self._world = world
         self._lock = threading.Lock()
         self.places = threading.Semaphore(at_once)
         self._apart = _MINUTE / per_minute if per_minute else 0.0
@@ -115,16 +108,16 @@ class Lane:
     def keep_pace(self) -> None:
         """Wait until the next request may be sent. Each thread knows its own time: none wakes up in vain."""
         with self._lock:
-            now = self._clock()
+            now = self._world.clock()
             send_at = max(now, self._due)
             self._due = send_at + self._apart
         if send_at > now:
-            self._sleep(send_at - now)
+            self._world.sleep(send_at - now)
 
     def rest(self, seconds: float) -> None:
         """Send no requests for so many seconds, from any thread: the server asked for it."""
         with self._lock:
-            self._due = max(self._due, self._clock() + seconds)
+            self._due = max(self._due, self._world.clock() + seconds)
 
 
 # Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
@@ -142,21 +135,20 @@ _UNREACHABLE = "BK301"
 
 def ask_with_retries(
     attempt: Callable[[Callable[[], float]], Reply],
-    retries: int,
+    model: recipes.Model,
     seconds: float,
     lane: Lane,
     world: World,
-    retry: recipes.Retry | None = None,
 ) -> tuple[Reply, int]:
     """Try until an attempt succeeds. Return its result, and the number of tries. Each attempt gets a function
-    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it.
-    `retry`: how long the entry of the model says to wait."""
+    that returns the seconds left: time runs from its first call, so waiting for a place costs none of it."""
     started: list[float] = []
 
     def seconds_left() -> float:
         started[:] = started or [world.clock()]
         return started[0] + seconds - world.clock()
 
+    retry, retries = model.retry, DEFAULT_RETRIES if model.retries is None else model.retries
     longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
     tries = 0
     failure: RetryableFailure | None = None
@@ -211,21 +203,6 @@ def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_
 
 
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
-
-
-def asked_wait(response: recipes.Response) -> float | None:
-    """The seconds after which the server asks to retry. A date is compared with the server's own clock, as
-    clocks differ."""
-    from email.utils import parsedate_to_datetime  # seldom needed
-
-    text = response.header("retry-after").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
-        return float(text)
-    try:
-        wait = parsedate_to_datetime(text) - parsedate_to_datetime(response.header("date"))
-    except (ValueError, TypeError):  # not a date, or one without its zone
-        return None
-    return max(0.0, wait.total_seconds())
 
 
 _USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries", "retry"))
@@ -297,11 +274,8 @@ def post(
         answer, unread = None, error
     stated = answer if isinstance(answer, dict) else {}
     if not 200 <= response.status < 300:
-        message = (
-            message_in(stated.get("error") or stated.get("detail") or stated)
-            if isinstance(answer, dict)
-            else begin
-        )
+        text = message_in(stated.get("error") or stated.get("detail") or stated)
+        message = text if isinstance(answer, dict) else begin
         raise _failure(question, response.status, message, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
@@ -318,7 +292,7 @@ def wire_form(
     default: str,
     headers: Callable[[str | None], dict[str, str]],
     body: Callable[[Question], Json],
-    read: Callable[[Question, Any, float], Reply],
+    read: Callable[[Question, Any], Reply],
     what: tuple[str, str],
 ) -> Form:
     """A form that is asked over HTTP at `path`, of `default` where the entry states no `base_url`. `headers`:
@@ -329,11 +303,13 @@ def wire_form(
         own_headers = headers(question.world.secret(key) if key else None)
         answer, seconds = post(question, path, default, own_headers, body(question))
         try:
-            return read(question, answer, seconds)
+            reply, served = read(question, answer), answer.get("model")
         except (LookupError, TypeError, AttributeError):
             message = f"{question.name} answered with something that is not {what[0]}"
             hint = f"does its `base_url` lead to an {what[1]}-compatible API?"
             raise cannot_replay("BK612", message, hint) from None
+        served = served if isinstance(served, str) else None
+        return Reply(replace(reply.answer, served=served, seconds=seconds), reply.fault)
 
     def check(model: recipes.Model, world: World) -> Iterator[Problem]:
         return check_wire(model, world, path, default)
@@ -376,10 +352,29 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
             yield from error.problems
         else:
             if not key or _BAD_VALUE.search(key) or key != key.strip():
-                message = (
-                    f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
-                )
+                reason = "it is empty, or has blanks or line breaks"
+                message = f"the variable {model.key!r} holds no key: {reason}"
                 yield Problem("BK603", message, "correct its value", at=("key",))
+
+
+def tools_of(question: Question, schema_key: str) -> list[Json]:
+    """Its tools, each with the schema of its parameters under this key."""
+    return [
+        {
+            "name": tool.name,
+            **({"description": tool.description} if tool.description else {}),
+            schema_key: tool.parameters or {"type": "object", "properties": {}},
+        }
+        for tool in question.ask.tools
+    ]
+
+
+def not_whole(question: Question, ended: str, hint: str) -> Problem:
+    """The problem of an answer that ended for this reason. `hint`: for the limit of tokens."""
+    if ended == "refusal":
+        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+    message = f"{question.name}: the answer was cut off ({ended})"
+    return Problem("BK613", message, CUT_OFF.get(ended, hint))
 
 
 def unread_part(question: Question, kind: str) -> Problem:
@@ -396,17 +391,15 @@ def _failure(
     is_out_of_credit = _NO_CREDIT.search(message) is not None
     if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
         hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
-        return RetryableFailure(
-            Problem("BK611", text, hint), asked_wait(response), unheard=status in _UNHEARD
-        )
+        problem, is_unheard = Problem("BK611", text, hint), status in _UNHEARD
+        return RetryableFailure(problem, response.asked_wait(), is_unheard)
     if status < 500 and _FILTERED.search(message):
         return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
     if is_out_of_credit:
         hint = "its account has no credit left: check the plan and billing at the provider"
     elif status in (401, 403):
-        hint = (
-            f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
-        )
+        hint = "name the variable of its key under `key:`"
+        hint = f"check the variable {model.key!r}" if model.key else hint
     elif status == 404 or 300 <= status < 400:
         text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
     else:

@@ -144,20 +144,15 @@ class Recording:
         name = key  # the next answer to this question for this asker is stored under it
         if self._mode != "cache" and (times_asked or ask.asker):
             name = f"{key}.{_asker_hash(ask.asker)}.{times_asked}"
-        stored = self._stored_answer(ask, key, name)
-        if stored is not None:
-            self._count(ask, key)
-            return stored
-        if self._mode == "offline":
+        answer = self._stored_answer(ask, key, name)
+        if answer is None and self._mode == "offline":
             raise CannotReplay(self._missing_answer(ask, key, parts))
-        answer = self._source.ask(ask)
-        self._store(ask, key, name, answer, parts)
-        self._count(ask, key)
-        return answer
-
-    def _count(self, ask: ModelQuestion, key: str) -> None:
+        if answer is None:
+            answer = self._source.ask(ask)
+            self._store(ask, key, name, answer, parts)
         with self._lock:
             self._answered[ask.model, key, ask.asker] += 1
+        return answer
 
     def _stored_answer(self, ask: ModelQuestion, key: str, name: str) -> Answer | None:
         if self._mode == "record":
@@ -167,11 +162,8 @@ class Recording:
             return answer
         found = [self._load_answer(ask.model, other) for other in self._shelf.names(ask.model, key)]
         answers = [candidate for candidate in found if candidate is not None]
-        # Whether they say the same; usage and time may differ.
-        differ = any(
-            (one.text, one.tool_calls) != (answers[0].text, answers[0].tool_calls) for one in answers
-        )
-        return answers[0] if answers and not differ else None
+        contents = [(one.text, one.tool_calls) for one in answers]  # usage and time may differ
+        return answers[0] if answers and all(content == contents[0] for content in contents) else None
 
     def _store(self, ask: ModelQuestion, key: str, name: str, answer: Answer, parts: Parts) -> None:
         stored = as_stored(answer)

@@ -85,6 +85,5 @@ def last_error_line(stderr: bytes, mask: Mask | None) -> str:
     """The last line that a program wrote to its standard error, as the end of a message. The secrets are
     masked first, as one may have several lines. Without a `mask` nothing is quoted."""
     lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
-    return (
-        f"; its last output was: {mask_and_clip(lines[-1].strip(), _LONGEST_QUOTE, no_mask)}" if lines else ""
-    )
+    last = mask_and_clip(lines[-1].strip(), _LONGEST_QUOTE, no_mask) if lines else ""
+    return f"; its last output was: {last}" if lines else ""

@@ -93,13 +93,11 @@ class Git(Struct):
             refs = ("refs/heads", "refs/remotes", "refs/tags")
             listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
             names = listing.stdout.decode("utf-8", "replace").split()
-            hint = (
-                suggest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
-            )
+            hint = "name a branch, a tag or a commit of this clone, or git fetch it first"
+            hint = suggest(rev, names) or hint
             if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
-                hint = (
-                    "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
-                )
+                deepen = "git fetch --unshallow, or fetch-depth: 0 in CI"
+                hint = f"this clone is shallow: fetch it first ({deepen})"
             raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
         return commit
 
@@ -119,15 +117,10 @@ class Git(Struct):
                 files[name] = CommitFile(mode, id)
         return files
 
-    def left_out(self) -> dict[str, CommitFile]:
-        """The files below the folder that a sparse checkout leaves out, as the index has them."""
-        files = {}
-        for line in _lines(self.ask("ls-files", "-t", "-s", "-z")):
-            fields, _, name = line.partition("\t")
-            tag, mode, id, _ = fields.split(" ")
-            if tag == "S":
-                files[name] = CommitFile(mode, id)
-        return files
+    def left_out(self) -> list[str]:
+        """The names of the files below the folder that a sparse checkout leaves out."""
+        entries = _lines(self.ask("ls-files", "-t", "-z"))
+        return [entry.removeprefix("S ") for entry in entries if entry.startswith("S ")]
 
     def contents(self, entries: Mapping[str, CommitFile]) -> dict[str, bytes]:
         """The contents of these files. They are read by their hash, so that any name is possible."""
@@ -145,7 +138,9 @@ class Git(Struct):
         fields = iter(_lines(self.looked("diff-index", *words, "--ignore-submodules=dirty", commit, "--")))
         for entry_fields, name in zip(fields, fields, strict=True):
             mode, _, old, new, _ = entry_fields.removeprefix(":").split(" ")
-            is_uncertain = not new.strip("0")  # git has only seen other times: compare the content
+            # Git has only seen other times. The content is compared here: `git diff` would ask the remote of
+            # a partial clone for the old content, by programs that the clone's configuration names (F45).
+            is_uncertain = not new.strip("0")
             if not (is_uncertain and self._is_still(name, CommitFile(mode, old))):
                 names.add(name)
         return names
@@ -179,9 +174,8 @@ class Git(Struct):
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         stderr = finished.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in stderr:
-            return Problem(
-                "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
-            )
+            message = f"{self.folder} is not in a git repository"
+            return Problem("BK540", message, "git init, or work in a clone")
         if "dubious ownership" in stderr:
             folder = shlex.quote(os.path.realpath(self.folder))
             message = f"git refuses {self.folder}: dubious ownership, as another user owns the folder"

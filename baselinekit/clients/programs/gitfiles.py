@@ -28,16 +28,12 @@ HOSTS: dict[str, HostForm] = {
     "gitlab.com": "gitlab",
     "bitbucket.org": "bitbucket",
 }
-_BEFORE_REF: dict[str, tuple[str, str]] = {
-    "github": ("/blob/", "/raw/"),
-    "gitlab": ("/-/blob/", "/-/raw/"),
-    "bitbucket": ("/src/", "/raw/"),
+_FORMS = {
+    "github": ("/OWNER/REPOSITORY/blob/REF/PATH", ("/blob/", "/raw/")),
+    "gitlab": ("/GROUP/PROJECT/-/blob/REF/PATH", ("/-/blob/", "/-/raw/")),
+    "bitbucket": ("/OWNER/REPOSITORY/src/REF/PATH", ("/src/", "/raw/")),
 }
-_SHOWN = {
-    "github": "/OWNER/REPOSITORY/blob/REF/PATH",
-    "gitlab": "/GROUP/PROJECT/-/blob/REF/PATH",
-    "bitbucket": "/OWNER/REPOSITORY/src/REF/PATH",
-}
+"""An example, and what is before the name of a branch, a tag or a commit."""
 _NAME = r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*"
 
 
@@ -80,20 +76,18 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
     except ValueError:
         form = None
     if form is None:
-        examples = ", ".join(f"{host}{_SHOWN[form]}" for host, form in forms.items())
+        examples = ", ".join(f"{host}{_FORMS[form][0]}" for host, form in forms.items())
         raise _unusable("is not the https address of a file in a git repository that is known here", examples)
-    hint = f"write {host}{_SHOWN[form]}"
-    before, separator, after = next(
-        filter(lambda split: split[1], map(parts.path.partition, _BEFORE_REF[form])), ("", "", "")
-    )
-    if not separator:
-        raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
-    if parts.fragment or parts.query:
-        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
+    example, separators = _FORMS[form]
+    hint = f"write {host}{example}"
+    splits = (parts.path.partition(separator) for separator in separators if separator in parts.path)
+    before, _, after = next(splits, ("", "", ""))
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
     is_repository = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
     if not is_repository or not all(re.fullmatch(_NAME, name) for name in repository) or len(words) < 2:
         raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
+    if parts.fragment or parts.query:
+        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
     for word in words:
         if word.lower() in ("", ".", "..", ".git") or re.search(r"[\x00-\x1f\x7f/\\]", word):
             raise _unusable(f"has {word!r} in its path, which no file of a repository is named by", hint)
@@ -192,7 +186,10 @@ class GitFiles:
         not_found = ""
         for name, path in address.readings():
             if commit := self._commit(address, name):
-                if file := self._file_at(address, commit, path):
+                repository = self._place("commits", address, commit)
+                if not os.path.isdir(repository):
+                    self._fetch(address, commit, repository)
+                if file := self._read(address, repository, commit, path):
                     self._write(self._place("names", address, name), commit.encode())
                     return file
                 not_found = not_found or f"there is no file {path!r} in {address.clone_url} at {name!r}"
@@ -230,13 +227,6 @@ class GitFiles:
             file.write(data)
         os.replace(temporary, path)
 
-    def _file_at(self, address: GitAddress, commit: str, path: str) -> FetchedFile | None:
-        """The file at a commit, which is fetched unless it is in the cache."""
-        repository = self._place("commits", address, commit)
-        if not os.path.isdir(repository):
-            self._fetch(address, commit, repository)
-        return self._read(address, repository, commit, path)
-
     def _fetch(self, address: GitAddress, commit: str, repository: str) -> None:
         """Fetch a commit beside its place, so that half of it is never used."""
         if self._offline:
@@ -255,10 +245,8 @@ class GitFiles:
         """The commit of each branch and tag, by its short and its full name; asked once. A branch takes
         precedence over a tag of the same name."""
         if address.clone_url not in self._refs:
-            listed = self._ask(
-                address,
-                ["ls-remote", "--quiet", "--", address.clone_url, "HEAD", "refs/heads/*", "refs/tags/*"],
-            )
+            words = ["ls-remote", "--quiet", "--", address.clone_url, "HEAD", "refs/heads/*", "refs/tags/*"]
+            listed = self._ask(address, words)
             rows = (line.split("\t") for line in listed.decode("utf-8", "replace").splitlines())
             commits = {ref: commit for commit, ref in rows if re.fullmatch(_COMMIT, commit)}
             refs: dict[str, str] = {}
@@ -281,10 +269,9 @@ class GitFiles:
             message = f"{path!r} is a link, a folder or a submodule in {address.clone_url}, and no file"
             raise InvalidInput(Problem("BK685", message, "name the file itself"))
         if int(size) > self._limits.file:
-            message = f"{path!r} of {address.clone_url} has {int(size):,} bytes"
-            raise InvalidInput(
-                Problem("BK686", f"{message}: the limit is {self._limits.file:,}", "cut it down")
-            )
+            bytes_of_it = f"{int(size):,} bytes: the limit is {self._limits.file:,}"
+            message = f"{path!r} of {address.clone_url} has {bytes_of_it}"
+            raise InvalidInput(Problem("BK686", message, "cut it down"))
         content = self._run(address, ["cat-file", "blob", id], repository)
         if content.exit_code or len(content.stdout) != int(size):
             raise self._damaged(repository)

@@ -53,9 +53,8 @@ class Processes:
             self._running.add(process.pid)
         try:
             out, err = self._converse(process, run, started + run.timeout)
-            return ProcessResult(
-                _kill_and_collect(process), bytes(out), _tail(err, run), time.monotonic() - started
-            )
+            exit_code, error_output = _kill_and_collect(process), _tail(err, run)
+            return ProcessResult(exit_code, bytes(out), error_output, time.monotonic() - started)
         finally:
             _kill_and_collect(process)
             for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):

@@ -360,11 +360,10 @@ def _earlier(earlier: EarlierComparison) -> Iterator[Markup]:
         yield table("Over the cases that can be compared: exact McNemar", metric_heads, rows, "figures")
     cases: list[list[Child]] = []
     for case in beside.select_notable(earlier):
-        before, now = (f"{passed:,}/{attempts:,}" for passed, attempts in (case.before, case.now))
         chance = "" if case.chance is None else f"{case.chance:.3g}"
         reason = element("span", cut_line(case.why), class_="dim") if case.why else ""
         id = element("code", cut_line(case.id, 200))
-        cases.append([id, before, now, chance, _verdict(case.verdict), reason])
+        cases.append([id, str(case.before), str(case.now), chance, _verdict(case.verdict), reason])
     if cases:
         heads = ("case", "before", "now", "p", "", "")
         caption = "Attempts that passed, of those decided: exact Fisher"

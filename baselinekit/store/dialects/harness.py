@@ -109,15 +109,6 @@ def path(native_path: Path) -> Path:
     return native_path
 
 
-def described_in(raw: dict[str, Json]) -> Json:
-    return raw.get("metadata")
-
-
-def write(known: dict[str, Json]) -> dict[str, Json]:
-    """Return a native `baseline:` in this form."""
-    return {"response" if key == "output" else key: value for key, value in known.items()}
-
-
 _PREFIXES: tuple[tuple[Path, Path], ...] = (
     (("baseline", "output"), ("baseline", "response")),
     (("baseline_version",), ("baseline", "version")),

@@ -18,14 +18,14 @@ from baselinekit.model.baselines import (
     Rules,
     Source,
     Tolerance,
-    Variant,
+    known_path,
     method_problems,
 )
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
 from baselinekit.schema import Tagged, describe_value, read_as, schema_of
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, asdict, replace
 
 # Checks of a record beyond its types: names, addresses, times, and keys that exclude each other.
 
@@ -41,41 +41,24 @@ def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
 
 
 def check_known(known: Known | None) -> Iterator[Problem]:
-    if known is None:
-        return
-    if known.output is ABSENT and known.output_file is None and not known.variants:
-        message = "`baseline` has no output"
-        yield Problem(
-            "BK104", message, "add `output`, or capture it: baselinekit capture FILE", at=("baseline",)
-        )
-    if known.output is not ABSENT and known.output_file is not None:
-        message = "both `output` and `output_file` are given"
-        yield Problem("BK108", message, "keep one of them", at=("baseline", "output_file"))
-    if known.captured_at is not None:
-        yield from check_time(known.captured_at, ("baseline", "captured_at"))
-    for number, variant in enumerate(known.variants):
-        yield from check_variant(variant, ("baseline", "variants", number))
-
-
-def check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
-    if (variant.output is ABSENT) == (variant.output_file is None):
-        hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
-        yield Problem("BK108", "a variant has one output", hint, at=at)
-    if not variant.when:
-        message = "a variant that applies everywhere is the output itself"
-        yield Problem(
-            "BK108", message, "say where it applies: when: {environment: staging}", at=(*at, "when")
-        )
-    if variant.captured_at is not None:
-        yield from check_time(variant.captured_at, (*at, "captured_at"))
-
-
-def check_metadata(metadata: Metadata) -> Iterator[Problem]:
-    if metadata.last_passed is not None:
-        yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
-    if metadata.failure_count < 0:
-        message = f"failure_count is {metadata.failure_count}, but it counts failures"
-        yield Problem("BK108", message, "0 or more", at=("metadata", "failure_count"))
+    for number, version in known.versions if known else ():
+        at = known_path(number)
+        has_output, has_file = version.output is not ABSENT, version.output_file is not None
+        if has_output and has_file:
+            message = "both `output` and `output_file` are given"
+            yield Problem("BK108", message, "keep one of them", at=(*at, "output_file"))
+        yield from check_time(version.captured_at, (*at, "captured_at"))
+        if isinstance(version, Known):
+            if not (has_output or has_file or version.variants):
+                hint = "add `output`, or capture it: baselinekit capture FILE"
+                yield Problem("BK104", "`baseline` has no output", hint, at=at)
+            continue
+        if not (has_output or has_file):
+            yield Problem("BK108", "a variant has no output", "add `output`", at=at)
+        if not version.when:
+            message = "a variant that applies everywhere is the output itself"
+            hint = "say where it applies: when: {environment: staging}"
+            yield Problem("BK108", message, hint, at=(*at, "when"))
 
 
 def check_rules(rules: Rules) -> Iterator[Problem]:
@@ -85,7 +68,6 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             yield from check_flag(name, (*at, "tolerance", name))
     if rules.type == "semantic" or rules.fields:
         yield from method_problems(rules)
-    yield from check_similarity(rules.min_similarity, (*at, "min_similarity"))
     age = rules.max_age
     limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, Age) else {"": age}
     for name, limit in limits.items():
@@ -94,7 +76,6 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
             yield Problem("BK108", f"{limit!r} is not a length of time", "such as 90d, 12h or 2.5d", at=place)
     for path, rule in rules.fields.items():
         field_path = (*at, "fields", path)
-        yield from check_similarity(rule.min_similarity, (*field_path, "min_similarity"))
         for name, value in rule.tolerance.items():
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
@@ -118,13 +99,8 @@ def check_flag(name: str, at: Path) -> Iterator[Problem]:
         yield Problem("BK103", message, hint, at=at)
 
 
-def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
-    if value is not None and not 0 <= value <= 1:
-        yield Problem("BK108", f"min_similarity is {value}", "between 0 and 1", at=at)
-
-
-def check_time(text: str, at: Path) -> Iterator[Problem]:
-    if parse_time(text) is None:
+def check_time(text: str | None, at: Path) -> Iterator[Problem]:
+    if text is not None and parse_time(text) is None:
         message = f"{text!r} is not an ISO 8601 time"
         yield Problem("BK108", message, "such as 2024-01-20T14:00:00Z", at=at)
 
@@ -173,7 +149,7 @@ _CHECKS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
     "baseline": (Known, check_known),
     "current": (Current, lambda current: kind_of(current).check(current)),
     "comparison": (Rules, check_rules),
-    "metadata": (Metadata, check_metadata),
+    "metadata": (Metadata, lambda stated: check_time(stated.last_passed, ("metadata", "last_passed"))),
 }
 
 
@@ -191,29 +167,18 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         return None, problems
     current: Any = record.current
     baseline = Baseline(
-        id=record.id,
-        current=recipe(current.input, current.execution),
-        name=record.name,
-        description=record.description,
-        baseline_version=record.baseline_version,
-        baseline=record.baseline,
-        comparison=move_option_lists(record.comparison),
-        metadata=record.metadata,
-        source=source,
+        **asdict(record)
+        | {
+            "current": recipe(current.input, current.execution),
+            "comparison": move_option_lists(record.comparison),
+            "source": source,
+        }
     )
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
 
 def path(path: Path) -> Path:
     return path
-
-
-def described_in(raw: dict[str, Json]) -> Json:
-    return raw
-
-
-def write(known: dict[str, Json]) -> dict[str, Json]:
-    return known
 
 
 def recipe(input: Json, execution: Execution) -> Recipe:

@@ -29,14 +29,6 @@ class GrpcCurrent(Struct):
     execution: GrpcExecution
 
 
-class GrpcCode(OutcomePlace):
-    def severity(self, number: int) -> int:
-        return 2 if number in (13, 14) else int(number > 0)
-
-    def describe(self, number: int) -> str:
-        return f"the call ended with code {number}"
-
-
 class GrpcKind(RecipeKind):
     name = "grpc"
     execution = GrpcExecution
@@ -51,7 +43,10 @@ class GrpcKind(RecipeKind):
             yield Problem("BK108", "a method is SERVICE/METHOD", "", at=(*INPUT, "method"))
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
-        return {("code",): GrpcCode()}
+        return {("code",): OutcomePlace(self.judge_outcome)}
+
+    def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        return 2 if number in (13, 14) else int(number > 0), f"the call ended with code {number}"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"grpc {base_url}/{recipe.input.method}"

@@ -127,12 +127,13 @@ def test_f31_no_text_from_outside_makes_or_changes_a_command(one: str, other: st
 @pytest.mark.parametrize(("strict", "level"), [(False, "warning"), (True, "error")])
 def test_f31_a_baseline_that_the_change_weakens_is_told_at_its_line(strict: bool, level: str) -> None:
     revised = (
-        BaselineChange("users", FILE, 7, "loosened", ("ignore_fields: **.id\n::error::x",)),
-        BaselineChange("gone", FILE, None, "removed"),
-        BaselineChange("new", FILE, 1, "added"),
+        BaselineChange("users", "loosened", FILE, 7, ("ignore_fields: **.id\n::error::x",)),
+        BaselineChange("gone", "removed", FILE, None),
+        BaselineChange("new", "added", FILE, 1),
     )
     run = report(
-        result("users", "passed"), against=BaselineChanges("main", "96e676b1a2b3", revised, strict=strict)
+        result("users", "passed"),
+        against=BaselineChanges(ref="main", commit="96e676b1a2b3", strict=strict, changes=revised),
     )
     assert said(run) == [
         (

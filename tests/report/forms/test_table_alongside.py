@@ -19,14 +19,14 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.structs import replace
 
 REVISED = (
-    BaselineChange("users", FILE, 7, "loosened", ("ignore_fields: users.*.name",)),
-    BaselineChange("gone", "baselines/gone.yaml", None, "removed"),
-    BaselineChange("new", FILE, 9, "added"),
+    BaselineChange("users", "loosened", FILE, 7, ("ignore_fields: users.*.name",)),
+    BaselineChange("gone", "removed", "baselines/gone.yaml", None),
+    BaselineChange("new", "added", FILE, 9),
 )
 
 
 def weakened(strict: bool, **more: Any) -> Report:
-    against = BaselineChanges("main", "96e676b1a2b3", REVISED, strict=strict)
+    against = BaselineChanges(ref="main", commit="96e676b1a2b3", strict=strict, changes=REVISED)
     return report(result("users", "passed"), against=against, **more)
 
 
@@ -117,7 +117,10 @@ def test_sarif_has_a_result_for_each_weakened_baseline(strict: bool, level: str)
 
 
 def test_where_nothing_was_weakened_the_page_says_that_it_was_asked() -> None:
-    run = report(result("a", "passed"), against=BaselineChanges("main", "96e676b1a2b3"))
+    run = report(
+        result("a", "passed"),
+        against=BaselineChanges(ref="main", commit="96e676b1a2b3", strict=False, changes=()),
+    )
     assert "nothing added, removed, loosened or changed" in render_report(run, "x.html")
 
 

@@ -17,6 +17,7 @@ from baselinekit.model.results import (
     MetricChange,
     Report,
     Result,
+    Share,
     SuiteFacts,
 )
 from baselinekit.report.forms.table import render_report
@@ -126,7 +127,7 @@ def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
 
 
 def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
-    many = tuple(CaseChange(f"c{n}", "regressed", (1, 1), (0, 1), 1.0) for n in range(700))
+    many = tuple(CaseChange(f"c{n}", "regressed", Share(1, 1), Share(0, 1), 1.0) for n in range(700))
     text = page_of(a_run(earlier=replace(EARLIER, cases=many))).text
     assert "… and 688 more" in text
     assert "… and 200 that are not in this page" in text
@@ -155,11 +156,11 @@ def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) 
     measured = JudgeFacts(one, other, "calibrated", Agreement(one, other, one, 1, 1, 1, 1))
     judges = (measured, JudgeFacts(other, one, "not calibrated"))
     cases = (
-        CaseChange(one, "regressed", (1, 1), (0, 1), 0.5, other),
-        CaseChange(other, "not comparable", why=one),
+        CaseChange(one, "regressed", Share(1, 1), Share(0, 1), 0.5, other),
+        CaseChange(other, "not comparable", Share(0, 0), Share(0, 0), None, one),
     )
     changes = (MetricChange(one, "regressed", 1, 0, 1, 1, 0, 1, 1),)
-    earlier = EarlierComparison(one, other, cases, changes, (one,), (other,))
+    earlier = EarlierComparison(one, other, False, (), cases, changes, (one,), (other,))
     suite = SuiteFacts(one, other, metrics, judges=judges)
     parsed = page_of(report(wrong, silent, suite=suite, earlier=earlier))
     assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}

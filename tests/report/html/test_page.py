@@ -214,10 +214,13 @@ def test_every_control_and_picture_has_a_name() -> None:
 
 def test_what_the_change_does_to_the_baselines_stands_before_the_results() -> None:
     revised = (
-        BaselineChange("<u>", FILE, 7, "loosened", ("ignore_fields: <b>",)),
-        BaselineChange("new", FILE, 1, "added"),
+        BaselineChange("<u>", "loosened", FILE, 7, ("ignore_fields: <b>",)),
+        BaselineChange("new", "added", FILE, 1),
     )
-    run = report(result("users", "passed"), against=BaselineChanges("main", "96e676b1a2b3", revised))
+    run = report(
+        result("users", "passed"),
+        against=BaselineChanges(ref="main", commit="96e676b1a2b3", strict=False, changes=revised),
+    )
     text = page_of(run).text
     assert (
         text.index("against main (96e676b1a2b3)") < text.index("ignore_fields: <b>") < text.index("Results")

@@ -23,8 +23,6 @@ EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 Row = TypeVar("Row", EvalRow, UsageRow)
 
 _FILES: dict[type[Struct], tuple[str, str]] = {EvalRow: (EVALS, "this run"), UsageRow: (USES, "this use")}
-_DEFAULTS: dict[str, Json] = {"ts": "", "total": 0, "passed": 0}
-"""What a row of another tool may lack."""
 _OPTIONAL = ("graders", "inputs", "interrupted")
 """Keys of a row that are written only if they have a value."""
 
@@ -61,7 +59,7 @@ def _append_line(root: str, file: str, line: bytes) -> list[str]:
             os.fsync(log)
     finally:
         os.close(log)
-    message = "the last line had no line end, as when whoever wrote it was killed; the new row begins its own"
+    message = "the last line had no line end, as after a kill; the new row begins a line of its own"
     return [f"{file}: {message}"] if is_torn else []
 
 
@@ -101,14 +99,11 @@ def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
 
 
 def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
-    """Return the row, or what is wrong with it. Keys of other tools are ignored."""
+    """Return the row, or what is wrong with it. Another tool may add keys, and leave out the time."""
     if not isinstance(value, dict):
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
-    defaults = {key: value for key, value in _DEFAULTS.items() if key in kind.__struct_fields__}
-    row, problems = read_as(kind, defaults | known)
-    if any(isinstance(item, int) and item < 0 for item in known.values()):
-        return None, "a count is below 0"
+    row, problems = read_as(kind, {"ts": "", **known})
     return row, "; ".join(
         f"{'.'.join(map(str, problem.at or ()))}: {problem.message}" for problem in problems
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from baselinekit.evals.promptlogs import EVALS, USES, Log, note, read_rows
 from baselinekit.model.prompts import EvalRow, UsageRow
-from baselinekit.store.promptlogs import EVALS, USES, Log, note, read_rows
 
 ROW = EvalRow("2026-03-01T12:00:00Z", True, 3, 3, [], "all", "0123456789abcdef")
 USE = UsageRow("2026-03-01T12:00:00Z", True, None, "small", "m-1", "0123456789abcdef")
@@ -120,9 +120,12 @@ def test_e7_rows_of_another_tool_are_read_as_far_as_they_go(folder: Path) -> Non
         (b"{}", "all_passed: the key 'all_passed' is missing"),
         (b'{"all_passed": "yes"}', "all_passed: expected true or false"),
         (b'{"all_passed": 1}', "all_passed: expected true or false, found 1 (integer)"),
-        (b'{"all_passed": true, "total": "3"}', "total: expected an integer"),
-        (b'{"all_passed": true, "total": true}', "total: expected an integer, found true (boolean)"),
-        (b'{"all_passed": true, "passed": -1}', "a count is below 0"),
+        (b'{"all_passed": true, "total": "3"}', "total: expected an integer of 0 or more"),
+        (
+            b'{"all_passed": true, "total": true}',
+            "total: expected an integer of 0 or more, found true (boolean)",
+        ),
+        (b'{"all_passed": true, "passed": -1}', "passed: expected an integer of 0 or more, found -1"),
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
         (b'{"all_passed": true, "failed_cases": [1]}', "failed_cases.0: expected a string"),
     ],
@@ -200,7 +203,7 @@ def test_e6_many_writers_at_once_append_whole_rows(folder: Path) -> None:
 APPEND = """
 import sys
 from baselinekit.model.prompts import EvalRow
-from baselinekit.store.promptlogs import note
+from baselinekit.evals.promptlogs import note
 print(*note(sys.argv[1], "prompts/p", EvalRow("t", False, 1, 0, ["x" * 300], "all")))
 """
 
