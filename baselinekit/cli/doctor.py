@@ -188,11 +188,12 @@ def _describe_unused(orphan: Orphan) -> str:
 def _print_unused(unused: Orphans | None, options: DoctorOptions) -> None:
     if unused is None:
         return
-    for orphan in unused.found:
+    others = [orphan for orphan in unused.found if orphan.kind != "baseline"]  # those are problems already
+    for orphan in others:
         screen.line(_describe_unused(orphan))
     for note in unused.notes:
         screen.line(f"note: {screen.safe_line(note)}")
-    if any(orphan.alone for orphan in unused.found):
+    if any(orphan.alone for orphan in others):
         screen.next_commands(["baselinekit doctor --prune"])
 
 

@@ -16,21 +16,21 @@ from baselinekit.cli.options import InOrder, project_parameters
 from baselinekit.errors import BaselinekitError, find_interrupt
 
 COMMANDS = {
-    "compare": ("compare.compare", "Replay baselines and report what differs."),
+    "init": ("init.init", "Set up a project: write a configuration to fill in."),
+    "demo": ("demo.demo", "See it work in a minute, without network access."),
     "capture": ("capture.capture", "Record a known-good output as a new baseline."),
+    "compare": ("compare.compare", "Replay baselines and report what differs."),
+    "refresh": ("refresh.refresh", "Accept the new output of a failing compare."),
+    "review": ("review.review", "Accept or reject changes one at a time."),
     "run": ("run.run", "Run eval cases: grade the answers, and compute metrics."),
     "grade": ("grade.grade", "Rate outputs that wait for human grading."),
     "gate": ("gate.gate", "Decide whether a run is good enough to go on."),
-    "promote": ("promote.promote", "Take a prompt from draft to tested to ready."),
     "calibrate": ("doctor.calibrate", "Measure how well judges agree with people."),
-    "refresh": ("refresh.refresh", "Accept the new output of a failing compare."),
-    "review": ("review.review", "Accept or reject changes one at a time."),
+    "promote": ("promote.promote", "Take a prompt from draft to tested to ready."),
     "report": ("report.report", "Show earlier runs, combine shards, or set two runs side by side."),
-    "convert": ("convert.convert", "Write evals, skills, snapshots and cassettes in another form."),
     "doctor": ("doctor.doctor", "Check every file and rule without replaying anything."),
     "explain": ("explain.explain", "Say what an error code means, or how a baseline is compared."),
-    "demo": ("demo.demo", "See it work in a minute, without network access."),
-    "init": ("init.init", "Set up a project: write a configuration to fill in."),
+    "convert": ("convert.convert", "Write evals, skills, snapshots and cassettes in another form."),
     "schema": ("explain.schema", "Print the JSON Schema of the files, for editors."),
 }
 """Each command: where it is, and one line about it. It is imported when it is needed."""

@@ -115,6 +115,7 @@ def command(kind: type[Options], **attributes: Any) -> Callable[[Callable[[Optio
             callback=callback,
             params=[*_parameters(kind), *project_parameters()],
             help=kind.__doc__,
+            epilog=f"Also {', '.join(_flags(_effective(kind)))}: see baselinekit --help.",
             **attributes,
         )
 
@@ -173,6 +174,10 @@ def _effective(kind: type[Any]) -> tuple[str, ...]:
     """The options of the project that a command has a use for."""
     found = [field.metadata["effective"] for field in fields(kind) if "effective" in field.metadata]
     return ("color", *found[0]) if found else ("color",)
+
+
+def _flags(effective: Collection[str]) -> list[str]:
+    return [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
 
 
 def _add_project_options(context: click.Context, values: dict[str, Any], effective: Collection[str]) -> None:
@@ -253,39 +258,28 @@ def _baselines() -> list[Baseline]:
 class ProjectOptions:
     """Where the project is and what the operator says about it."""
 
-    config: str | None = option(
-        metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
-    )
-    config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
+    config: str | None = option(metavar="FILE", help="The configuration [default: baselinekit.yaml].")
+    config_from: str | None = option(metavar="REV", help="The configuration as of this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[tuple[str, str], ...] = several(
-        "--var",
-        metavar="NAME=VALUE",
-        help="Set the variable {{NAME}}, or the input of a prompt.",
+        "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or the input of a prompt."
     )
     variable_files: tuple[str, ...] = several(
-        "--var-file",
-        metavar="NAME=FILE|FILE.yml",
-        help="Set it to the text of a file, or several from a file of YAML or JSON.",
+        "--var-file", metavar="NAME=FILE", help="Set it to a text; FILE.yml: several values."
     )
     env_files: tuple[str, ...] = several(
         "--env-file", metavar="FILE", help="A file of variables, as KEY=value lines."
     )
     secrets: tuple[str, ...] = several(
-        "--secret",
-        metavar="NAME[=VALUE]",
-        help="A secret variable, never shown; without a value, from the environment.",
+        "--secret", metavar="NAME[=VALUE]", help="A variable that is never shown."
     )
     allow_hosts: tuple[str, ...] = several(
         "--allow-host", metavar="HOST", help="Allow requests only to these hosts."
     )
-    allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
+    allow_exec: bool = flag(help="Allow programs that are not configured.")
     color: str = option(
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        help="When to use colours.",
+        type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours."
     )
 
 

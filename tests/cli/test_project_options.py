@@ -1,0 +1,57 @@
+"""The options of the project: they stand before or after the name of a command."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import pytest
+
+from baselinekit.cli import screen
+from baselinekit.cli.main import Commands
+from baselinekit.cli.options import READING, ProjectOptions, command, project_options, project_parameters
+from baselinekit.errors import InvalidInput
+
+
+def parsed(words: str, effective: tuple[str, ...] = READING) -> tuple[ProjectOptions, str]:
+    """The options of the project as a command gets them, and when to use colours."""
+    @dataclass
+    class Options:
+        project: ProjectOptions = project_options(effective)
+
+    def work(options: Options) -> tuple[ProjectOptions, str]:
+        return options.project, screen.chosen_color()
+
+    class Group(Commands):
+        def get_command(self, ctx: click.Context, name: str) -> click.Command:
+            return command(Options, name="compare")(work)
+
+    group = Group("baselinekit", params=[*project_parameters()])
+    result: Any = group.main(words.split(), prog_name="baselinekit", standalone_mode=False)
+    return result
+
+
+@pytest.mark.parametrize("words", ["--config a.yaml compare", "compare --config a.yaml"])
+def test_project_option_is_read_on_either_side_of_the_command(words: str) -> None:
+    assert parsed(words)[0].config == "a.yaml"
+
+
+def test_project_option_typed_twice_has_the_value_after_the_command() -> None:
+    options, color = parsed("--config a.yaml --color never compare --config b.yaml --color always")
+    assert (options.config, color) == ("b.yaml", "always")
+
+
+def test_variables_of_both_sides_keep_the_order_in_which_they_are_typed() -> None:
+    options, _ = parsed("--var a=1 --var-file b=x compare --var-file c.yml --var a=2")
+    assert options.variables == (
+        ("--var", "a=1"),
+        ("--var-file", "b=x"),
+        ("--var-file", "c.yml"),
+        ("--var", "a=2"),
+    )
+
+
+@pytest.mark.parametrize("words", ["--base-url http://x compare", "compare --base-url http://x"])
+def test_project_option_without_effect_on_a_command_is_refused(words: str) -> None:
+    with pytest.raises(InvalidInput, match="--base-url has no effect on compare"):
+        parsed(words)
+    assert parsed(words, ("base_url",))[0].base_url == "http://x"
