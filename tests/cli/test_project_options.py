@@ -14,6 +14,7 @@ from baselinekit.errors import InvalidInput
 
 def parsed(words: str, effective: tuple[str, ...] = READING) -> tuple[ProjectOptions, str]:
     """The options of the project as a command gets them, and when to use colours."""
+
     @dataclass
     class Options:
         project: ProjectOptions = project_options(effective)

@@ -1,10 +1,12 @@
 """What a change to a baseline lets pass that failed before."""
 
+from typing import Any
+
 import pytest
 
 from baselinekit.commands.weakened import weakened
 from baselinekit.files.languages import YAML
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record
 
@@ -159,3 +161,28 @@ def test_an_output_that_is_gone_and_variants() -> None:
 
 def test_many_changes_are_each_told() -> None:
     assert len(found("name: Ada, price: 9.5", "name: B, price: 9.7")) == 2
+
+
+SEMANTIC = {"type": "semantic", "method": "words", "min_similarity": 0.5}
+EVERY_RULE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "type": ({}, {"type": "numeric"}),
+    "options": ({}, {"options": {"case_sensitive": False}}),
+    "tolerance": ({}, {"tolerance": {"price": {"abs": 1}}}),
+    "ignore_fields": ({}, {"ignore_fields": ["old"]}),
+    "ignore_values": ({}, {"ignore_values": ["old"]}),
+    "require_keys": ({"require_keys": ["name"]}, {}),
+    "arrays": ({}, {"arrays": {"tags": "unordered"}}),
+    "fields": ({}, {"fields": {"price": {"type": "numeric"}}}),
+    "method": (SEMANTIC, SEMANTIC | {"method": "judge"}),
+    "min_similarity": (SEMANTIC, SEMANTIC | {"min_similarity": 0.4}),
+    "latency": ({"latency": {"max_seconds": 1}}, {}),
+    "cost": ({"cost": {"max_usd": 1}}, {}),
+    "max_age": ({"max_age": "3d"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", Rules.__struct_fields__)
+def test_weakened_lists_a_looser_value_of_every_rule(name: str) -> None:
+    record = YAML.load(RECORD, "x.yaml")[0]
+    before, after = (parse_record(record | {"comparison": rules}) for rules in EVERY_RULE[name])
+    assert weakened(before, after, WORDS, WORDS)
