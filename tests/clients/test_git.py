@@ -93,6 +93,9 @@ def test_f45_no_remote_is_asked_for_what_a_partial_clone_lacks(here: Checkout) -
     part.write({"a.yaml": "3"})
     assert part.asked().changed_since(start) == {"a.yaml"}
     assert not noted.exists()
+    with pytest.raises(InvalidInput, match="BK542"):
+        part.asked().contents(part.asked().tree(start))
+    assert not noted.exists()
 
 
 def test_nothing_is_written_into_the_repository(here: Checkout) -> None:

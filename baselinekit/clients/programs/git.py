@@ -11,12 +11,16 @@ from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.structs import Struct
 
-# Everything that the checkout's own git configuration would have git run is switched off (F45).
-_GIT = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+# Everything that the checkout's own git configuration would have git run is switched off (F45). A partial
+# clone fetches what it lacks: over https only, and no program is asked for a password.
+_GIT = (
+    *("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null", "-c", "credential.helper=", "-c", "core.askPass="),
+)
 _TIMEOUT = 60.0
 _MOST = 1_000_000_000
 _OWN = {
+    "GIT_ALLOW_PROTOCOL": "https",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",  # its messages are matched
@@ -52,7 +56,7 @@ class Git(Struct):
         counted = [name for name in os.environ if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
         return self.execute(
             ProcessSpec(
-                (*_GIT, *_NO_HOOKS, *words),
+                (*_GIT, *words),
                 stdin=stdin,
                 env=child_environment((*_PASSED, *counted), _OWN),
                 cwd=self.folder,
