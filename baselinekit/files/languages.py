@@ -202,8 +202,8 @@ LINES = ".jsonl"
 
 class Language(NamedTuple):
     """How the text of a file is read, and how values are written in it. `blocks`: structure may be expressed
-    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `numbered` keys,
-    below which numbers may be keys, and become texts."""
+    by indentation alone. `load` gives the values of a file's documents; for YAML it takes `watched` keys, the
+    spans of whose values it adds, and `numbered` keys, below which numbers may be keys, and become texts."""
 
     blocks: bool
     events: Callable[[str], Iterator[Event]]
@@ -212,9 +212,9 @@ class Language(NamedTuple):
 
 
 YAML = Language(True, libyaml.events, libyaml.load, yaml_flow)
-JSON = Language(False, json_events, lambda body, file, **_: [load_json(body, file)], json_string)
+JSON = Language(False, json_events, lambda body, file, *_, **__: [load_json(body, file)], json_string)
 JSON_LINES = Language(
-    False, json_line_events, lambda body, file, **_: load_json_lines(body, file), json_string
+    False, json_line_events, lambda body, file, *_, **__: load_json_lines(body, file), json_string
 )
 
 

@@ -25,7 +25,17 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
+from baselinekit.files.text import (
+    ALIAS,
+    END,
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    Event,
+    Watched,
+    place,
+    refuse_conflict,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct
@@ -54,20 +64,25 @@ def most_nodes(size: int) -> int:
 _NAME_IN_BRACES = lazy_pattern(r"\{\{[^{}\n]*\}\}")
 _TAGS = "tag:yaml.org,2002:"
 _NO_KEY: Any = object()
+_Keys = frozenset[str]
 _PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
-def load(body: str, file: str, numbered: frozenset[str] = frozenset()) -> list[Json]:
-    """Load the values of a file's documents. Below the `numbered` keys, numbers may be keys, and become
-    texts."""
+def load(
+    body: str, file: str, watched: Watched | None = None, *, numbered: _Keys = frozenset()
+) -> list[Json]:
+    """Load the values of a file's documents, and add the spans of those of the `watched` keys. Below the
+    `numbered` keys, numbers may be keys, and become texts."""
     refuse_conflict(body, file)
-    reader = _Reader(body, file, numbered)
+    reader = _Reader(body, file, watched or {}, numbered)
     try:
         documents = reader.documents(_parser(body))
     except yaml.YAMLError as error:
         raise InvalidInput(*reader.problems, _explain(error, body, file)) from None
     if reader.problems:
         raise InvalidInput(*reader.problems)
+    if reader.has_anchors:  # a value may be used in several places
+        reader.watched.clear()
     return with_texts(documents, _joined, keys=True) if _SURROGATE_ESCAPE.search(body) else documents
 
 
@@ -100,13 +115,15 @@ def _parser(text: str) -> Any:
 class _Reader:
     """Reads one file. Frequent cases are in the loop of `documents`, rare ones in methods."""
 
-    def __init__(self, text: str, file: str, numbered: frozenset[str]):
+    def __init__(self, text: str, file: str, watched: Watched, numbered: _Keys):
         self.text = text
         self.file = file
+        self.watched = watched
         self.numbered = numbered
         self.problems: list[Problem] = []
         self.documents_read: list[Json] = []
         self.anchors: dict[str, tuple[Json, int]] = {}
+        self.has_anchors = False
         self.nodes, self.most_nodes = 0, most_nodes(len(text))
 
     def documents(self, parser: Any) -> list[Json]:
@@ -163,6 +180,8 @@ class _Reader:
                 if value.__class__ is not str or value in box or value == "<<":
                     value = self.check_key(value, event, box, stack)
                 key = value
+                if key in self.watched:
+                    self.watch(key, box, parser.peek_event())
                 continue
             key_of_box, key = key, _NO_KEY
             if kind is MappingStartEvent or kind is SequenceStartEvent:
@@ -178,12 +197,22 @@ class _Reader:
                 hint = "write a finite number; a text goes in quotes"
             self.refuse("BK106", str(error), hint, event)
 
+    def watch(self, key: str, box: Any, event: Any) -> None:
+        """Record the span of a value, if it is a scalar on one line without a tag."""
+        kind = event.__class__
+        if kind is ScalarEvent and event.tag is None:
+            start, end = event.start_mark.index, event.end_mark.index
+            quote = event.style or ""
+            if self.text[start:end] == f"{quote}{event.value}{quote}" != "" and "\n" not in event.value:
+                self.watched[key].append((box, (start, end)))
+
     def refuse_size(self, event: Any) -> NoReturn:
         self.refuse("BK106", f"more than {self.most_nodes:,} values", "split the file", event)
 
     def add_anchor(self, anchor: str, value: Json, size: int) -> None:
         """Remember a value; a long text in it counts as many values."""
         self.anchors[anchor] = (value, size + len(str(value)) // 100)
+        self.has_anchors = True
 
     def alias(self, event: Any) -> Json:
         if event.anchor not in self.anchors:

@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.lazy import lazy_pattern
@@ -94,6 +94,10 @@ SCALAR, ALIAS, MAPPING, SEQUENCE, END = range(5)
 Event = tuple[int, int, int, str, str, str | None]
 """Kind, start, end, value (for an alias its anchor), style (`flow` for collections in flow style, `!` for a
 plain scalar with a tag), anchor."""
+
+Watched = dict[str, list[tuple[dict[str, Any], tuple[int, int]]]]
+"""For each key of interest the mappings that have it, each with the span of the key's value, if that is a
+scalar on one line that no anchor shares."""
 
 
 TEXT_BLOCKS = ("|", ">")

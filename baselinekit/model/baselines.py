@@ -11,6 +11,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Count, Struct, ZeroToOne, field
 
 Number = int | float
+Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
@@ -160,13 +161,15 @@ class Metadata(Struct):
 
 class Source(Struct):
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
-    that of the bytes that were read; `form` is which of the two file forms it has."""
+    that of the bytes that were read; `form` is which of the two file forms it has. `spans`: where in the text
+    its `last_passed` and `failure_count` are, for each that is a plain scalar."""
 
     file: str
     document: int = 0
     at: Path = ()
     form: str = "native"
     digest: str = ""
+    spans: tuple[Span | None, Span | None] = (None, None)
 
 
 class BaselineRecord(Struct):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
 from baselinekit.files.languages import language, yaml_quoted, yaml_scalar
-from baselinekit.files.text import MarkedNode, Splice, apply_splices, decode, encode, mark, reach
-from baselinekit.model.baselines import Source
+from baselinekit.files.text import Splice, apply_splices, decode, encode
+from baselinekit.model.baselines import Source, Span
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
@@ -92,11 +92,10 @@ def _with_verdicts(
 def _with_values(
     body: str, file: str, targets: Sequence[tuple[Source, bool]], new_value: Callable[[Json, bool], Json]
 ) -> str:
-    """Return the text with the new values. If all of them are scalars already, only these are replaced."""
-    marks = mark(language(file).events(body))
-    scalars = [(_scalar(body, marks, source, passed), passed) for source, passed in targets]
-    if all(node for node, _ in scalars):
-        return apply_splices(body, [_splice(node, passed, new_value) for node, passed in scalars if node])
+    """Return the text with the new values. If the place of each is known, nothing is parsed."""
+    spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
+    if all(span for span, _ in spans):
+        return apply_splices(body, [_splice(body, span, passed, new_value) for span, passed in spans if span])
     from baselinekit.files.edit import edited  # not needed if all values exist already
     from baselinekit.values.changes import Hints
 
@@ -115,22 +114,12 @@ def _with_values(
     return body
 
 
-def _scalar(body: str, marks: Sequence[MarkedNode], source: Source, passed: bool) -> MarkedNode | None:
-    """Return the value that changes, if it is a scalar on one line that no anchor shares."""
-    key = records.RECORD_KEYS[0 if passed else 1]
-    nodes, missing = reach(marks, source.document, (*source.at, "metadata", key))
-    node = nodes[-1]
-    if missing or not node.value or "\n" in node.value or any(parent.anchor for parent in nodes):
-        return None
-    return node if body[node.start : node.end] == f"{node.style}{node.value}{node.style}" else None
-
-
-def _splice(node: MarkedNode, passed: bool, new_value: Callable[[Json, bool], Json]) -> Splice:
+def _splice(body: str, span: Span, passed: bool, new_value: Callable[[Json, bool], Json]) -> Splice:
     """Return the splice of the one value that changes."""
-    quote = node.style
-    new = new_value(node.value if quote else plain_scalar(node.value), passed)
-    if new == node.value:
-        text = f"{quote}{node.value}{quote}"
-    else:
-        text = str(new) if not passed else yaml_quoted(new, quote) if quote else yaml_scalar(new)
-    return Splice(node.start, node.end, text)
+    current = body[slice(*span)]
+    quote = current[0] if current[0] in ("'", '"') else ""
+    old = current[1:-1] if quote else plain_scalar(current)
+    new = new_value(old, passed)
+    if new == old:
+        return Splice(*span, current)
+    return Splice(*span, str(new) if not passed else yaml_quoted(new, quote) if quote else yaml_scalar(new))

@@ -11,7 +11,7 @@ from typing import TypeVar
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
-from baselinekit.files.text import decode
+from baselinekit.files.text import Watched, decode
 from baselinekit.kinds.bodies import as_hash
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
@@ -108,12 +108,17 @@ def load_documents(
     data: bytes, body: str, file: str, numbered: frozenset[str] = frozenset()
 ) -> tuple[list[Json], SourceOf]:
     """Load the documents of a file. Also returns a function that makes the source of a record in them."""
+    watched: Watched = {key: [] for key in RECORD_KEYS}
+    documents = language(file).load(body, file, watched, numbered=numbered)
+    spans = {(key, id(box)): span for key, watched_boxes in watched.items() for box, span in watched_boxes}
     file_digest = _bytes_digest(data)
 
     def source(number: int, at: Path, raw: dict[str, Json]) -> Source:
-        return Source(file, number, at, form(raw), f"{file_digest}-{digest(raw)}")
+        last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
+        source_digest = f"{file_digest}-{digest(raw)}"
+        return Source(file, number, at, form(raw), source_digest, (last_passed, failure_count))
 
-    return language(file).load(body, file, numbered=numbered), source
+    return documents, source
 
 
 def has_records(documents: list[Json]) -> bool:

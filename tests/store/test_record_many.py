@@ -1,4 +1,5 @@
-"""Many verdicts at once: written where the values are, together, and never worse than one by one."""
+"""Many verdicts at once: in places that are known since the file was read, together, and never worse than one
+by one."""
 
 import fcntl
 import time
@@ -9,12 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, record, write, write_baseline
 
-from baselinekit.files.edit import edited
-from baselinekit.files.languages import YAML
-from baselinekit.model.values import Edit
 from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record_all
+from baselinekit.structs import replace
 
 NOW = "2024-02-01T00:00:00Z"
 OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_count": 0}], "b": "x: 1 # no"}
@@ -23,7 +22,7 @@ OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_coun
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.data())
-def test_recording_gives_the_bytes_of_an_edit(tmp_path_factory: Any, data: st.DataObject) -> None:
+def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("p")
 
     def choose(options: list[Any]) -> Any:
@@ -31,20 +30,20 @@ def test_recording_gives_the_bytes_of_an_edit(tmp_path_factory: Any, data: st.Da
 
     cases = [case(number, choose) for number in range(choose([1, 3]))]
     text = Hand(choose).document(cases if len(cases) > 1 else cases[0])
-    write(folder, "f.yaml", choose(["", "\ufeff"]) + text)
+    for name in ("known.yaml", "searched.yaml"):
+        write(folder, name, choose(["", "\ufeff"]) * (name == "known.yaml") + text)
     passed = [choose([True, False]) for _ in cases]
-    baselines = load(["f.yaml"], str(folder))
-    edits = [
-        Edit((*baseline.source.at, "metadata", "last_passed"), NOW)
-        if verdict
-        else Edit((*baseline.source.at, "metadata", "failure_count"), baseline.metadata.failure_count + 1)
-        for baseline, verdict in zip(baselines, passed, strict=True)
-    ]
-    marks = [Mark(baseline.source, verdict) for baseline, verdict in zip(baselines, passed, strict=True)]
-    assert record(marks, str(folder), NOW) == []
-    recorded = (folder / "f.yaml").read_bytes().decode("utf-8").removeprefix("\ufeff")
-    assert recorded == edited(text, edits, YAML)
-    assert recorded != text
+    for name in ("known.yaml", "searched.yaml"):
+        marks = [
+            Mark(one.source, verdict) for one, verdict in zip(load([name], str(folder)), passed, strict=True)
+        ]
+        assert all(None not in mark.source.spans for mark in marks), text
+        if name == "searched.yaml":
+            marks = [replace(mark, source=replace(mark.source, spans=(None, None))) for mark in marks]
+        assert record(marks, str(folder), NOW) == []
+    known, searched = ((folder / name).read_bytes() for name in ("known.yaml", "searched.yaml"))
+    assert known.removeprefix("\ufeff".encode()) == searched
+    assert known.removeprefix("\ufeff".encode()) != text.encode()
 
 
 def case(number: int, choose: Any) -> dict[str, Any]:
