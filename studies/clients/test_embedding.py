@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import small_model
 
@@ -224,9 +225,17 @@ def test_memory_does_not_grow_with_the_number_of_texts(tmp_path: Path) -> None:
     assert grown < 150_000_000
 
 
+MSGSPEC = (
+    "import importlib.util\n"
+    f"spec = importlib.util.spec_from_file_location('msgspec', {msgspec.__file__!r})\n"
+    "sys.modules['msgspec'] = importlib.util.module_from_spec(spec)\n"
+    "spec.loader.exec_module(sys.modules['msgspec'])\n"
+)
+
+
 def run(code: str, path: list[str], *options: str) -> subprocess.CompletedProcess[str]:
-    """In a Python of its own, which finds modules on this path only."""
-    whole = f"import sys\nsys.path[:0] = {[*path, str(ROOT)]!r}\n{code}"
+    """In a Python of its own, which finds modules on this path only, and msgspec."""
+    whole = f"import sys\nsys.path[:0] = {[*path, str(ROOT)]!r}\n{MSGSPEC}{code}"
     argv = [sys.executable, "-I", "-S", *options, "-c", whole]
     ran = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr

@@ -60,6 +60,10 @@ class Embedding:
         self._lock = threading.Lock()
         self._known: dict[str, _ReadText] = {}
 
+    def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector of length 1 for each text; CannotReplay for a text that is too long."""
+        return [read.vector for read in self._read(texts)]
+
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """A similarity from 0 to 1 for each pair: the cosine of the vectors, reduced by the share of tokens
         that the model does not know and that only one text has, as unknown tokens look all the same to it."""
