@@ -95,7 +95,7 @@ DEAR = {
         "capture-secrets",
         "convert",
         "gate",
-        "generate-rubrics",
+        "convert-to-rubrics",
         "grade-queue",
         "next-of-odd-failures",
     ),
