@@ -82,8 +82,8 @@ def compare(
         notes, ids = (*notes, *more), {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     entries = list(filter(wanted(selection), selected))
-    unfit = [found.unfit[key] for key in map(key_of, entries) if key in found.unfit]
-    raise_unless_variables(found, unfit, project.root)
+    unready = [found.unready[key] for key in map(key_of, entries) if key in found.unready]
+    raise_unless_variables(found, unready, project.root)
     positions = {entry.id: position for position, entry in enumerate(selected)} if shard else {}
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
@@ -95,7 +95,7 @@ def compare(
         if elsewhere is None and stop.is_set():  # it may have been cut off
             return ()
         result = judged.result
-        if warning := keep_seen(project.root, judged.pending, judged.settles, judged.warning):
+        if warning := keep_seen(project.root, judged.pending, judged.settled_id, judged.warning):
             warnings.add(warning)
         if policy.record != "never":
             noise = result.verdict == "noise"  # which says nothing about the target

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from baselinekit.commands.context import TICK, RunContext
-from baselinekit.commands.loading import Unfit, locate_problems
+from baselinekit.commands.loading import Unready, locate_problems
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.commands.selection import Selection, wanted
 from baselinekit.errors import (
@@ -224,23 +224,23 @@ class ReadFiles(FileProblems):
     written, each with the reason."""
 
     entries: list[Entry] = field(default_factory=list)
-    unfit: dict[Key, Unfit] = field(default_factory=dict)
+    unready: dict[Key, Unready] = field(default_factory=dict)
 
     def add(self, other: "ReadFiles") -> None:
         self.entries += other.entries
         self.problems += other.problems
         self.refused += other.refused
-        self.unfit |= other.unfit
+        self.unready |= other.unready
 
 
 class JudgedBaseline(Struct):
     """The result of a baseline, and what is to be written for it: the new output (`pending`) is kept for a
-    refresh, or the one that is pending is dropped (`settles`: the id). `warning`: why the new output cannot
-    be kept."""
+    refresh, or that of the baseline `settled_id` is dropped. `warning`: why the new output cannot be
+    kept."""
 
     result: Result
     pending: "KeptOutput | None" = None
-    settles: str = ""
+    settled_id: str = ""
     warning: str = ""
 
 
@@ -295,7 +295,7 @@ class Checker:
                 try:
                     prepared = self._prepared(baseline)
                 except BaselinekitError as error:
-                    found.unfit[key_of(entry)] = baseline.source, error
+                    found.unready[key_of(entry)] = baseline.source, error
                     continue
                 except Exception:  # it occurs again where the baseline is judged, and is reported there
                     continue
@@ -362,7 +362,7 @@ class Checker:
         if comparison.passed and self._policy.strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
-            return JudgedBaseline(self._error_result(baseline, fault), settles=baseline.id)
+            return JudgedBaseline(self._error_result(baseline, fault), settled_id=baseline.id)
         kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
         result = replace(
             self._result(baseline, "passed"),
@@ -376,7 +376,7 @@ class Checker:
             scores=scores_of(observation),
         )
         if comparison.passed:
-            return JudgedBaseline(result, settles=baseline.id)
+            return JudgedBaseline(result, settled_id=baseline.id)
         return self._failed(result, baseline, matcher, comparison, observation)
 
     def _without_replay(self, baseline: Baseline) -> Result | None:
@@ -405,7 +405,11 @@ class Checker:
     ) -> JudgedBaseline:
         """Return the result of a baseline that differs, with the new output, so that a refresh can approve
         exactly this one."""
-        from baselinekit.commands.pending import expected_hash, seen_of, verdict_on_varying  # needed only now
+        from baselinekit.commands.pending import (
+            expected_hash,
+            kept_output_of,
+            verdict_on_varying,
+        )  # needed only now
         from baselinekit.learning.templating import with_declared_names
 
         root, kept = self._project.root, None
@@ -444,7 +448,7 @@ class Checker:
         )
         try:
             now = self._context.timestamp()
-            seen = seen_of(self.environment, baseline, comparison, observation, now)
+            seen = kept_output_of(self.environment, baseline, comparison, observation, now)
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
@@ -574,7 +578,7 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
         verdict = None if not errors else "flaky" if passed else errors[0].verdict
         return _with_totals((errors or passed)[0], results, verdict)
     answered = len(passed) + len(failed)
-    spots = list(_spots(failed, answered))
+    spots = list(_merged_differences(failed, answered))
     if passed and not errors and len(passed) >= rate * answered:
         further = f" and {len(spots) - 1} more" if len(spots) > 1 else ""
         where = f"{render(spots[0].path)} differs {spots[0].note}{further}" if spots else failed[0].reason
@@ -632,7 +636,7 @@ def _as_values(value: Json) -> Json:
     return [] if value is ABSENT else [value]
 
 
-def _spots(failed: Sequence[Result], answered: int) -> Iterator[ReportedDifference]:
+def _merged_differences(failed: Sequence[Result], answered: int) -> Iterator[ReportedDifference]:
     """Yield each place once, with how often it differed."""
     spots_by_place: dict[object, list[ReportedDifference]] = {}
     for result in failed:

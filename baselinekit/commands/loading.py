@@ -17,7 +17,7 @@ from baselinekit.store.project import nearest_config
 from baselinekit.store.reading import FileProblems, locate_each
 from baselinekit.structs import replace
 
-Unfit = tuple[Source, BaselinekitError]
+Unready = tuple[Source, BaselinekitError]
 """A baseline that cannot be compared as it is written, and why."""
 
 
@@ -82,13 +82,13 @@ def relative_to_root(path: str, root: str) -> str:
     return os.path.relpath(path, root)
 
 
-def raise_unless_variables(found: FileProblems, unfit: Sequence[Unfit], root: str) -> None:
+def raise_unless_variables(found: FileProblems, unready: Sequence[Unready], root: str) -> None:
     """Raise all problems as one error, each with its place; unless nothing is wrong but variables without a
     value: then only the baselines that need them are errors, where they are judged, and the others run."""
-    if found.error is None and all(lacks_variables(error) for _, error in unfit):
+    if found.error is None and all(lacks_variables(error) for _, error in unready):
         return
-    placed = locate_each_problem([(source, error.problems) for source, error in unfit], root)
-    for (_, error), problems in zip(unfit, placed, strict=True):
+    placed = locate_each_problem([(source, error.problems) for source, error in unready], root)
+    for (_, error), problems in zip(unready, placed, strict=True):
         found.fail(type(error)(*problems))
     if found.error is not None:
         raise found.error

@@ -33,7 +33,7 @@ from baselinekit.values.texts import count_noun
 # What is kept of a replay that failed: all that a refresh needs, and no secrets.
 
 
-def seen_of(
+def kept_output_of(
     here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
 ) -> KeptOutput:
     """Return what a refresh would approve. An environment that cannot be detected is left out."""

@@ -19,7 +19,7 @@ from baselinekit.commands.capture import check_placeholders, nothing_there
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
-from baselinekit.commands.pending import compared_with, expected_hash, seen_of
+from baselinekit.commands.pending import compared_with, expected_hash, kept_output_of
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
@@ -161,7 +161,7 @@ def replayed_answers(
         if comparison.passed:
             drop_pending(here.project.root, baseline.id)
             return [baseline.id]
-        seen = seen_of(here, chosen_variant, comparison, observation, context.timestamp())
+        seen = kept_output_of(here, chosen_variant, comparison, observation, context.timestamp())
         return [(baseline, replace(seen, origin="replay"))]
 
     answers = in_turns(chosen, work, jobs, context, lambda baseline: here.project.claim(baseline.current))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import ASKED_ELSEWHERE, Chunk, Elsewhere, Terms, in_threads
-from baselinekit.commands.pending import seen_of
+from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.commands.recording import keep_seen
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded
@@ -47,12 +47,11 @@ class CaseTurn(Struct):
 
 class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
-    the id of the baseline that it `settles`, as nothing differs any more. `warning`: why the change cannot be
-    kept; `slip`: what else is to be written, None where it is written already."""
+    `settled_id`, the baseline of which nothing differs any more. `warning`: why the change cannot be kept; `slip`: what else is to be written, None where it is written already."""
 
     case_attempt: CaseAttempt
     pending: "KeptOutput | None" = None
-    settles: str = ""
+    settled_id: str = ""
     warning: str = ""
     slip: PendingWrites | None = None
 
@@ -108,10 +107,10 @@ class CaseWorker(Struct):
         if baseline is None or is_of_target or not is_record:
             return judged
         if comparison.passed:
-            return replace(judged, settles=baseline.id)
+            return replace(judged, settled_id=baseline.id)
         try:
             now = self.context.timestamp()
-            return replace(judged, pending=seen_of(here, baseline, comparison, observation, now))
+            return replace(judged, pending=kept_output_of(here, baseline, comparison, observation, now))
         except BaselinekitError as error:
             return replace(judged, warning=error.problems[0].message)
 
@@ -252,7 +251,7 @@ class Attempts(Struct):
                 self.take(judged.slip)
         except NotRecorded as error:
             self._warn(error.problems[0].message)
-        self._warn(keep_seen(self.project.root, judged.pending, judged.settles, judged.warning))
+        self._warn(keep_seen(self.project.root, judged.pending, judged.settled_id, judged.warning))
         # before it is in the journal: a resumed run does not send it again, and so does not note it
         if case.folder is not None:
             for warning in note_use(self.project, case, attempt, self.context.timestamp()):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 
 from baselinekit.commands.loading import with_lines
-from baselinekit.commands.pending import seen_of
+from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.refresh import Permit, apply, plan_of, reason_against, with_output
 from baselinekit.errors import InvalidInput, Problem
@@ -44,7 +44,7 @@ def build_seen(compared: Compared) -> KeptOutput:
     here = CaptureEnvironment(project.project, project.environment.clients, {})  # a value has none
     resolved, _ = code.with_placeholders(compared.comparison.resolved)
     comparison = replace(compared.comparison, resolved=resolved)
-    seen = seen_of(here, stored, comparison, compared.observation, project.now())
+    seen = kept_output_of(here, stored, comparison, compared.observation, project.now())
     unmet = code.describe_unmet(compared.layered.judged, comparison.differences)
     return replace(seen, unsettled=(*seen.unsettled, *unmet))
 

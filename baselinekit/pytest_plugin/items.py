@@ -19,7 +19,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
 from baselinekit.commands.context import ModelThreads, Stop
 from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, unjudged_result
-from baselinekit.commands.loading import Unfit, raise_unless_variables, with_lines
+from baselinekit.commands.loading import Unready, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
 from baselinekit.commands.selection import Selection
@@ -88,7 +88,7 @@ class Replays:
         self._cancel = context.cancel
         environment = CaptureEnvironment(project, at_once.clients)
         self._checker = Checker(environment, ComparePolicy(explain=self._style.verbose), context)
-        self._unfit: dict[Key, Unfit] = {}
+        self._unready: dict[Key, Unready] = {}
         self._ids: dict[str, Entry] = {}
         folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
         self.folders = [os.path.normpath(os.path.join(project.root, folder)) for folder in folders]
@@ -113,7 +113,7 @@ class Replays:
         """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
         line, its tags and its criticality. A problem with any of them is raised."""
         read = self._checker.read([file], Selection())
-        self._unfit |= read.unfit
+        self._unready |= read.unready
         for entry in read.entries:
             earlier = self._ids.setdefault(entry.id.casefold(), entry)
             if earlier.source != entry.source:
@@ -130,7 +130,7 @@ class Replays:
     def check(self, entries: Iterable[Entry]) -> None:
         """Raise the errors of entries that cannot be replayed or compared as written. One that lacks a
         variable is an error when it is judged."""
-        unfit = [self._unfit[key] for key in map(key_of, entries) if key in self._unfit]
+        unfit = [self._unready[key] for key in map(key_of, entries) if key in self._unready]
         try:
             raise_unless_variables(FileProblems(), unfit, self.project.root)
         except BaselinekitError as error:
@@ -144,7 +144,7 @@ class Replays:
         root = self.project.root
         try:
             judged = self._checker.judge(entry)
-            warning = keep_seen(root, judged.pending, judged.settles, judged.warning)
+            warning = keep_seen(root, judged.pending, judged.settled_id, judged.warning)
             (located,) = with_lines([judged.result], [entry.source], root)
             result = mask_result(located, self.project.redactor)
         except KeyboardInterrupt:

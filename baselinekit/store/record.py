@@ -43,8 +43,8 @@ def record_all(
     only once a day, and never to an earlier time), a failure adds 1 to `failure_count`."""
     done = Recorded()
     marks_by_file: dict[str, list[Mark]] = {}
-    for verdict in marks:
-        marks_by_file.setdefault(verdict.source.file, []).append(verdict)
+    for mark in marks:
+        marks_by_file.setdefault(mark.source.file, []).append(mark)
     for file, some in marks_by_file.items():
         try:
             with atomic.lock(root, file, wait):
@@ -76,14 +76,14 @@ def _with_verdicts(
     try:
         data = read(root, file)
         body, bom = decode(data, file)
-        cases = records.current_sources([verdict.source for verdict in marks], data, file)
+        cases = records.current_sources([mark.source for mark in marks], data, file)
         targets: list[tuple[Source, bool]] = []
-        for verdict in marks:
-            source = cases.get(records.case_digest(verdict.source.digest))
+        for mark in marks:
+            source = cases.get(records.case_digest(mark.source.digest))
             if source is None:
                 notes.append(f"{file}: changed while it was compared, so nothing was recorded")
             else:
-                targets.append((source, verdict.passed))
+                targets.append((source, mark.passed))
         return data, encode(_with_values(body, file, targets, new_value), bom)
     except (InvalidInput, Refused, NotRecorded) as error:
         raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None

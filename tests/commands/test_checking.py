@@ -46,7 +46,7 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
 ) -> None:
     worker, read = reading(desk, most_held)
     assert [entry.id for entry in read.entries] == list("abcde")
-    assert read.unfit == {}
+    assert read.unready == {}
     found = {number: told(worker.judge(read.entries[number])) for number in order}
     assert [found[number] for number in range(5)] == [
         ("a", "passed", False),
@@ -61,7 +61,7 @@ def test_what_is_held_and_what_is_read_again_are_judged_alike(
 def test_what_is_wrong_is_told_however_little_is_held(desk: Desk, most_held: int) -> None:
     desk.put("b", "status: 200\nbody: {n: 1}\n", "ignore_fields: ['$.body[0:2:0]']\n")
     _, read = reading(desk, most_held)
-    ((source, error),) = read.unfit.values()
+    ((source, error),) = read.unready.values()
     assert (source.file, error.problems[0].code) == ("baselines/b.yaml", "BK201")
 
 
@@ -73,14 +73,14 @@ def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held
     file.write_text(f"{before}  output_file: b.output.json\n{rest}")
     (desk.folder / "baselines/b.output.json").write_text('{"status": 200, "body": {"n": 2}}')
     worker, read = reading(desk, most_held)
-    assert read.unfit == {}
+    assert read.unready == {}
     assert [worker.judge(entry).result.outcome for entry in read.entries][:3] == ["passed"] * 3
 
 
 @pytest.mark.parametrize("now", [None, "no: baseline\n", "id: other\ncurrent: {input: {endpoint: /x}}\n"])
 def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, now: str | None) -> None:
     worker, read = reading(desk, NOTHING)
-    assert read.unfit == {}
+    assert read.unready == {}
     file = desk.folder / "baselines/a.yaml"
     file.unlink() if now is None else file.write_text(now)
     results = [worker.judge(entry).result for entry in read.entries]
