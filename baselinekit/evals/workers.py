@@ -47,7 +47,8 @@ class CaseTurn(Struct):
 
 class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
-    `settled_id`, the baseline of which nothing differs any more. `warning`: why the change cannot be kept; `slip`: what else is to be written, None where it is written already."""
+    `settled_id`, the baseline that does not differ any more. `warning`: why the change cannot be kept;
+    `slip`: what else is to be written, None where it is written already."""
 
     case_attempt: CaseAttempt
     pending: "KeptOutput | None" = None
