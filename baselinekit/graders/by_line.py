@@ -14,10 +14,9 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.graders.judging import (
     JUDGE,
-    UnreadableReply,
+    ask_until_readable,
     between_marks,
     nonce_of,
-    question_again,
     retries_problems,
     unusable_reply,
 )
@@ -32,7 +31,7 @@ from baselinekit.graders.task import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
-from baselinekit.model.recipes import Message, ModelQuestion, Observation, Usage
+from baselinekit.model.recipes import Message, ModelQuestion, Observation
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
@@ -202,48 +201,37 @@ def _ask_and_grade(
     judge: Callable[[str, str], tuple[Judged, float]],
     classify: Callable[[str | None], Classified | None] = lambda verdict: None,
 ) -> Grade:
-    """Ask the judge, and again while the reply cannot be read and retries remain. An unreadable reply is an
-    error, not a low score. `judge`: what a verdict and its reason amount to."""
-    usage, question = Usage(), line_question.ask
-    unreadable: list[Json] = []
-    for retries_left in range(task.method.retries_on_unreadable, -1, -1):
-        answer = clients.ask(question)
-        usage = usage + answer.usage
-        try:
-            verdict, judge_reason = line_question.form.read(answer.text, line_question.texts)
-        except UnreadableReply as error:
-            unreadable.append(mask_and_clip(answer.text, _LONGEST_REPLY, clients.mask))
-            if not retries_left:
-                return _unreadable_grade(task, error, unreadable, usage, classify(None))
-            question = question_again(line_question.ask, error.why, clients.mask)
-            continue
-        (passed, reason, details), score = judge(verdict, judge_reason)
-        all_details: dict[str, Json] = {**details, "reason": judge_reason}
-        if unreadable:
-            all_details["replies_that_could_not_be_read"] = unreadable
-        outcome: Outcome = "passed" if passed else "failed"
-        return task.grader.graded(
-            outcome, score, reason, details=all_details, usage=usage, classified=classify(verdict)
+    """Ask the judge. An unreadable reply is an error, not a low score. `judge`: what a verdict and its reason
+    amount to."""
+    result = ask_until_readable(
+        line_question.ask,
+        clients.ask,
+        clients.mask,
+        lambda answer: line_question.form.read(answer, line_question.texts),
+        task.method.retries_on_unreadable,
+    )
+    if result.value is None:
+        error = result.errors[-1]
+        reply = mask_and_clip(error.reply, _LONGEST_REPLY, clients.mask)
+        reason = (
+            f"judge output unparseable: it {error.why}: {mask_and_clip(reply, _LONGEST_QUOTED, no_mask)!r}"
         )
-    raise AssertionError("the last reply is a grade")
-
-
-def _unreadable_grade(
-    task: Task, error: UnreadableReply, replies: list[Json], usage: Usage, classified: Classified | None
-) -> Grade:
-    problem, quoted = error.problems[0], mask_and_clip(str(replies[-1]), _LONGEST_QUOTED, no_mask)
-    details: dict[str, Json] = {"reply": replies[-1]}
-    if len(replies) > 1:
-        details["replies_that_could_not_be_read"] = replies
-    return task.grader.graded(
-        "error",
-        None,
-        f"judge output unparseable: it {error.why}: {quoted!r}",
-        verdict="unparseable",
-        code=problem.code,
-        details=details,
-        usage=usage,
-        classified=classified,
+        grade = task.grader.graded(
+            "error",
+            None,
+            reason,
+            verdict="unparseable",
+            code=error.problems[0].code,
+            details={"reply": reply},
+            classified=classify(None),
+        )
+        return result.add_to(grade)
+    verdict, judge_reason = result.value
+    (passed, reason, details), score = judge(verdict, judge_reason)
+    outcome: Outcome = "passed" if passed else "failed"
+    details = {**details, "reason": judge_reason}
+    return result.add_to(
+        task.grader.graded(outcome, score, reason, details=details, classified=classify(verdict))
     )
 
 

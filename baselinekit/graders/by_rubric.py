@@ -223,9 +223,7 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
         lambda answer: read_rubric_reply(answer, criteria, nonce),
         judge.retries_on_unreadable,
     )
-    if result.value is None:
-        return result.error_grade(task.grader)
-    return result.add_to(rubric_grade(task, result.value, task.case.pass_rule))
+    return result.grade(task.grader, lambda value: rubric_grade(task, value, task.case.pass_rule))
 
 
 def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:

@@ -315,9 +315,7 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
         lambda answer: read_template_reply(answer, nonce),
         judge.retries_on_unreadable,
     )
-    if result.value is None:
-        return result.error_grade(task.grader)
-    return result.add_to(template_grade(task, result.value, task.case.pass_rule))
+    return result.grade(task.grader, lambda value: template_grade(task, value, task.case.pass_rule))
 
 
 def problems(task: Task) -> Iterator[Problem]:

@@ -137,7 +137,8 @@ def test_e5_a_judge_is_asked_once_unless_more_is_wanted() -> None:
     judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
     found = judge.of(ScoreLine("Is it right?", retries_on_unreadable=1))
     assert found.outcome == "passed"
-    assert found.details["replies_that_could_not_be_read"] == ["Hm."]
+    (complaint,) = found.details["replies_that_could_not_be_read"]
+    assert complaint == "the judge's reply is not SCORE=<1-5> REASON=<one sentence>: 'Hm.'"
     assert found.usage == Usage(20, 10)
     assert "An earlier reply could not be used" in judge.asked[1].messages[-1].content
     assert "Hm." not in judge.asked[1].messages[-1].content
