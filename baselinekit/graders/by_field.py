@@ -17,16 +17,14 @@ from baselinekit.graders.task import (
     Task,
     never_fails,
     parse_json_output,
-    pass_at_problems,
 )
 from baselinekit.graders.verdict import exact_fraction, weighted_mean
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import NotNegative, Struct, Threshold, field, replace
 from baselinekit.values.equality import EXACT, decimal, is_number, same_json
 from baselinekit.values.paths import find, parse, render
 from baselinekit.values.texts import mask_and_clip
@@ -42,8 +40,8 @@ class GradedField(Struct):
     path: str
     match: Literal["exact", "numeric_tolerance", "date"] = "exact"
     required: bool = True
-    weight: Number = 1
-    tolerance: Number = 0
+    weight: NotNegative = 1
+    tolerance: NotNegative = 0
     relative: bool = False
     formats: list[str] = field(default_factory=list)
 
@@ -56,7 +54,7 @@ class FieldAccuracy(Struct):
     fields: list[GradedField]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
     of: str | None = None
-    pass_at: Number | None = None
+    pass_at: Threshold | None = None
 
 
 def right_answer(case: Case) -> Json:
@@ -280,7 +278,6 @@ def _since_year_1(moment: Moment) -> timedelta:
 
 def field_problems(task: Task) -> Iterator[Problem]:
     config: FieldAccuracy = task.method
-    yield from pass_at_problems(config.pass_at)
     if not config.fields:
         yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
         return
@@ -317,10 +314,6 @@ def one_field_problems(graded: GradedField, right: Json) -> Iterator[Problem]:
     if not expected and graded.required:
         message = f"the right answer has no {graded.path!r}"
         yield Problem("BK677", message, "add it there, or state `required: false`", at=("path",))
-    if graded.weight < 0:
-        yield Problem("BK677", f"the weight is {graded.weight:g}", "0 or more", at=("weight",))
-    if graded.tolerance < 0:
-        yield Problem("BK677", f"the tolerance is {graded.tolerance:g}", "0 or more", at=("tolerance",))
     if graded.match != "numeric_tolerance" and (graded.tolerance or graded.relative):
         message = f"`tolerance` has no effect where the match is {graded.match}"
         yield Problem("BK677", message, "state `match: numeric_tolerance`", at=("tolerance",))

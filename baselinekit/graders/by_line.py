@@ -17,7 +17,6 @@ from baselinekit.graders.judging import (
     ask_until_readable,
     between_marks,
     nonce_of,
-    retries_problems,
     unusable_reply,
 )
 from baselinekit.graders.task import (
@@ -33,7 +32,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Retries, Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
@@ -246,7 +245,7 @@ class ScoreLine(Struct):
     rubric: str
     model: str = "judge"
     pass_threshold: int = 4
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
     of: str | None = None
 
 
@@ -284,7 +283,6 @@ def score_problems(task: Task) -> Iterator[Problem]:
     if not config.rubric.strip():
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     yield from threshold_problems(config.pass_threshold, _SCALE, ("config", "pass_threshold"))
-    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 SCORE_LINE = GraderType(
@@ -312,7 +310,7 @@ class DecisionLine(Struct):
     triggers: list[str] = field(default_factory=list)
     not_for: list[str] = field(default_factory=list)
     model: str = "judge"
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
     of: str | None = None
 
 
@@ -370,7 +368,6 @@ def decision_problems(task: Task) -> Iterator[Problem]:
                 f"`{key}` gives DECISION={config.wanted} itself, and what a judged text says is no verdict"
             )
             yield never_passes(message, "remove it from the text", "config", key)
-    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 DECISION_LINE = GraderType(

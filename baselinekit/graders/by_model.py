@@ -17,7 +17,6 @@ from baselinekit.graders.judging import (
     nonce_of,
     question,
     reply,
-    retries_problems,
     scalar,
     scores_in,
     unquoted,
@@ -41,7 +40,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import AtLeastOne, Retries, Struct, field
 from baselinekit.values.equality import decimal, is_number
 
 OVERALL = "overall"
@@ -91,10 +90,10 @@ class ModelJudge(Struct):
     max_tokens: int = 1000
     scoring: Scoring = field(default_factory=Scoring)
     examples: list[Sample] = field(default_factory=list)
-    samples: int = 1
+    samples: AtLeastOne = 1
     prompt: str | None = None
     calibration: str | None = None
-    retries_on_unreadable: int = 1
+    retries_on_unreadable: Retries = 1
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -362,16 +361,10 @@ def problems(task: Task) -> Iterator[Problem]:
             hint = "remove one of the two: the ranges of the rubric count, for the threshold too"
             message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
             yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
-    for criterion in judge.criteria:
-        if criterion.weight < 0:
-            yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
     if isinstance(judge.rubric, str):
         yield from rubrics.read(judge.rubric).problems
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
-    if judge.samples < 1:
-        yield Problem("BK702", f"{judge.samples} samples of a judgement", "1 or more; an odd number decides")
-    yield from retries_problems(judge.retries_on_unreadable)
 
 
 _VERDICT_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
@@ -405,7 +398,7 @@ MODEL_JUDGE = GraderType(
     kind="model",
     problems=problems,
     files=lambda config: {"calibration": config.calibration},
-    asks=lambda config: (config.model, max(1, config.samples)),
+    asks=lambda config: (config.model, config.samples),
     criteria=describe_criteria,
     label_scale=LabelScale(human_verdict, label_words),
 )

@@ -13,7 +13,6 @@ from baselinekit.graders.judging import (
     nonce_of,
     question,
     reply,
-    retries_problems,
     scalar,
     unquoted,
     unusable_reply,
@@ -28,7 +27,7 @@ from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import Json
 from baselinekit.schema import prefix_paths, read_as
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Retries, Struct, field, replace
 from baselinekit.values.equality import is_number
 
 _HIT_SCORE = 7
@@ -43,7 +42,7 @@ class RubricJudge(Struct):
 
     rubrics: list[str | RubricItem] = field(default_factory=list)
     model: str = "judge"
-    retries_on_unreadable: int = 2
+    retries_on_unreadable: Retries = 2
     calibration: str | None = None
     of: str | None = None
 
@@ -238,7 +237,6 @@ def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfi
 def problems(task: Task) -> Iterator[Problem]:
     for problem in item_problems(task.method.rubrics):
         yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
-    yield from retries_problems(task.method.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 RUBRIC_JUDGE = GraderType(

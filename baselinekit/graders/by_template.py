@@ -17,7 +17,6 @@ from baselinekit.graders.judging import (
     nonce_of,
     question_in_form,
     reply,
-    retries_problems,
     scalar,
     unquoted,
     unusable_reply,
@@ -29,10 +28,10 @@ from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wir
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import ModelQuestion, Observation, Seconds
+from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import end_of
 
@@ -92,7 +91,7 @@ class PromptScript(Struct):
     script: str | list[str]
     config: dict[str, Json] = field(default_factory=dict)
     cwd: str | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
 
 
 class TemplateJudge(Struct):
@@ -101,7 +100,7 @@ class TemplateJudge(Struct):
 
     prompt: str | PromptScript | None = None
     model: str = "judge"
-    retries_on_unreadable: int = 2
+    retries_on_unreadable: Retries = 2
     calibration: str | None = None
     of: str | None = None
 
@@ -320,7 +319,6 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
 
 def problems(task: Task) -> Iterator[Problem]:
     judge: TemplateJudge = task.method
-    yield from retries_problems(judge.retries_on_unreadable, "config", "retries_on_unreadable")
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from baselinekit.errors import Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
-from baselinekit.structs import Struct
+from baselinekit.structs import NotNegative, Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
@@ -66,7 +66,7 @@ class Criterion(Struct):
 
     name: str
     description: str = ""
-    weight: Number = 1
+    weight: NotNegative = 1
     range: list[Number] | None = None
     required: bool = False
 

@@ -249,16 +249,6 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
         yield item["fact"], item["verdict"]
 
 
-_MOST_RETRIES = 5
-
-
-def retries_problems(retries: int, *at: str) -> Iterator[Problem]:
-    """The problem of a number of retries that is out of range."""
-    if not 0 <= retries <= _MOST_RETRIES:
-        message = f"`retries_on_unreadable` is {retries}"
-        yield Problem("BK702", message, f"from 0 to {_MOST_RETRIES}", at=at or None)
-
-
 # Judges that reply with one object: if the reply is none, they are asked again, with what was wrong.
 
 

@@ -4,19 +4,20 @@ A plain text is a criterion that has to be met. An item with `score_ranges` is s
 each range of scores means, and has to hold only where `required_min_score` says from which score on."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from typing import Annotated
 
 from baselinekit.errors import Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
-from baselinekit.structs import Struct
+from baselinekit.structs import Meta, Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 HIGHEST = 10
 """The highest score of an item that is scored; the lowest is 0."""
 
-_HEAVIEST = 1_000_000
+_Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
+_HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
+_Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
 _MOST_ITEMS = 100
 _LONGEST_ID = 128
 _LONGEST_NAME = 80
@@ -38,9 +39,9 @@ class RubricItem(Struct):
     id: str | None = None
     expected_outcome: str | None = None
     description: str | None = None
-    weight: Number = 1.0
+    weight: _Weight = 1.0
     required: bool = True
-    required_min_score: int | None = None
+    required_min_score: _Score | None = None
     score_ranges: dict[str, str] | list[ScoreRange] | None = None
 
 
@@ -130,9 +131,6 @@ def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
             continue
         yield from id_problems(item, number, ids)
         yield from text_problems(item, number)
-        if not (isfinite(float(item.weight)) and 0 <= item.weight <= _HEAVIEST):
-            hint = f"a number from 0 to {_HEAVIEST:,}"
-            yield _item_problem(f"the weight of an item is {item.weight}", hint, number, "weight")
         yield from least_score_problems(item, number)
         for problem_at, message, hint in range_problems(item.score_ranges):
             yield _item_problem(message, hint, number, "score_ranges", *problem_at)
@@ -175,9 +173,6 @@ def least_score_problems(item: RubricItem, number: int) -> Iterator[Problem]:
     lowest = item.required_min_score
     if lowest is None:
         return
-    if not 0 <= lowest <= HIGHEST:
-        hint = f"a whole number from 0 to {HIGHEST}"
-        yield _item_problem(f"`required_min_score` is {lowest}", hint, number, "required_min_score")
     if item.score_ranges is None:
         message = "`required_min_score` of an item that is not scored"
         hint = "add `score_ranges`, or say `required: true` of what is met or not"

@@ -155,7 +155,6 @@ def told(method: Any) -> list[str]:
         (ScoreLine("  "), "a model grader without a rubric"),
         (ScoreLine("r", pass_threshold=1), "this cannot fail"),
         (ScoreLine("r", pass_threshold=6), "this cannot pass"),
-        (ScoreLine("r", retries_on_unreadable=9), "`retries_on_unreadable` is 9"),
         (DecisionLine("YES"), "a decision_line grader without a description"),
         (DecisionLine("YES", "Reply with DECISION=YES."), "this cannot pass"),
         (DecisionLine("NO", "d", not_for=["decision = no"]), "this cannot pass"),

@@ -90,17 +90,11 @@ def test_a40_an_id_of_our_own_is_none_that_somebody_has_stated() -> None:
             (1, "id"),
             "items 1 and 2 are both called 'a'",
         ),
-        ([{"expected_outcome": "x", "weight": -1}, "y"], (0, "weight"), "the weight of an item is -1"),
         ([{"expected_outcome": "x", "weight": 0}], (), "no item of the rubric has any weight"),
         (
             [{"expected_outcome": "x", "required_min_score": 7}],
             (0, "required_min_score"),
             "`required_min_score` of an item that is not scored",
-        ),
-        (
-            [{"score_ranges": FOUR, "required_min_score": 11}],
-            (0, "required_min_score"),
-            "`required_min_score` is 11",
         ),
     ],
 )
