@@ -20,6 +20,7 @@ from baselinekit.graders.judging import (
     scalar,
     scores_in,
     unquoted,
+    unreadable_grade,
     unusable_reply,
     words_of,
 )
@@ -314,9 +315,9 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
         )
         asked = JudgeResult(result.value, asked.usage + result.usage, (*asked.errors, *result.errors))
         if result.value is None:
-            break
+            return asked.add_to(unreadable_grade(task.grader, result))
         judgements.append(result.value)
-    return asked.grade(task.grader, lambda _: median_grade(task, judgements))
+    return asked.add_to(median_grade(task, judgements))
 
 
 def median_grade(task: Task, judgements: Sequence[Judgement]) -> Grade:

@@ -12,8 +12,8 @@ from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.graders.judging import (
-    ask_until_readable,
     between_marks,
+    grade_readable,
     nonce_of,
     question_in_form,
     reply,
@@ -264,40 +264,26 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     return text, nonce
 
 
-class TemplateReply(Struct):
-    """The verdict in one reply."""
-
-    score: Fraction
-    hits: list[str]
-    misses: list[str]
-    reasoning: str
-
-
-def read_template_reply(answer: str, nonce: str) -> TemplateReply:
-    """The verdict in a reply; UnreadableReply if it has no score from 0 to 1."""
+def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
+    """The grade that a reply makes; UnreadableReply if it has no score from 0 to 1."""
     fields = reply(answer, ("score",), nonce)
-    score = scalar(fields["score"])
-    if not is_number(score) or not 0 <= score <= 1:
-        raise unusable_reply(f"has a score of {score!r}, which is not from 0 to 1", answer)
-    hits, misses = (points_of(fields.get(key)) for key in ("hits", "misses"))
-    return TemplateReply(exact_fraction(float(score)), hits, misses, words_of(fields.get("reasoning")))
+    stated = scalar(fields["score"])
+    if not is_number(stated) or not 0 <= stated <= 1:
+        raise unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
+    reasoning, misses = words_of(fields.get("reasoning")), points_of(fields.get("misses"))
+    details: dict[str, Json] = {"score": float(stated), "reasoning": reasoning}
+    for key, points in (("hits", points_of(fields.get("hits"))), ("misses", misses)):
+        details[key] = points[:_MOST_LISTED]
+        if len(points) > _MOST_LISTED:
+            details[f"further_{key}"] = len(points) - _MOST_LISTED
+    score = exact_fraction(float(stated))
+    explanation = "; ".join(filter(None, (reasoning, *misses[:_MOST_LISTED])))
+    return task.scored(score, f"{too_low(score, task.case.pass_rule)}: {explanation}", details=details)
 
 
 def points_of(value: Json) -> list[str]:
     """The points that a judge lists; none if it is no list of texts."""
     return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
-
-
-def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:
-    outcome, verdict = verdict_of(template_reply.score, rule)
-    details: dict[str, Json] = {"score": float(template_reply.score), "reasoning": template_reply.reasoning}
-    for key, points in (("hits", template_reply.hits), ("misses", template_reply.misses)):
-        details[key] = list(points[:_MOST_LISTED])
-        if len(points) > _MOST_LISTED:
-            details[f"further_{key}"] = len(points) - _MOST_LISTED
-    explanation = "; ".join(filter(None, (template_reply.reasoning, *template_reply.misses[:_MOST_LISTED])))
-    reason = "" if outcome == "passed" else f"{too_low(template_reply.score, rule)}: {explanation}"
-    return task.grader.graded(outcome, float(template_reply.score), reason, verdict=verdict, details=details)
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
@@ -307,14 +293,13 @@ def too_low(score: Fraction, rule: PassRule) -> str:
 def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     judge: TemplateJudge = task.method
     prompt, nonce = prompt_of(task, observation, clients)
-    result = ask_until_readable(
+    return grade_readable(
+        task.grader,
         template_question(judge, prompt, nonce),
         clients.ask,
         clients.mask,
-        lambda answer: read_template_reply(answer, nonce),
-        judge.retries_on_unreadable,
+        lambda answer: read_template_reply(answer, nonce, task),
     )
-    return result.grade(task.grader, lambda value: template_grade(task, value, task.case.pass_rule))
 
 
 def problems(task: Task) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import NotJson, decode, json_in
@@ -263,18 +263,10 @@ class JudgeResult(Struct, Generic[T]):
     def add_to(self, grade: Grade) -> Grade:
         """The grade that was made of the value, with the unusable replies and the usage."""
         details = dict(grade.details)
-        if len(self.errors) > (
-            self.value is None
-        ):  # the reason contains a single reply that could not be read
+        is_asked_again = len(self.errors) > 1 or self.value is not None
+        if self.errors and is_asked_again:  # otherwise the reason quotes the only reply
             details["replies_that_could_not_be_read"] = [error.problems[0].message for error in self.errors]
         return replace(grade, details=details, usage=grade.usage + self.usage)
-
-    def grade(self, grader: Grader, make: Callable[[T], Grade]) -> Grade:
-        """The grade that `make` makes of the value. Without one it is an error, not a low score."""
-        if self.value is not None:
-            return self.add_to(make(self.value))
-        problem = self.errors[-1].problems[0]
-        return self.add_to(grader.graded("error", None, problem.with_hint, code=problem.code))
 
 
 def ask_until_readable(
@@ -296,3 +288,21 @@ def ask_until_readable(
             errors.append(error)
             current = question_again(original, error.why, mask)
     return JudgeResult(None, usage, tuple(errors))
+
+
+def grade_readable(
+    grader: Grader,
+    original: ModelQuestion,
+    ask: Callable[[ModelQuestion], Answer],
+    mask: Mask,
+    read: Callable[[str], Grade],
+) -> Grade:
+    """The grade that `read` makes of a judge's reply. If no reply can be used, it is an error, not a low
+    score."""
+    result = ask_until_readable(original, ask, mask, read, grader.method.retries_on_unreadable)
+    return result.add_to(result.value or unreadable_grade(grader, result))
+
+
+def unreadable_grade(grader: Grader, result: JudgeResult[Any]) -> Grade:
+    problem = result.errors[-1].problems[0]
+    return grader.graded("error", None, problem.with_hint, code=problem.code)
