@@ -169,56 +169,38 @@ class LineForm(Struct):
         pattern = rf"{key}(?:=+{number}(?:{value})|{number}(?:{value})(?:{key})?=*reason)"
         return re.search(pattern, normalize_lookalikes(text)) is not None
 
+    def question(self, model: str, task: str) -> ModelQuestion:
+        """A question for one line: the task in words, with the judged texts in it."""
+        instruction = f"Reply with exactly one line in this form, and nothing before or after it: {self.text}"
+        system = Message("system", f"{JUDGE} Reply with one line alone.")
+        user = Message("user", f"{task}\n\n{instruction}")
+        return ModelQuestion(model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
+
 
 SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-class LineQuestion(Struct):
-    """A question for one line: the task in words, and the judged texts in it, in which the verdict of the
-    reply may not stand."""
-
-    form: LineForm
-    model: str
-    task: str
-    texts: tuple[str, ...]
-
-    @property
-    def ask(self) -> ModelQuestion:
-        instruction = (
-            f"Reply with exactly one line in this form, and nothing before or after it: {self.form.text}"
-        )
-        system = Message("system", f"{JUDGE} Reply with one line alone.")
-        user = Message("user", f"{self.task}\n\n{instruction}")
-        return ModelQuestion(self.model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
-
-
 def _ask_and_grade(
     task: Task,
-    line_question: LineQuestion,
     clients: GradeClients,
+    question: ModelQuestion,
+    read: Callable[[str], tuple[str, str]],
     judge: Callable[[str, str], tuple[Judged, float]],
     classify: Callable[[str | None], Classified | None] = lambda verdict: None,
 ) -> Grade:
     """Ask the judge. An unreadable reply is an error, not a low score. `judge`: what a verdict and its reason
     amount to."""
-    result = ask_until_readable(
-        line_question.ask,
-        clients.ask,
-        clients.mask,
-        lambda answer: line_question.form.read(answer, line_question.texts),
-        task.method.retries_on_unreadable,
-    )
+    retries = task.method.retries_on_unreadable
+    result = ask_until_readable(question, clients.ask, clients.mask, read, retries)
     if result.value is None:
         error = result.errors[-1]
         reply = mask_and_clip(error.reply, _LONGEST_REPLY, clients.mask)
-        reason = (
-            f"judge output unparseable: it {error.why}: {mask_and_clip(reply, _LONGEST_QUOTED, no_mask)!r}"
-        )
+        quoted = mask_and_clip(reply, _LONGEST_QUOTED, no_mask)
         grade = task.grader.graded(
             "error",
             None,
-            reason,
+            f"judge output unparseable: it {error.why}: {quoted!r}",
             verdict="unparseable",
             code=error.problems[0].code,
             details={"reply": reply},
@@ -249,13 +231,13 @@ class ScoreLine(Struct):
     of: str | None = None
 
 
-def score_question(config: ScoreLine, output: str) -> LineQuestion:
+def score_question(config: ScoreLine, output: str) -> ModelQuestion:
     low, high = _SCALE
     task = (
         f"Score the output by the rubric, from {low} (worst) to {high} (best).\n\n"
         f"RUBRIC:\n{config.rubric}\n\nOUTPUT:\n{between_marks('output', output, nonce_of(output))}"
     )
-    return LineQuestion(SCORE, config.model, task, (output,))
+    return SCORE.question(config.model, task)
 
 
 def score_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -273,9 +255,9 @@ def score_line(task: Task, observation: Observation, clients: GradeClients) -> G
         }
         return (passed, reason, details), (score - low) / (high - low)
 
-    return _ask_and_grade(
-        task, score_question(config, text_of(task.look(observation.output))), clients, judge
-    )
+    output = text_of(task.look(observation.output))
+    question = score_question(config, output)
+    return _ask_and_grade(task, clients, question, lambda reply: SCORE.read(reply, [output]), judge)
 
 
 def score_problems(task: Task) -> Iterator[Problem]:
@@ -314,7 +296,7 @@ class DecisionLine(Struct):
     of: str | None = None
 
 
-def decision_question(config: DecisionLine, query: str) -> LineQuestion:
+def decision_question(config: DecisionLine, query: str) -> ModelQuestion:
     nonce = nonce_of(config.description, query)
     sections = (
         ("DESCRIPTION", between_marks("description", config.description, nonce)),
@@ -326,9 +308,8 @@ def decision_question(config: DecisionLine, query: str) -> LineQuestion:
         "Decide whether a skill would be loaded for a user's query. Go by its description and its triggers "
         "ONLY: YES if it is described for such a query, NO if it is not, or if a negative trigger fits."
     )
-    texts = (query, config.description, *config.triggers, *config.not_for)
-    return LineQuestion(
-        DECISION, config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections))), texts
+    return DECISION.question(
+        config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections)))
     )
 
 
@@ -347,9 +328,15 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
         )
         return (passed, reason, {"decision": verdict, "wanted": config.wanted}), float(passed)
 
-    line_question = decision_question(config, text_of(task.look(observation.output)))
+    query = text_of(task.look(observation.output))
+    texts = (query, config.description, *config.triggers, *config.not_for)
     return _ask_and_grade(
-        task, line_question, clients, judge, lambda verdict: Classified(config.wanted, verdict)
+        task,
+        clients,
+        decision_question(config, query),
+        lambda reply: DECISION.read(reply, texts),
+        judge,
+        lambda verdict: Classified(config.wanted, verdict),
     )
 
 
