@@ -2,7 +2,7 @@
 
 A figure that nobody measured is an error: it does not mean that the answer was quick or cheap."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 
 from baselinekit.errors import Problem, cannot_replay
@@ -69,7 +69,10 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
     if usage.tokens_in is not None and usage.tokens_out is not None:
         counts["total"] = usage.tokens_in + usage.tokens_out
-    used = _limited_counts(counts, config.stated)
+    used = {name: count for name in config.stated if (count := counts[name]) is not None}
+    if missing := [name for name in config.stated if name not in used]:
+        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
+        raise cannot_replay("BK671", message, _USAGE)
     exceeded = [
         f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed"
         for name, limit in config.stated.items()
@@ -78,16 +81,6 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     details: dict[str, Json] = {"tokens": dict(used)}
     details |= {f"max_{name}": limit for name, limit in config.stated.items()}
     return task.decide((not exceeded, "; ".join(exceeded), details))
-
-
-def _limited_counts(counts: Mapping[str, int | None], limits: Mapping[str, int]) -> dict[str, int]:
-    """The counts that have a limit; an error if one of them is not known."""
-    used = {name: number for name in limits if (number := counts[name]) is not None}
-    missing = [name for name in limits if name not in used]
-    if missing:
-        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
-        raise cannot_replay("BK671", message, _USAGE)
-    return used
 
 
 def token_problems(task: Task) -> Iterator[Problem]:

@@ -168,8 +168,8 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     deciding = members if gates or undecided else judge_grades or members
     outcome: Outcome
     if not members:
-        message = "none of its graders could judge"
-        outcome, reason, verdict = "error", "; ".join((message, *map(_describe_part, whole.parts))), None
+        reasons = [f"{part.grader}: {part.reason}" for part in whole.parts]
+        outcome, reason, verdict = "error", "; ".join(["none of its graders could judge", *reasons]), None
     elif judge is not None and deciding is members and not gates and not undecided:
         outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
     else:
@@ -213,10 +213,6 @@ def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
         }
         for part in parts
     }
-
-
-def _describe_part(part: Grade) -> str:
-    return f"{part.grader}: {part.reason}"
 
 
 def composite_problems(task: Task) -> Iterator[Problem]:

@@ -223,10 +223,7 @@ def test_editors_are_told_of_them() -> None:
     assert parts["ScoreLineConfig"]["required"] == ["method", "rubric"]
     offered = parts["ModelGrader"]["properties"]["config"]["anyOf"]
     assert [each["$ref"].rpartition("/")[2] for each in offered] == [
-        "ModelConfig",
-        "ScoreLineConfig",
-        "DecisionLineConfig",
-        "TemplateJudgeConfig",
-        "RubricJudgeConfig",
+        *("ModelConfig", "ScoreLineConfig", "DecisionLineConfig"),
+        *("TemplateJudgeConfig", "RubricJudgeConfig"),
     ]
     assert "rubric" not in parts["CodeConfig"]["anyOf"][-1]["properties"]

@@ -63,22 +63,8 @@ def test_describe_criteria_shows_weights_and_ranges() -> None:
 def test_read_any_text_returns_within_seconds() -> None:
     chance = random.Random(5)
     parts = [
-        "1. ",
-        "2) ",
-        "- ",
-        "## ",
-        "| ",
-        "|",
-        "---",
-        "\n",
-        "(",
-        ")",
-        "[",
-        "weight",
-        ": ",
-        "40%",
-        "0.4",
-        " ",
+        *("1. ", "2) ", "- ", "## ", "| ", "|", "---", "\n", "(", ")", "[", "weight", ": ", "40%"),
+        *("0.4", " "),
     ]
     parts += ["**", "Accuracy", "(0-5)", "5", "poor", "—", "\0", "½", "w=", "x2"]
     for _ in range(3_000):
