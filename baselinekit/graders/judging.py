@@ -118,7 +118,7 @@ def words_of(value: Json) -> str:
 class UnreadableReply(CannotReplay):
     """A reply that is no verdict. `why`: what is wrong with it, as the judge may hear it."""
 
-    def __init__(self, *problems: Problem, why: str, reply: str = ""):
+    def __init__(self, *problems: Problem, why: str = "", reply: str = ""):
         super().__init__(*problems)
         self.why, self.reply = why, reply
 
