@@ -23,6 +23,13 @@ _SHARE = msgspec.Meta(ge=0, le=1, description="a number from 0 to 1")
 ZeroToOne = Annotated[int, _SHARE] | Annotated[float, _SHARE]
 _ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
 TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
+_POSITIVE_NUMBER = msgspec.Meta(gt=0, description="a number above 0")
+AboveZero = Annotated[int, _POSITIVE_NUMBER] | Annotated[float, _POSITIVE_NUMBER]
+_THRESHOLD = msgspec.Meta(gt=0, le=1, description="a number above 0, up to 1")
+Threshold = Annotated[int, _THRESHOLD] | Annotated[float, _THRESHOLD]
+"""The lowest share that passes: every score would reach 0."""
+
+Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0 to 5")]
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
 
 

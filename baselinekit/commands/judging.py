@@ -132,9 +132,8 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
         from baselinekit.graders.by_line import SCORE, ScoreLine, score_question
 
         ((name, meaning),) = rubric.items()
-        line = score_question(ScoreLine(meaning, scores.model), text)
-        answer = setting.ask(line.ask)
-        return {name: int(SCORE.read(answer.text, line.texts)[0])}, answer.served
+        answer = setting.ask(score_question(ScoreLine(meaning, scores.model), text))
+        return {name: int(SCORE.read(answer.text, [text])[0])}, answer.served
     from baselinekit.graders.judging import read_scores, rubric_question
 
     answer = setting.ask(rubric_question(text, rubric, scores))

@@ -142,9 +142,10 @@ def draft(
         result = ask_until_readable(
             draft_question(model, texts), ask, mask, lambda text: read_draft(text, nonce), _RETRIES
         )
-    except BaselinekitError as error:
-        return Draft(lacking, None, error=error.problems[0])
-    return Draft(lacking, result.value, result.usage, result.error.problems[0] if result.error else None)
+    except BaselinekitError as failure:
+        return Draft(lacking, None, error=failure.problems[0])
+    error = None if result.value else result.errors[-1].problems[0]
+    return Draft(lacking, result.value, result.usage, error)
 
 
 def texts_of(case: Case) -> dict[str, str]:

@@ -3,11 +3,11 @@ own rule, and make one score."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson, decode, encode
@@ -17,16 +17,15 @@ from baselinekit.graders.task import (
     Task,
     never_fails,
     parse_json_output,
-    pass_at_problems,
 )
 from baselinekit.graders.verdict import exact_fraction, weighted_mean
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.structs import Struct, field, replace
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.schema import prefix_paths
+from baselinekit.structs import NotNegative, Struct, Threshold, field, replace
 from baselinekit.values.equality import EXACT, decimal, is_number, same_json
 from baselinekit.values.paths import find, parse, render
 from baselinekit.values.texts import mask_and_clip
@@ -42,8 +41,8 @@ class GradedField(Struct):
     path: str
     match: Literal["exact", "numeric_tolerance", "date"] = "exact"
     required: bool = True
-    weight: Number = 1
-    tolerance: Number = 0
+    weight: NotNegative = 1
+    tolerance: NotNegative = 0
     relative: bool = False
     formats: list[str] = field(default_factory=list)
 
@@ -56,7 +55,7 @@ class FieldAccuracy(Struct):
     fields: list[GradedField]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
     of: str | None = None
-    pass_at: Number | None = None
+    pass_at: Threshold | None = None
 
 
 def right_answer(case: Case) -> Json:
@@ -140,18 +139,8 @@ def number_in(value: Json) -> Decimal | None:
 # Dates as texts.
 
 MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
 )
 _MONTH_NAME = "|".join(sorted({*MONTHS, *(month[:3] for month in MONTHS), "sept"}, key=len, reverse=True))
 _PARTS = {
@@ -217,8 +206,11 @@ def compiled(form: str) -> re.Pattern[str]:
     return re.compile("".join(pieces), re.IGNORECASE | re.ASCII)
 
 
-Moment = tuple[date, time | None, timedelta | None]
-"""A day, the time if there is one, and the offset of its zone from UTC."""
+class Moment(NamedTuple):
+    """A day, and the time if there is one, which has an offset from UTC if that is known."""
+
+    day: date
+    at: datetime | None = None
 
 
 def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
@@ -241,38 +233,31 @@ def moment_of(groups: Mapping[str, str | None]) -> Moment | None:
     try:
         day = date(year, month, int(groups.get("day") or 0))
         if hour is None:
-            return day, None, None
+            return Moment(day)
         hour_of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
         micros = int((groups.get("fraction") or "0").ljust(6, "0")[:6])
         day_time = time(hour_of_day, int(groups.get("minute") or 0), int(groups.get("second") or 0), micros)
     except ValueError:
         return None
-    return day, day_time, _offset(groups.get("zone"))
+    return Moment(day, datetime.combine(day, day_time, _zone(groups.get("zone"))))
 
 
-def _offset(zone: str | None) -> timedelta | None:
+def _zone(zone: str | None) -> timezone | None:
     if zone is None:
         return None
     if zone in "zZ":
-        return timedelta()
-    hours, minutes = int(zone[1:3]), int(zone[-2:])
-    return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+        return UTC
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+    return timezone(-offset if zone[0] == "-" else offset)
 
 
 def same_time(left: Moment, right: Moment) -> bool:
     """Whether two moments are the same, as far as both are stated."""
-    if left[1] is None or right[1] is None:
-        return left[0] == right[0]
-    if left[2] is None or right[2] is None:
-        return left[:2] == right[:2]
-    return _since_year_1(left) == _since_year_1(right)
-
-
-def _since_year_1(moment: Moment) -> timedelta:
-    """The time since the first moment of year 1, in UTC. A timedelta can lie before that, a date cannot."""
-    day, at, zone = moment
-    first = datetime.combine(date.min, time())
-    return datetime.combine(day, at or time()) - first - (zone or timedelta())
+    if left.at is None or right.at is None:
+        return left.day == right.day
+    if left.at.tzinfo is None or right.at.tzinfo is None:
+        return left.at.replace(tzinfo=None) == right.at.replace(tzinfo=None)
+    return left.at == right.at
 
 
 # Problems that are known before anything is asked.
@@ -280,7 +265,6 @@ def _since_year_1(moment: Moment) -> timedelta:
 
 def field_problems(task: Task) -> Iterator[Problem]:
     config: FieldAccuracy = task.method
-    yield from pass_at_problems(config.pass_at)
     if not config.fields:
         yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
         return
@@ -293,34 +277,23 @@ def field_problems(task: Task) -> Iterator[Problem]:
     if not any(graded.weight for graded in config.fields):
         yield never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
-        for problem in one_field_problems(graded, right):
-            yield replace_at(problem, ("config", "fields", number))
-
-
-def replace_at(problem: Problem, at: Path) -> Problem:
-    return replace(problem, place=None, at=(*at, *(problem.at or ())))
+        yield from prefix_paths(one_field_problems(graded, right), ("config", "fields", number))
 
 
 def one_field_problems(graded: GradedField, right: Json) -> Iterator[Problem]:
     """The problems of one field, with paths below it."""
+    key = "path"
     try:
         expected = find(parse(graded.path), right)
-    except InvalidInput as error:
-        yield from (replace(problem, at=("path",)) for problem in error.problems)
-        return
-    try:
+        key = "formats"
         for form in graded.formats:
             compiled(form)
     except InvalidInput as error:
-        yield from (replace(problem, at=("formats",)) for problem in error.problems)
+        yield from (replace(problem, place=None, at=(key,)) for problem in error.problems)
         return
     if not expected and graded.required:
         message = f"the right answer has no {graded.path!r}"
         yield Problem("BK677", message, "add it there, or state `required: false`", at=("path",))
-    if graded.weight < 0:
-        yield Problem("BK677", f"the weight is {graded.weight:g}", "0 or more", at=("weight",))
-    if graded.tolerance < 0:
-        yield Problem("BK677", f"the tolerance is {graded.tolerance:g}", "0 or more", at=("tolerance",))
     if graded.match != "numeric_tolerance" and (graded.tolerance or graded.relative):
         message = f"`tolerance` has no effect where the match is {graded.match}"
         yield Problem("BK677", message, "state `match: numeric_tolerance`", at=("tolerance",))

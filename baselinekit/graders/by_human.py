@@ -165,21 +165,11 @@ def places_in(value: Sequence[Json]) -> dict[int, float]:
 def scale_problems(config: HumanRating) -> Iterator[Problem]:
     """The problems of a human grader that are known before anybody is asked."""
     people, scale = config.evaluators, config.rating_scale
-    if people.min_required < 1:
-        yield scale_problem(f"min_required is {people.min_required}", "1 or more people rate", "evaluators")
     if people.max_allowed < people.min_required:
         message = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
         yield scale_problem(message, "at most as many can be required as are allowed", "evaluators")
     if people.adjudicator is not None and not people.adjudicator.strip():
         yield scale_problem("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
-    if not 0 <= people.agreement_threshold <= 1:
-        yield scale_problem(
-            f"agreement_threshold is {people.agreement_threshold}", "a share from 0 to 1", "evaluators"
-        )
-    if config.time_limit_minutes is not None and config.time_limit_minutes <= 0:
-        yield scale_problem(
-            f"time_limit_minutes is {config.time_limit_minutes}", "more than 0, or leave it out"
-        )
     for name in config.slots:
         if f"{{{name}}}" not in config.rubric:
             yield scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")

@@ -14,11 +14,9 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.graders.judging import (
     JUDGE,
-    UnreadableReply,
+    ask_until_readable,
     between_marks,
     nonce_of,
-    question_again,
-    retries_problems,
     unusable_reply,
 )
 from baselinekit.graders.task import (
@@ -32,9 +30,9 @@ from baselinekit.graders.task import (
 )
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
-from baselinekit.model.recipes import Message, ModelQuestion, Observation, Usage
+from baselinekit.model.recipes import Message, ModelQuestion, Observation
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Retries, Struct, field
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
@@ -171,79 +169,50 @@ class LineForm(Struct):
         pattern = rf"{key}(?:=+{number}(?:{value})|{number}(?:{value})(?:{key})?=*reason)"
         return re.search(pattern, normalize_lookalikes(text)) is not None
 
+    def question(self, model: str, task: str) -> ModelQuestion:
+        """A question for one line: the task in words, with the judged texts in it."""
+        instruction = f"Reply with exactly one line in this form, and nothing before or after it: {self.text}"
+        system = Message("system", f"{JUDGE} Reply with one line alone.")
+        user = Message("user", f"{task}\n\n{instruction}")
+        return ModelQuestion(model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
+
 
 SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-class LineQuestion(Struct):
-    """A question for one line: the task in words, and the judged texts in it, in which the verdict of the
-    reply may not stand."""
-
-    form: LineForm
-    model: str
-    task: str
-    texts: tuple[str, ...]
-
-    @property
-    def ask(self) -> ModelQuestion:
-        instruction = (
-            f"Reply with exactly one line in this form, and nothing before or after it: {self.form.text}"
-        )
-        system = Message("system", f"{JUDGE} Reply with one line alone.")
-        user = Message("user", f"{self.task}\n\n{instruction}")
-        return ModelQuestion(self.model, (system, user), temperature=0, max_tokens=_MOST_TOKENS)
-
-
 def _ask_and_grade(
     task: Task,
-    line_question: LineQuestion,
     clients: GradeClients,
+    question: ModelQuestion,
+    read: Callable[[str], tuple[str, str]],
     judge: Callable[[str, str], tuple[Judged, float]],
     classify: Callable[[str | None], Classified | None] = lambda verdict: None,
 ) -> Grade:
-    """Ask the judge, and again while the reply cannot be read and retries remain. An unreadable reply is an
-    error, not a low score. `judge`: what a verdict and its reason amount to."""
-    usage, question = Usage(), line_question.ask
-    unreadable: list[Json] = []
-    for retries_left in range(task.method.retries_on_unreadable, -1, -1):
-        answer = clients.ask(question)
-        usage = usage + answer.usage
-        try:
-            verdict, judge_reason = line_question.form.read(answer.text, line_question.texts)
-        except UnreadableReply as error:
-            unreadable.append(mask_and_clip(answer.text, _LONGEST_REPLY, clients.mask))
-            if not retries_left:
-                return _unreadable_grade(task, error, unreadable, usage, classify(None))
-            question = question_again(line_question.ask, error.why, clients.mask)
-            continue
-        (passed, reason, details), score = judge(verdict, judge_reason)
-        all_details: dict[str, Json] = {**details, "reason": judge_reason}
-        if unreadable:
-            all_details["replies_that_could_not_be_read"] = unreadable
-        outcome: Outcome = "passed" if passed else "failed"
-        return task.grader.graded(
-            outcome, score, reason, details=all_details, usage=usage, classified=classify(verdict)
+    """Ask the judge. An unreadable reply is an error, not a low score. `judge`: what a verdict and its reason
+    amount to."""
+    retries = task.method.retries_on_unreadable
+    result = ask_until_readable(question, clients.ask, clients.mask, read, retries)
+    if result.value is None:
+        error = result.errors[-1]
+        reply = mask_and_clip(error.reply, _LONGEST_REPLY, clients.mask)
+        quoted = mask_and_clip(reply, _LONGEST_QUOTED, no_mask)
+        grade = task.grader.graded(
+            "error",
+            None,
+            f"judge output unparseable: it {error.why}: {quoted!r}",
+            verdict="unparseable",
+            code=error.problems[0].code,
+            details={"reply": reply},
+            classified=classify(None),
         )
-    raise AssertionError("the last reply is a grade")
-
-
-def _unreadable_grade(
-    task: Task, error: UnreadableReply, replies: list[Json], usage: Usage, classified: Classified | None
-) -> Grade:
-    problem, quoted = error.problems[0], mask_and_clip(str(replies[-1]), _LONGEST_QUOTED, no_mask)
-    details: dict[str, Json] = {"reply": replies[-1]}
-    if len(replies) > 1:
-        details["replies_that_could_not_be_read"] = replies
-    return task.grader.graded(
-        "error",
-        None,
-        f"judge output unparseable: it {error.why}: {quoted!r}",
-        verdict="unparseable",
-        code=problem.code,
-        details=details,
-        usage=usage,
-        classified=classified,
+        return result.add_to(grade)
+    verdict, judge_reason = result.value
+    (passed, reason, details), score = judge(verdict, judge_reason)
+    outcome: Outcome = "passed" if passed else "failed"
+    details = {**details, "reason": judge_reason}
+    return result.add_to(
+        task.grader.graded(outcome, score, reason, details=details, classified=classify(verdict))
     )
 
 
@@ -258,17 +227,17 @@ class ScoreLine(Struct):
     rubric: str
     model: str = "judge"
     pass_threshold: int = 4
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
     of: str | None = None
 
 
-def score_question(config: ScoreLine, output: str) -> LineQuestion:
+def score_question(config: ScoreLine, output: str) -> ModelQuestion:
     low, high = _SCALE
     task = (
         f"Score the output by the rubric, from {low} (worst) to {high} (best).\n\n"
         f"RUBRIC:\n{config.rubric}\n\nOUTPUT:\n{between_marks('output', output, nonce_of(output))}"
     )
-    return LineQuestion(SCORE, config.model, task, (output,))
+    return SCORE.question(config.model, task)
 
 
 def score_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -286,9 +255,9 @@ def score_line(task: Task, observation: Observation, clients: GradeClients) -> G
         }
         return (passed, reason, details), (score - low) / (high - low)
 
-    return _ask_and_grade(
-        task, score_question(config, text_of(task.look(observation.output))), clients, judge
-    )
+    output = text_of(task.look(observation.output))
+    question = score_question(config, output)
+    return _ask_and_grade(task, clients, question, lambda reply: SCORE.read(reply, [output]), judge)
 
 
 def score_problems(task: Task) -> Iterator[Problem]:
@@ -296,7 +265,6 @@ def score_problems(task: Task) -> Iterator[Problem]:
     if not config.rubric.strip():
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     yield from threshold_problems(config.pass_threshold, _SCALE, ("config", "pass_threshold"))
-    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 SCORE_LINE = GraderType(
@@ -324,11 +292,11 @@ class DecisionLine(Struct):
     triggers: list[str] = field(default_factory=list)
     not_for: list[str] = field(default_factory=list)
     model: str = "judge"
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
     of: str | None = None
 
 
-def decision_question(config: DecisionLine, query: str) -> LineQuestion:
+def decision_question(config: DecisionLine, query: str) -> ModelQuestion:
     nonce = nonce_of(config.description, query)
     sections = (
         ("DESCRIPTION", between_marks("description", config.description, nonce)),
@@ -340,9 +308,8 @@ def decision_question(config: DecisionLine, query: str) -> LineQuestion:
         "Decide whether a skill would be loaded for a user's query. Go by its description and its triggers "
         "ONLY: YES if it is described for such a query, NO if it is not, or if a negative trigger fits."
     )
-    texts = (query, config.description, *config.triggers, *config.not_for)
-    return LineQuestion(
-        DECISION, config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections))), texts
+    return DECISION.question(
+        config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections)))
     )
 
 
@@ -361,9 +328,15 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
         )
         return (passed, reason, {"decision": verdict, "wanted": config.wanted}), float(passed)
 
-    line_question = decision_question(config, text_of(task.look(observation.output)))
+    query = text_of(task.look(observation.output))
+    texts = (query, config.description, *config.triggers, *config.not_for)
     return _ask_and_grade(
-        task, line_question, clients, judge, lambda verdict: Classified(config.wanted, verdict)
+        task,
+        clients,
+        decision_question(config, query),
+        lambda reply: DECISION.read(reply, texts),
+        judge,
+        lambda verdict: Classified(config.wanted, verdict),
     )
 
 
@@ -382,7 +355,6 @@ def decision_problems(task: Task) -> Iterator[Problem]:
                 f"`{key}` gives DECISION={config.wanted} itself, and what a judged text says is no verdict"
             )
             yield never_passes(message, "remove it from the text", "config", key)
-    yield from retries_problems(config.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 DECISION_LINE = GraderType(

@@ -4,22 +4,23 @@ The overall score that the judge states is not trusted: it is computed from the 
 rubric, and whether it passes is decided here. A judge that contradicts itself is reported."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.graders import criteria as rubrics
 from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.judging import (
-    UnreadableReply,
+    JudgeResult,
+    ask_until_readable,
     contradiction,
     nonce_of,
     question,
-    question_again,
     reply,
-    retries_problems,
     scalar,
+    scores_in,
     unquoted,
+    unreadable_grade,
     unusable_reply,
     words_of,
 )
@@ -40,7 +41,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import AtLeastOne, Retries, Struct, field
 from baselinekit.values.equality import decimal, is_number
 
 OVERALL = "overall"
@@ -90,10 +91,10 @@ class ModelJudge(Struct):
     max_tokens: int = 1000
     scoring: Scoring = field(default_factory=Scoring)
     examples: list[Sample] = field(default_factory=list)
-    samples: int = 1
+    samples: AtLeastOne = 1
     prompt: str | None = None
     calibration: str | None = None
-    retries_on_unreadable: int = 1
+    retries_on_unreadable: Retries = 1
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -238,18 +239,14 @@ def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> 
 
 
 def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Judgement:
-    criteria, scores = judge.criteria, fields["scores"]
-    if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
-        raise unusable_reply(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
-    scores = {name: scalar(value) for name, value in scores.items()}
+    criteria = judge.criteria
+    ranges = {criterion.name: scale_of(criterion, judge) for criterion in criteria}
+    scores = scores_in(fields["scores"], ranges, answer)
     weighted_sum = total = 0.0
     unmet = []
     for criterion in criteria:
-        value, (low, high) = scores[criterion.name], scale_of(criterion, judge)
-        if not is_number(value) or not low <= value <= high:
-            message = f"{criterion.name} with {value!r}, which is not between {low:g} and {high:g}"
-            raise unusable_reply(f"scores {message}", answer)
-        share = float((decimal(value) - decimal(low)) / (decimal(high) - decimal(low)))
+        low, high = ranges[criterion.name]
+        share = float((decimal(scores[criterion.name]) - decimal(low)) / (decimal(high) - decimal(low)))
         weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
         if criterion.required and share + _SLACK < judge.passing_share:
             unmet.append(criterion.name)
@@ -306,32 +303,29 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
     """Take all samples; the median counts, and how often the others differ from it is reported."""
     judge: ModelJudge = task.method
     output = observation.output
-    usage, judgements = Usage(), []
-    complaints: list[Json] = []
+    asked: JudgeResult[Judgement] = JudgeResult(None, Usage())
+    judgements: list[Judgement] = []
     for turn in range(judge.samples):
-        current = original = judge_question(judge, task.case, output, turn)
-        for retries_left in range(judge.retries_on_unreadable, -1, -1):
-            answer = clients.ask(current)
-            usage = usage + answer.usage
-            try:
-                judgements.append(read_judgement(answer.text, judge, task.case, output))
-                break
-            except UnreadableReply as error:
-                problem = error.problems[0]
-                complaints.append(problem.message)
-                if not retries_left:
-                    details: dict[str, Json] = {"replies_that_could_not_be_read": complaints}
-                    return task.grader.graded(
-                        "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
-                    )
-                current = question_again(original, error.why, clients.mask)
+        result = ask_until_readable(
+            judge_question(judge, task.case, output, turn),
+            clients.ask,
+            clients.mask,
+            lambda answer: read_judgement(answer, judge, task.case, output),
+            judge.retries_on_unreadable,
+        )
+        asked = JudgeResult(result.value, asked.usage + result.usage, (*asked.errors, *result.errors))
+        if result.value is None:
+            return asked.add_to(unreadable_grade(task.grader, result))
+        judgements.append(result.value)
+    return asked.add_to(median_grade(task, judgements))
+
+
+def median_grade(task: Task, judgements: Sequence[Judgement]) -> Grade:
     ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
     median = ordered[(len(ordered) - 1) // 2]
     flips = sum(judgement.passed != median.passed for judgement in judgements) / len(judgements)
     details = dict(median.details)
-    if complaints:
-        details["replies_that_could_not_be_read"] = complaints
-    if judge.samples > 1:
+    if len(judgements) > 1:
         details["samples"] = {
             "scores": [round(judgement.score, 6) for judgement in judgements],
             "flip_rate": flips,
@@ -340,7 +334,7 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
         details["disagrees"] = median.disagrees
     reason = "" if median.passed else median.reason
     outcome: Outcome = "passed" if median.passed else "failed"
-    return task.grader.graded(outcome, median.score, reason, details=details, usage=usage)
+    return task.grader.graded(outcome, median.score, reason, details=details)
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -368,16 +362,10 @@ def problems(task: Task) -> Iterator[Problem]:
             hint = "remove one of the two: the ranges of the rubric count, for the threshold too"
             message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
             yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
-    for criterion in judge.criteria:
-        if criterion.weight < 0:
-            yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
     if isinstance(judge.rubric, str):
         yield from rubrics.read(judge.rubric).problems
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
-    if judge.samples < 1:
-        yield Problem("BK702", f"{judge.samples} samples of a judgement", "1 or more; an odd number decides")
-    yield from retries_problems(judge.retries_on_unreadable)
 
 
 _VERDICT_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
@@ -411,7 +399,7 @@ MODEL_JUDGE = GraderType(
     kind="model",
     problems=problems,
     files=lambda config: {"calibration": config.calibration},
-    asks=lambda config: (config.model, max(1, config.samples)),
+    asks=lambda config: (config.model, config.samples),
     criteria=describe_criteria,
     label_scale=LabelScale(human_verdict, label_words),
 )

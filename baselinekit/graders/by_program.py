@@ -13,9 +13,9 @@ from baselinekit.graders.verdict import exact_fraction, verdict_of
 from baselinekit.graders.wire import wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
-from baselinekit.model.recipes import Observation, Seconds, Usage
+from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AtLeastOne, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, end_of, mask_and_clip
 
@@ -31,7 +31,7 @@ MOST_CALLS = 50
 class ModelAccess(Struct):
     """How often a program may ask the judges' model."""
 
-    max_calls: int = MOST_CALLS
+    max_calls: AtLeastOne = MOST_CALLS
 
 
 class CodeJudge(Struct):
@@ -41,7 +41,7 @@ class CodeJudge(Struct):
 
     script: str | list[str]
     cwd: str | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
     target: ModelAccess | None = None
     model: str = "judge"
     config: dict[str, Json] = field(default_factory=dict)
@@ -210,14 +210,6 @@ def problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
     if any("\0" in word for word in words):
         yield Problem("BK653", "a word of `script` has a NUL character", "remove it", at=("script",))
-    if judge.timeout is not None and judge.timeout <= 0:
-        yield Problem(
-            "BK653", f"`timeout: {judge.timeout}` leaves no time", "more than 0 seconds", at=("timeout",)
-        )
-    if judge.target is not None and judge.target.max_calls < 1:
-        hint = "1 or more; without `target` it may ask nobody"
-        message = f"`max_calls: {judge.target.max_calls}` lets it ask nobody"
-        yield Problem("BK653", message, hint, at=("target", "max_calls"))
 
 
 CODE_JUDGE = GraderType(

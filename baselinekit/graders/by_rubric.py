@@ -9,11 +9,10 @@ from fractions import Fraction
 from baselinekit.errors import Problem
 from baselinekit.graders.by_template import BY_SHARE, too_low
 from baselinekit.graders.judging import (
-    ask_until_readable,
+    grade_readable,
     nonce_of,
     question,
     reply,
-    retries_problems,
     scalar,
     unquoted,
     unusable_reply,
@@ -21,14 +20,14 @@ from baselinekit.graders.judging import (
 )
 from baselinekit.graders.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
 from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task
-from baselinekit.graders.verdict import verdict_of, weighted_mean
+from baselinekit.graders.verdict import weighted_mean
 from baselinekit.graders.wire import texts_of
 from baselinekit.model.evals import Expected
-from baselinekit.model.grades import Grade, PassRule
+from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import Json
 from baselinekit.schema import prefix_paths, read_as
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Retries, Struct, field, replace
 from baselinekit.values.equality import is_number
 
 _HIT_SCORE = 7
@@ -43,7 +42,7 @@ class RubricJudge(Struct):
 
     rubrics: list[str | RubricItem] = field(default_factory=list)
     model: str = "judge"
-    retries_on_unreadable: int = 2
+    retries_on_unreadable: Retries = 2
     calibration: str | None = None
     of: str | None = None
 
@@ -97,14 +96,6 @@ class ItemVerdict(Struct):
         return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
 
 
-class RubricReply(Struct):
-    """The verdicts in one reply. `unknown`: ids in it that no item has."""
-
-    items: tuple[ItemVerdict, ...]
-    reasoning: str
-    unknown: tuple[str, ...] = ()
-
-
 def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
     """The question to the judge about one answer. Every text that is not the rubric's stands between
     marks."""
@@ -140,9 +131,9 @@ def form_of(criteria: Sequence[RubricCriterion]) -> dict[str, Json]:
     return {"checks": checks, "overall_reasoning": "…"}
 
 
-def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: str) -> RubricReply:
-    """The verdicts in a reply; UnreadableReply if it is not what was asked for, judges an item twice, or
-    judges none."""
+def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: str, task: Task) -> Grade:
+    """The grade that the verdicts in a reply make; UnreadableReply if it is not what was asked for, judges an
+    item twice, or judges none."""
     fields = reply(answer, ("checks",), nonce)
     checks, reasoning = fields["checks"], words_of(fields.get("overall_reasoning"))
     if not isinstance(checks, list):
@@ -166,7 +157,7 @@ def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: s
         judged.get(criterion.id) or ItemVerdict(criterion, Fraction(0), omitted=True)
         for criterion in criteria
     ]
-    return RubricReply(tuple(items), reasoning, tuple(dict.fromkeys(unknown)))
+    return rubric_grade(task, items, reasoning, list(dict.fromkeys(unknown)))
 
 
 def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemVerdict:
@@ -187,27 +178,25 @@ def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: s
     return ItemVerdict(criterion, Fraction(int(value), HIGHEST), reasoning)
 
 
-def rubric_grade(task: Task, rubric_reply: RubricReply, rule: PassRule) -> Grade:
-    """The score by the weights of all items, and the verdict by it and the gates."""
-    score = weighted_mean((item.share, item.criterion.weight) for item in rubric_reply.items) or Fraction(0)
-    gates = tuple(item.criterion.name for item in rubric_reply.items if item.fails)
-    outcome, verdict = verdict_of(score, rule, gates)
-    misses = [item for item in rubric_reply.items if not item.is_hit]
+def rubric_grade(task: Task, items: Sequence[ItemVerdict], reasoning: str, unknown: Sequence[str]) -> Grade:
+    """The score by the weights of all items, and the verdict by it and the gates. `unknown`: ids in the reply
+    that no item has."""
+    score = weighted_mean((item.share, item.criterion.weight) for item in items) or Fraction(0)
+    misses = [item for item in items if not item.is_hit]
+    failing = [item for item in misses if item.fails]
     details: dict[str, Json] = {
-        "criteria": [item.details for item in rubric_reply.items],
-        "hits": [item.criterion.name for item in rubric_reply.items if item.is_hit],
+        "criteria": [item.details for item in items],
+        "hits": [item.criterion.name for item in items if item.is_hit],
         "misses": [item.criterion.name for item in misses],
-        "reasoning": rubric_reply.reasoning,
+        "reasoning": reasoning,
+        **({"unknown_ids": list(unknown)} if unknown else {}),
     }
-    if rubric_reply.unknown:
-        details["unknown_ids"] = list(rubric_reply.unknown)
-    reason = ""
-    if outcome != "passed":
-        failing = [item.line for item in misses if item.fails]
-        reason = "; ".join(failing or (too_low(score, rule), *(item.line for item in misses)))
-    return task.grader.graded(
-        outcome, float(score), reason, verdict=verdict, details=details, failed_gates=gates
-    )
+    if failing:
+        reason = "; ".join(item.line for item in failing)
+    else:
+        reason = "; ".join((too_low(score, task.case.pass_rule), *(item.line for item in misses)))
+    gates = tuple(item.criterion.name for item in failing)
+    return task.scored(score, reason, failed_gates=gates, details=details)
 
 
 def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -216,16 +205,13 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
     outcome = texts.pop("expected_outcome")
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
     criteria, nonce = criteria_of(judge.rubrics), nonce_of(*texts.values())
-    result = ask_until_readable(
+    return grade_readable(
+        task.grader,
         rubric_question(judge, outcome, texts),
         clients.ask,
         clients.mask,
-        lambda answer: read_rubric_reply(answer, criteria, nonce),
-        judge.retries_on_unreadable,
+        lambda answer: read_rubric_reply(answer, criteria, nonce, task),
     )
-    if result.value is None:
-        return result.error_grade(task.grader)
-    return result.add_to(rubric_grade(task, result.value, task.case.pass_rule))
 
 
 def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
@@ -240,7 +226,6 @@ def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfi
 def problems(task: Task) -> Iterator[Problem]:
     for problem in item_problems(task.method.rubrics):
         yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
-    yield from retries_problems(task.method.retries_on_unreadable, "config", "retries_on_unreadable")
 
 
 RUBRIC_JUDGE = GraderType(

@@ -12,12 +12,11 @@ from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.graders.judging import (
-    ask_until_readable,
     between_marks,
+    grade_readable,
     nonce_of,
     question_in_form,
     reply,
-    retries_problems,
     scalar,
     unquoted,
     unusable_reply,
@@ -29,10 +28,10 @@ from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wir
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import ModelQuestion, Observation, Seconds
+from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import end_of
 
@@ -92,7 +91,7 @@ class PromptScript(Struct):
     script: str | list[str]
     config: dict[str, Json] = field(default_factory=dict)
     cwd: str | None = None
-    timeout: Seconds | None = None
+    timeout: TimeLimit | None = None
 
 
 class TemplateJudge(Struct):
@@ -101,7 +100,7 @@ class TemplateJudge(Struct):
 
     prompt: str | PromptScript | None = None
     model: str = "judge"
-    retries_on_unreadable: int = 2
+    retries_on_unreadable: Retries = 2
     calibration: str | None = None
     of: str | None = None
 
@@ -265,40 +264,26 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     return text, nonce
 
 
-class TemplateReply(Struct):
-    """The verdict in one reply."""
-
-    score: Fraction
-    hits: list[str]
-    misses: list[str]
-    reasoning: str
-
-
-def read_template_reply(answer: str, nonce: str) -> TemplateReply:
-    """The verdict in a reply; UnreadableReply if it has no score from 0 to 1."""
+def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
+    """The grade that a reply makes; UnreadableReply if it has no score from 0 to 1."""
     fields = reply(answer, ("score",), nonce)
-    score = scalar(fields["score"])
-    if not is_number(score) or not 0 <= score <= 1:
-        raise unusable_reply(f"has a score of {score!r}, which is not from 0 to 1", answer)
-    hits, misses = (points_of(fields.get(key)) for key in ("hits", "misses"))
-    return TemplateReply(exact_fraction(float(score)), hits, misses, words_of(fields.get("reasoning")))
+    stated = scalar(fields["score"])
+    if not is_number(stated) or not 0 <= stated <= 1:
+        raise unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
+    reasoning, misses = words_of(fields.get("reasoning")), points_of(fields.get("misses"))
+    details: dict[str, Json] = {"score": float(stated), "reasoning": reasoning}
+    for key, points in (("hits", points_of(fields.get("hits"))), ("misses", misses)):
+        details[key] = points[:_MOST_LISTED]
+        if len(points) > _MOST_LISTED:
+            details[f"further_{key}"] = len(points) - _MOST_LISTED
+    score = exact_fraction(float(stated))
+    explanation = "; ".join(filter(None, (reasoning, *misses[:_MOST_LISTED])))
+    return task.scored(score, f"{too_low(score, task.case.pass_rule)}: {explanation}", details=details)
 
 
 def points_of(value: Json) -> list[str]:
     """The points that a judge lists; none if it is no list of texts."""
     return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
-
-
-def template_grade(task: Task, template_reply: TemplateReply, rule: PassRule) -> Grade:
-    outcome, verdict = verdict_of(template_reply.score, rule)
-    details: dict[str, Json] = {"score": float(template_reply.score), "reasoning": template_reply.reasoning}
-    for key, points in (("hits", template_reply.hits), ("misses", template_reply.misses)):
-        details[key] = list(points[:_MOST_LISTED])
-        if len(points) > _MOST_LISTED:
-            details[f"further_{key}"] = len(points) - _MOST_LISTED
-    explanation = "; ".join(filter(None, (template_reply.reasoning, *template_reply.misses[:_MOST_LISTED])))
-    reason = "" if outcome == "passed" else f"{too_low(template_reply.score, rule)}: {explanation}"
-    return task.grader.graded(outcome, float(template_reply.score), reason, verdict=verdict, details=details)
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
@@ -308,21 +293,17 @@ def too_low(score: Fraction, rule: PassRule) -> str:
 def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     judge: TemplateJudge = task.method
     prompt, nonce = prompt_of(task, observation, clients)
-    result = ask_until_readable(
+    return grade_readable(
+        task.grader,
         template_question(judge, prompt, nonce),
         clients.ask,
         clients.mask,
-        lambda answer: read_template_reply(answer, nonce),
-        judge.retries_on_unreadable,
+        lambda answer: read_template_reply(answer, nonce, task),
     )
-    if result.value is None:
-        return result.error_grade(task.grader)
-    return result.add_to(template_grade(task, result.value, task.case.pass_rule))
 
 
 def problems(task: Task) -> Iterator[Problem]:
     judge: TemplateJudge = task.method
-    yield from retries_problems(judge.retries_on_unreadable, "config", "retries_on_unreadable")
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):

@@ -15,16 +15,13 @@ from baselinekit.graders.task import (
     GraderType,
     Task,
     never_fails,
-    never_passes,
-    pass_at_problems,
 )
 from baselinekit.graders.wire import calls_of
-from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field
+from baselinekit.structs import AtLeastOne, Name, Struct, Threshold, TimeLimit, field
 from baselinekit.values.equality import same_json
 from baselinekit.values.texts import mask_and_clip
 
@@ -39,10 +36,10 @@ class WantedCall(Struct):
     """An expected call. `args`: `any`, or its arguments; if they are a mapping, only the keys that are stated
     here count, unless `args_match` is exact. `max_seconds`: how long it may take."""
 
-    tool: str
+    tool: Name
     args: Json = "any"
     args_match: Literal["partial", "exact"] = "partial"
-    max_seconds: Number | None = None
+    max_seconds: TimeLimit | None = None
 
     def accepts(self, call: ToolCall) -> bool:
         """Whether a call is the expected one, however long it took."""
@@ -71,9 +68,9 @@ class ToolTrajectory(Struct):
     another score."""
 
     mode: Literal["any_order", "in_order", "exact"]
-    minimums: dict[str, int] = field(default_factory=dict)
+    minimums: dict[str, AtLeastOne] = field(default_factory=dict)
     expected: list[WantedCall] = field(default_factory=list)
-    pass_at: Number | None = None
+    pass_at: Threshold | None = None
 
 
 class TraceFindings(Struct):
@@ -204,7 +201,6 @@ def _in_time(expected: WantedCall, call: ToolCall) -> bool:
 
 def trajectory_problems(task: Task) -> Iterator[Problem]:
     config: ToolTrajectory = task.method
-    yield from pass_at_problems(config.pass_at)
     if config.mode == "any_order":
         if not config.minimums:
             yield never_fails("no tool has to be called", "state `minimums: {TOOL: 1}`", "config", "minimums")
@@ -221,19 +217,6 @@ def trajectory_problems(task: Task) -> Iterator[Problem]:
         )
     if config.mode == "in_order" and not config.expected:
         yield never_fails("no call is expected", "state `expected: [{tool: TOOL}]`", "config", "expected")
-    for tool, minimum in config.minimums.items():
-        if minimum < 1:
-            yield never_fails(
-                f"{tool} may be called {minimum} times or more", "1 or more", "config", "minimums", tool
-            )
-    for number, expected in enumerate(config.expected):
-        if not expected.tool.strip():
-            at = ("config", "expected", str(number), "tool")
-            yield never_passes("no tool has an empty name", "the name of a tool", *at)
-        if expected.max_seconds is not None and expected.max_seconds <= 0:
-            message = f"no call takes {expected.max_seconds:g} s"
-            at = ("config", "expected", str(number), "max_seconds")
-            yield never_passes(message, "a time above 0", *at)
 
 
 TOOL_TRAJECTORY = GraderType(

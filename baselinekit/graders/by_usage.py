@@ -2,16 +2,15 @@
 
 A figure that nobody measured is an error: it does not mean that the answer was quick or cheap."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 
 from baselinekit.errors import Problem, cannot_replay
-from baselinekit.graders.task import GradeClients, GraderType, Task, never_fails, never_passes
-from baselinekit.model.baselines import Number
+from baselinekit.graders.task import GradeClients, GraderType, Task, never_fails
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct
+from baselinekit.structs import Count, NotNegative, Struct, TimeLimit
 
 _PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
 _USAGE = "let the target tell its `token_usage: {input, output}`"
@@ -21,22 +20,22 @@ class LatencyLimit(Struct):
     """The answer came within `max_seconds`: the time that the target states, else the time that was waited. A
     recorded answer has the time of its recording."""
 
-    max_seconds: Number
+    max_seconds: TimeLimit
 
 
 class CostLimit(Struct):
     """The answer cost at most `max_usd`."""
 
-    max_usd: Number
+    max_usd: NotNegative
 
 
 class TokenLimit(Struct):
     """The answer took no more tokens than each of these limits: in all, of the question, of the answer.
     Cached tokens are tokens of the question."""
 
-    max_total: int | None = None
-    max_input: int | None = None
-    max_output: int | None = None
+    max_total: Count | None = None
+    max_input: Count | None = None
+    max_output: Count | None = None
 
     @property
     def stated(self) -> dict[str, int]:
@@ -70,7 +69,10 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
     if usage.tokens_in is not None and usage.tokens_out is not None:
         counts["total"] = usage.tokens_in + usage.tokens_out
-    used = _limited_counts(counts, config.stated)
+    used = {name: count for name in config.stated if (count := counts[name]) is not None}
+    if missing := [name for name in config.stated if name not in used]:
+        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
+        raise cannot_replay("BK671", message, _USAGE)
     exceeded = [
         f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed"
         for name, limit in config.stated.items()
@@ -81,37 +83,11 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     return task.decide((not exceeded, "; ".join(exceeded), details))
 
 
-def _limited_counts(counts: Mapping[str, int | None], limits: Mapping[str, int]) -> dict[str, int]:
-    """The counts that have a limit; an error if one of them is not known."""
-    used = {name: number for name in limits if (number := counts[name]) is not None}
-    missing = [name for name in limits if name not in used]
-    if missing:
-        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
-        raise cannot_replay("BK671", message, _USAGE)
-    return used
-
-
-def latency_problems(task: Task) -> Iterator[Problem]:
-    if task.method.max_seconds <= 0:
-        message = f"no answer comes within {task.method.max_seconds:g} s"
-        yield never_passes(message, "a time above 0", "config", "max_seconds")
-
-
-def cost_problems(task: Task) -> Iterator[Problem]:
-    if task.method.max_usd < 0:
-        message = f"no answer costs {task.method.max_usd:g} dollars"
-        yield never_passes(message, "0 or more", "config", "max_usd")
-
-
 def token_problems(task: Task) -> Iterator[Problem]:
-    limits = task.method.stated
-    if not limits:
+    if not task.method.stated:
         yield never_fails("no limit is stated", "state max_total, max_input or max_output", "config")
-    for name, limit in limits.items():
-        if limit < 0:
-            yield never_passes(f"no answer takes {limit} tokens", "0 or more", "config", f"max_{name}")
 
 
-LATENCY = GraderType(LatencyLimit, latency, "latency", problems=latency_problems)
-COST = GraderType(CostLimit, cost, "cost", problems=cost_problems)
+LATENCY = GraderType(LatencyLimit, latency, "latency")
+COST = GraderType(CostLimit, cost, "cost")
 TOKEN_USAGE = GraderType(TokenLimit, tokens, "token_usage", problems=token_problems)

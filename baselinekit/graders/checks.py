@@ -1,6 +1,7 @@
 """Checks of a text, one line each (`contains: <diff>`), and the graders that they mean."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.graders import graders
@@ -16,13 +17,14 @@ from baselinekit.structs import Struct, replace
 
 
 class CheckForm(Struct):
-    """The form of a check: which values it accepts, the grader that a value means, and the value of a
-    grader."""
+    """The form of a check: which values it accepts, the config of its grader, and how to get one from the
+    other."""
 
     accepts: Callable[[Json], bool]
     hint: str
+    config: type[Any]
     method: Callable[..., Method]
-    value: Callable[[Method], Json]
+    value: Callable[[Any], Json]
 
 
 def _is_text(value: Json) -> bool:
@@ -37,82 +39,63 @@ def _is_count(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-_LISTS = ("all", "any", "none")
+def _is_schema(value: Json) -> bool:
+    return isinstance(value, dict | bool)
 
 
-def _only_text(texts: Sequence[str]) -> Json:
-    return texts[0] if len(texts) == 1 else None
+_ACCEPTED: Mapping[str, tuple[Callable[[Json], bool], str]] = {
+    "any": (_are_texts, "a list of texts"),
+    "all": (_are_texts, "a list of texts"),
+    "pattern": (_is_text, "a regular expression"),
+    "min": (_is_count, "a whole number of words"),
+    "max": (_is_count, "a whole number of words"),
+    "schema": (_is_schema, "a JSON Schema"),
+}
 
 
-def _texts(name: str) -> Callable[[Method], Json]:
-    """The texts of one list, where it is the only one."""
-
-    def value(method: Method) -> Json:
-        is_plain = isinstance(method, Contains) and method.case_sensitive and method.of is None
-        if not is_plain or [key for key in _LISTS if getattr(method, key)] != [name]:
-            return None
-        return list(getattr(method, name))
-
-    return value
-
-
-def _single(name: str) -> Callable[[Method], Json]:
-    return lambda method: _only_text(texts) if isinstance(texts := _texts(name)(method), list) else None
+def _form(config: type[Any], key: str, **others: Json) -> CheckForm:
+    """A check that states one key of a config."""
+    accepts, hint = _ACCEPTED[key]
+    return CheckForm(
+        accepts,
+        hint,
+        config,
+        lambda value: config(**{key: value}, **others),
+        lambda method: getattr(method, key),
+    )
 
 
-def _pattern(must_match: bool) -> Callable[[Method], Json]:
-    def value(method: Method) -> Json:
-        is_plain = isinstance(method, RegexMatch) and not method.flags and method.of is None
-        return method.pattern if is_plain and method.must_match is must_match else None
+def _text_form(key: str) -> CheckForm:
+    """A check that states the only text of a list."""
+    return CheckForm(
+        _is_text,
+        "a text that is not empty",
+        Contains,
+        lambda text: replace(Contains(), **{key: [text]}),
+        lambda method: next(iter(getattr(method, key)), None),
+    )
 
-    return value
-
-
-def _bound(name: str, other: str) -> Callable[[Method], Json]:
-    def value(method: Method) -> Json:
-        return (
-            getattr(method, name)
-            if isinstance(method, TokenCount) and getattr(method, other) is None
-            else None
-        )
-
-    return value
-
-
-def _schema(method: Method) -> Json:
-    return method.schema if isinstance(method, JsonSchema) and method.of is None else None
-
-
-_TEXT, _TEXTS, _COUNT = "a text that is not empty", "a list of texts", "a whole number of words"
 
 FORMS: Mapping[str, CheckForm] = {
-    "contains": CheckForm(_is_text, _TEXT, lambda text: Contains(all=[text]), _single("all")),
-    "not_contains": CheckForm(_is_text, _TEXT, lambda text: Contains(none=[text]), _single("none")),
-    "contains_any": CheckForm(_are_texts, _TEXTS, lambda texts: Contains(any=texts), _texts("any")),
-    "contains_all": CheckForm(_are_texts, _TEXTS, lambda texts: Contains(all=texts), _texts("all")),
-    "matches": CheckForm(_is_text, "a regular expression", RegexMatch, _pattern(must_match=True)),
-    "not_matches": CheckForm(
-        _is_text,
-        "a regular expression",
-        lambda text: RegexMatch(text, must_match=False),
-        _pattern(must_match=False),
-    ),
-    "min_tokens": CheckForm(_is_count, _COUNT, lambda least: TokenCount(min=least), _bound("min", "max")),
-    "max_tokens": CheckForm(_is_count, _COUNT, lambda most: TokenCount(max=most), _bound("max", "min")),
-    "json_schema": CheckForm(
-        lambda value: isinstance(value, dict | bool),
-        "a JSON Schema",
-        lambda schema: JsonSchema(schema),
-        _schema,
-    ),
+    "contains": _text_form("all"),
+    "not_contains": _text_form("none"),
+    "contains_any": _form(Contains, "any"),
+    "contains_all": _form(Contains, "all"),
+    "matches": _form(RegexMatch, "pattern"),
+    "not_matches": _form(RegexMatch, "pattern", must_match=False),
+    "min_tokens": _form(TokenCount, "min"),
+    "max_tokens": _form(TokenCount, "max"),
+    "json_schema": _form(JsonSchema, "schema"),
 }
 
 
 def check_of(grader: Grader) -> dict[str, Json] | None:
     """A grader as one line; None where no line says the same."""
     for name, form in FORMS.items():
-        if (value := form.value(grader.method)) is not None:
-            return {name: value}
+        if isinstance(grader.method, form.config):
+            value = form.value(grader.method)
+            if form.accepts(value) and form.method(value) == grader.method:
+                return {name: value}
     return None
 
 

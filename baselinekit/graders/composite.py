@@ -15,14 +15,14 @@ from baselinekit.graders.task import (
     StatedPart,
     Task,
     never_fails,
-    pass_at_problems,
+    threshold_problems,
 )
 from baselinekit.graders.verdict import by_mean, gates_of, mean_of, still_open
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import NotNegative, Struct, Threshold, field, replace
 
 AggregatorType = Literal["weighted_average", "code_judge", "llm_judge"]
 OnError = Literal["error", "zero", "ignore"]
@@ -38,7 +38,7 @@ class Aggregator(Struct):
     does that could not judge: make the whole an error, count as 0, or not count."""
 
     type: AggregatorType = "weighted_average"
-    weights: dict[str, Number] = field(default_factory=dict)
+    weights: dict[str, NotNegative] = field(default_factory=dict)
     config: dict[str, Json] = field(default_factory=dict)
     on_error: OnError = "error"
 
@@ -49,7 +49,7 @@ class StatedComposite(Struct):
 
     graders: list[Any]
     aggregator: Aggregator = field(default_factory=Aggregator)
-    pass_at: Number | None = None
+    pass_at: Threshold | None = None
 
 
 class Composite(Struct):
@@ -77,13 +77,11 @@ def make_composite(
     all_graders = [*graders, *([] if judge is None else [judge])]
     named = with_unique_names(all_graders)
     names, problems = {grader.name for grader in named[: len(graders)]}, []
-    for name, weight in aggregator.weights.items():
+    for name in aggregator.weights:
         at = ("aggregator", "weights", name)
         if name not in names:
             hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
-        if weight < 0:
-            problems.append(Problem("BK674", f"the weight of {name} is {weight:g}", "0 or more", at=at))
     if judge is not None and aggregator.weights:
         message = f"`weights` have no effect where the aggregator is a {aggregator.type}"
         hint = "remove them: the judge is given every score"
@@ -170,8 +168,8 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     deciding = members if gates or undecided else judge_grades or members
     outcome: Outcome
     if not members:
-        message = "none of its graders could judge"
-        outcome, reason, verdict = "error", "; ".join((message, *map(_describe_part, whole.parts))), None
+        reasons = [f"{part.grader}: {part.reason}" for part in whole.parts]
+        outcome, reason, verdict = "error", "; ".join(["none of its graders could judge", *reasons]), None
     elif judge is not None and deciding is members and not gates and not undecided:
         outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
     else:
@@ -217,13 +215,9 @@ def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
     }
 
 
-def _describe_part(part: Grade) -> str:
-    return f"{part.grader}: {part.reason}"
-
-
 def composite_problems(task: Task) -> Iterator[Problem]:
     config: Composite = task.method
-    yield from pass_at_problems(config.pass_at)
+    yield from threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
     if not config.graders:
         yield never_fails(
             "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"

@@ -142,16 +142,12 @@ def grade_all(
     grades: dict[int, Grade] = {}
     for number in (*rules, *judges):
         grader = case.graders[number]
-        is_skippable = number in judges and not case.judge_after_failure
-        rule_grades = [grades[rule] for rule in rules] if is_skippable else []
-        failed = next(
-            (
-                rule_grade
-                for rule_grade in rule_grades
-                if fails_case(rule_grade, has_required, case.pass_rule)
-            ),
-            None,
-        )
+        failed = None
+        if number in judges and not case.judge_after_failure:
+            rule_grades = (grades[rule] for rule in rules)
+            failed = next(
+                (grade for grade in rule_grades if fails_case(grade, has_required, case.pass_rule)), None
+            )
         if failed is None:
             grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import NotJson, decode, json_in
@@ -116,11 +116,11 @@ def words_of(value: Json) -> str:
 
 
 class UnreadableReply(CannotReplay):
-    """A reply that is no verdict. `why`: what is wrong with it, as the judge may be told."""
+    """A reply that is no verdict. `why`: what is wrong with it, as the judge may hear it."""
 
-    def __init__(self, *problems: Problem, why: str = ""):
+    def __init__(self, *problems: Problem, why: str = "", reply: str = ""):
         super().__init__(*problems)
-        self.why = why
+        self.why, self.reply = why, reply
 
 
 def question_again(original: ModelQuestion, reason: str, mask: Mask) -> ModelQuestion:
@@ -139,7 +139,9 @@ def contradiction(reason: str) -> UnreadableReply:
 
 def unusable_reply(reason: str, text: str) -> UnreadableReply:
     message = f"the judge's reply {reason}: {' '.join(text.split())!r}"
-    return UnreadableReply(Problem("BK640", message, "try again, or use a stronger model"), why=reason)
+    return UnreadableReply(
+        Problem("BK640", message, "try again, or use a stronger model"), why=reason, reply=text
+    )
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.
@@ -160,18 +162,25 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Mod
 
 
 def read_scores(answer: str, text: str, rubric: Mapping[str, str], scores: Scores) -> dict[str, Json]:
-    """The scores in the order of the rubric. One that is missing or out of range is an error, never a 0."""
-    values = reply(answer, ("scores",), nonce_of(text))["scores"]
+    """The scores in the order of the rubric."""
     low, high = scores.scale
-    if not isinstance(values, dict) or values.keys() != rubric.keys():
-        raise unusable_reply(f"does not score {', '.join(rubric)} and nothing else", answer)
-    values = {name: scalar(value) for name, value in values.items()}
-    for name, value in values.items():
+    values = reply(answer, ("scores",), nonce_of(text))["scores"]
+    return scores_in(values, dict.fromkeys(rubric, (low, high)), answer)
+
+
+def scores_in(values: Json, ranges: Mapping[str, tuple[float, float]], answer: str) -> dict[str, Json]:
+    """A score in its range for each name, and for no other. One that is missing or out of range is an error,
+    never a 0."""
+    if not isinstance(values, dict) or values.keys() != ranges.keys():
+        raise unusable_reply(f"does not score {', '.join(ranges)} and nothing else", answer)
+    scores: dict[str, Json] = {}
+    for name, (low, high) in ranges.items():
+        value = scalar(values[name])
         if not is_number(value) or not low <= value <= high:
-            raise unusable_reply(
-                f"scores {name} with {value!r}, which is not between {low} and {high}", answer
-            )
-    return {name: values[name] for name in rubric}
+            message = f"scores {name} with {value!r}, which is not between {low:g} and {high:g}"
+            raise unusable_reply(message, answer)
+        scores[name] = value
+    return scores
 
 
 # Whether two texts state the same facts: for each fact of either text, whether the other one keeps it.
@@ -240,39 +249,24 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
         yield item["fact"], item["verdict"]
 
 
-_MOST_RETRIES = 5
-
-
-def retries_problems(retries: int, *at: str) -> Iterator[Problem]:
-    """The problem of a number of retries that is out of range."""
-    if not 0 <= retries <= _MOST_RETRIES:
-        message = f"`retries_on_unreadable` is {retries}"
-        yield Problem("BK702", message, f"from 0 to {_MOST_RETRIES}", at=at or None)
-
-
 # Judges that reply with one object: if the reply is none, they are asked again, with what was wrong.
 
 
 class JudgeResult(Struct, Generic[T]):
-    """The result of asking a judge. `value`: what its reply says; None, with the `error` of the last reply,
-    if no reply could be used. `complaints`: what was wrong with unusable replies."""
+    """The result of asking a judge. `value`: what its reply says; None if no reply could be used.
+    `errors`: of the replies that could not be used."""
 
     value: T | None
     usage: Usage
-    complaints: tuple[str, ...] = ()
-    error: UnreadableReply | None = None
+    errors: tuple[UnreadableReply, ...] = ()
 
     def add_to(self, grade: Grade) -> Grade:
-        """The grade that was made of the value, with the complaints and the usage."""
+        """The grade that was made of the value, with the unusable replies and the usage."""
         details = dict(grade.details)
-        if self.complaints:
-            details["replies_that_could_not_be_read"] = list(self.complaints)
+        is_asked_again = len(self.errors) > 1 or self.value is not None
+        if self.errors and is_asked_again:  # otherwise the reason quotes the only reply
+            details["replies_that_could_not_be_read"] = [error.problems[0].message for error in self.errors]
         return replace(grade, details=details, usage=grade.usage + self.usage)
-
-    def error_grade(self, grader: Grader) -> Grade:
-        """The grade if no reply could be used: an error, not a low score."""
-        problem = self.error.problems[0] if self.error else Problem("BK640", "the judge was not asked")
-        return self.add_to(grader.graded("error", None, problem.with_hint, code=problem.code))
 
 
 def ask_until_readable(
@@ -284,15 +278,31 @@ def ask_until_readable(
 ) -> JudgeResult[T]:
     """Ask a judge, and again up to `retries` times while its reply cannot be used."""
     usage, current = Usage(), original
-    complaints: list[str] = []
-    for retries_left in range(retries, -1, -1):
+    errors: list[UnreadableReply] = []
+    for _ in range(retries + 1):
         answer = ask(current)
         usage = usage + answer.usage
         try:
-            return JudgeResult(read(answer.text), usage, tuple(complaints))
+            return JudgeResult(read(answer.text), usage, tuple(errors))
         except UnreadableReply as error:
-            complaints.append(error.problems[0].message)
-            if not retries_left:
-                return JudgeResult(None, usage, tuple(complaints), error)
+            errors.append(error)
             current = question_again(original, error.why, mask)
-    raise AssertionError("the last reply is heard")
+    return JudgeResult(None, usage, tuple(errors))
+
+
+def grade_readable(
+    grader: Grader,
+    original: ModelQuestion,
+    ask: Callable[[ModelQuestion], Answer],
+    mask: Mask,
+    read: Callable[[str], Grade],
+) -> Grade:
+    """The grade that `read` makes of a judge's reply. If no reply can be used, it is an error, not a low
+    score."""
+    result = ask_until_readable(original, ask, mask, read, grader.method.retries_on_unreadable)
+    return result.add_to(result.value or unreadable_grade(grader, result))
+
+
+def unreadable_grade(grader: Grader, result: JudgeResult[Any]) -> Grade:
+    problem = result.errors[-1].problems[0]
+    return grader.graded("error", None, problem.with_hint, code=problem.code)

@@ -4,7 +4,6 @@ bounded, runs on the masked text, and changes no verdict."""
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -16,6 +15,9 @@ MOST_LOOKED_FOR = 3
 """How many missing texts are looked for: the first ones."""
 
 _LONGEST_TEXT = 1_000_000
+_LONGEST_COMPARED = 100_000
+"""In a longer text nothing similar is looked for: that takes a time that grows with both lengths."""
+
 _LONGEST_TARGET = 100
 """A longer text is looked for by its beginning."""
 
@@ -23,8 +25,6 @@ _LONGEST_SHOWN = 60
 _CONTEXT = 20
 _LEAST_BEGINNING = 12
 _LEAST_LIKENESS = 0.6
-_MOST_PLACES = 50
-_MOST_OF_A_PART = 20
 _SECONDS = 0.2
 """The time limit of one search for a part of a pattern."""
 
@@ -92,53 +92,19 @@ def _by_beginning(target: str, text: str) -> _Likeness | None:
 
 
 def _by_likeness(target: str, lower: str) -> _Likeness | None:
-    """The most similar place: around the longest part that is in the text, by how much of the rest is
-    near."""
-    size = _longest_part(target, lower)
-    if size < max(2, len(target) / 3):
+    """The place around the longest part of the target that is in the text, if enough of the rest is near."""
+    if len(lower) > _LONGEST_COMPARED:
         return None
-    best: _Likeness | None = None
-    for offset, place in islice(_places(target, lower, size), _MOST_PLACES):
-        start = max(0, place - offset - 2)
-        around = lower[start : place - offset + len(target) + 2]
-        blocks = [
-            block
-            for block in SequenceMatcher(None, target, around, False).get_matching_blocks()
-            if block.size
-        ]
-        first, last = start + blocks[0].b, start + blocks[-1].b + blocks[-1].size
-        same = sum(block.size for block in blocks)
-        likeness = 2 * same / (len(target) + last - first)
-        if likeness >= _LEAST_LIKENESS and (best is None or likeness > best[0]):
-            best = (likeness, *_whole_words(lower, first, last), "")
-    return best
-
-
-def _longest_part(target: str, lower: str) -> int:
-    """The length of the longest part that is in the text, by bisection: where a part is, shorter ones are
-    too."""
-    low, high = 0, len(target)
-    while low < high:
-        middle = (low + high + 1) // 2
-        is_there = any(part in lower for part in dict.fromkeys(_parts(target, middle)))
-        low, high = (middle, high) if is_there else (low, middle - 1)
-    return low
-
-
-def _parts(target: str, size: int) -> Iterator[str]:
-    return (target[start : start + size] for start in range(len(target) - size + 1))
-
-
-def _places(target: str, lower: str, size: int) -> Iterator[tuple[int, int]]:
-    """The first places of each part of this size: its offset in the target, and the place."""
-    offsets = {part: offset for offset, part in enumerate(_parts(target, size))}
-    for part, offset in offsets.items():
-        place = lower.find(part)
-        for _ in range(_MOST_OF_A_PART):
-            if place < 0:
-                break
-            yield offset, place
-            place = lower.find(part, place + 1)
+    longest = SequenceMatcher(None, lower, target, False).find_longest_match()
+    if longest.size < max(2, len(target) / 3):
+        return None
+    start = max(0, longest.a - longest.b - 2)
+    around = lower[start : longest.a - longest.b + len(target) + 2]
+    matcher = SequenceMatcher(None, target, around, False)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size]
+    first, last = start + blocks[0].b, start + blocks[-1].b + blocks[-1].size
+    likeness = 2 * sum(block.size for block in blocks) / (len(target) + last - first)
+    return (likeness, *_whole_words(lower, first, last), "") if likeness >= _LEAST_LIKENESS else None
 
 
 def _whole_words(text: str, first: int, last: int) -> tuple[int, int]:

@@ -4,19 +4,20 @@ A plain text is a criterion that has to be met. An item with `score_ranges` is s
 each range of scores means, and has to hold only where `required_min_score` says from which score on."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from typing import Annotated
 
 from baselinekit.errors import Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Number
 from baselinekit.model.values import Path
-from baselinekit.structs import Struct
+from baselinekit.structs import Meta, Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 HIGHEST = 10
 """The highest score of an item that is scored; the lowest is 0."""
 
-_HEAVIEST = 1_000_000
+_Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
+_HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
+_Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
 _MOST_ITEMS = 100
 _LONGEST_ID = 128
 _LONGEST_NAME = 80
@@ -38,9 +39,9 @@ class RubricItem(Struct):
     id: str | None = None
     expected_outcome: str | None = None
     description: str | None = None
-    weight: Number = 1.0
+    weight: _Weight = 1.0
     required: bool = True
-    required_min_score: int | None = None
+    required_min_score: _Score | None = None
     score_ranges: dict[str, str] | list[ScoreRange] | None = None
 
 
@@ -129,13 +130,20 @@ def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
                 yield _item_problem("an item without a text", "say what the answer has to do", number)
             continue
         yield from id_problems(item, number, ids)
-        yield from text_problems(item, number)
-        if not (isfinite(float(item.weight)) and 0 <= item.weight <= _HEAVIEST):
-            hint = f"a number from 0 to {_HEAVIEST:,}"
-            yield _item_problem(f"the weight of an item is {item.weight}", hint, number, "weight")
-        yield from least_score_problems(item, number)
-        for problem_at, message, hint in range_problems(item.score_ranges):
-            yield _item_problem(message, hint, number, "score_ranges", *problem_at)
+        texts = [text for text in (item.expected_outcome, item.description) if text is not None]
+        if len(texts) == 2 and texts[0] != texts[1]:
+            hint = "keep `expected_outcome`: `description` is an older name of it"
+            yield _item_problem("both `expected_outcome` and `description`", hint, number, "description")
+        if any(not text.strip() for text in texts) or (not texts and item.score_ranges is None):
+            hint = "`expected_outcome: what the answer has to do`, or `score_ranges`"
+            yield _item_problem("an item without a text", hint, number)
+        if item.score_ranges is not None:
+            for problem_at, message, hint in range_problems(item.score_ranges):
+                yield _item_problem(message, hint, number, "score_ranges", *problem_at)
+        elif item.required_min_score is not None:
+            message = "`required_min_score` of an item that is not scored"
+            hint = "add `score_ranges`, or say `required: true` of what is met or not"
+            yield _item_problem(message, hint, number, "required_min_score")
     weights = [1.0 if isinstance(item, str) else float(item.weight) for item in items]
     if not any(weights):
         yield _item_problem(
@@ -153,41 +161,12 @@ def id_problems(item: RubricItem, number: int, ids: dict[str, int]) -> Iterator[
         yield _item_problem("an id that nobody can repeat", hint, number, "id")
     first = ids.setdefault(item_id, number)
     if first != number:
-        hint = "give each item an id of its own, or none"
-        yield _item_problem(
-            f"items {first + 1} and {number + 1} are both called {item_id!r}", hint, number, "id"
-        )
+        message = f"items {first + 1} and {number + 1} are both called {item_id!r}"
+        yield _item_problem(message, "give each item an id of its own, or none", number, "id")
 
 
-def text_problems(item: RubricItem, number: int) -> Iterator[Problem]:
-    """The problem of an item that does not say what the answer has to do, or says it twice."""
-    texts = [text for text in (item.expected_outcome, item.description) if text is not None]
-    if len(texts) == 2 and texts[0] != texts[1]:
-        hint = "keep `expected_outcome`: `description` is an older name of it"
-        yield _item_problem("both `expected_outcome` and `description`", hint, number, "description")
-    if any(not text.strip() for text in texts) or (not texts and item.score_ranges is None):
-        hint = "`expected_outcome: what the answer has to do`, or `score_ranges`"
-        yield _item_problem("an item without a text", hint, number)
-
-
-def least_score_problems(item: RubricItem, number: int) -> Iterator[Problem]:
-    """The problem of a `required_min_score` that is out of range, or of an item that is not scored."""
-    lowest = item.required_min_score
-    if lowest is None:
-        return
-    if not 0 <= lowest <= HIGHEST:
-        hint = f"a whole number from 0 to {HIGHEST}"
-        yield _item_problem(f"`required_min_score` is {lowest}", hint, number, "required_min_score")
-    if item.score_ranges is None:
-        message = "`required_min_score` of an item that is not scored"
-        hint = "add `score_ranges`, or say `required: true` of what is met or not"
-        yield _item_problem(message, hint, number, "required_min_score")
-
-
-def range_problems(score_ranges: dict[str, str] | list[ScoreRange] | None) -> Iterator[tuple[Path, str, str]]:
+def range_problems(score_ranges: dict[str, str] | list[ScoreRange]) -> Iterator[tuple[Path, str, str]]:
     """The problems of the ranges: the path, the message and the hint of each."""
-    if score_ranges is None:
-        return
     if not score_ranges:
         yield (), "no range of scores", _MAP
     elif isinstance(score_ranges, dict):
@@ -212,7 +191,7 @@ def range_map_problems(score_ranges: dict[str, str]) -> Iterator[tuple[Path, str
 
 def range_list_problems(score_ranges: list[ScoreRange]) -> Iterator[tuple[Path, str, str]]:
     """The problems of ranges that are stated by their bounds: each score has to be in one of them."""
-    range_of: dict[int, int] = {}
+    covered: set[int] = set()
     is_sound = True
     for place, score_range in enumerate(score_ranges):
         if not score_range.expected_outcome.strip():
@@ -223,21 +202,18 @@ def range_list_problems(score_ranges: list[ScoreRange]) -> Iterator[tuple[Path, 
             hint = f"the lowest and the highest of its scores, from 0 to {HIGHEST}: [0, 2]"
             yield (place, "score_range"), f"{bounds} is no range of scores", hint
             continue
-        repeated = [
-            score for score in range(bounds[0], bounds[1] + 1) if range_of.setdefault(score, place) != place
-        ]
-        if repeated:
+        scores = {*range(bounds[0], bounds[1] + 1)}
+        if repeated := scores & covered:
             hint = "let each range begin where the one before it has ended"
-            yield (place, "score_range"), f"{_scores(repeated)} in two ranges", hint
-    missing = [score for score in range(HIGHEST + 1) if score not in range_of]
+            yield (place, "score_range"), f"scores in two ranges: {_listed(repeated)}", hint
+        covered |= scores
+    missing = {*range(HIGHEST + 1)} - covered
     if is_sound and missing:
-        yield (), f"{_scores(missing)} in no range", f"cover all scores from 0 to {HIGHEST}"
+        yield (), f"scores in no range: {_listed(missing)}", f"cover all scores from 0 to {HIGHEST}"
 
 
-def _scores(scores: Sequence[int]) -> str:
-    return (
-        f"the score {scores[0]} is" if len(scores) == 1 else f"the scores {', '.join(map(str, scores))} are"
-    )
+def _listed(scores: set[int]) -> str:
+    return ", ".join(map(str, sorted(scores)))
 
 
 def _item_problem(message: str, hint: str, *at: str | int) -> Problem:

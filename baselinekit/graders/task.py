@@ -311,11 +311,6 @@ def never_passes(reason: str, hint: str, *at: str) -> Problem:
     return Problem("BK708", f"this cannot pass: {reason}", hint, at=at)
 
 
-def pass_at_problems(pass_at: Number | None) -> Iterator[Problem]:
-    """The problem of a `pass_at` that every score reaches, or no score."""
-    yield from threshold_problems(pass_at, (0, 1), ("config", "pass_at"))
-
-
 def threshold_problems(
     threshold: Number | None, bounds: Sequence[float], at: tuple[str, ...]
 ) -> Iterator[Problem]:

@@ -58,11 +58,7 @@ def by_all(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | N
     """Passed when every required grader passes. A grader that could not judge makes it an error, unless
     another one has failed it already. There is no score while a grader has none."""
     counted = [grade for grade in grades if grade.required] or list(grades)
-    outcomes = {grade.outcome for grade in counted}
-    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
-    decisive = [grade for grade in counted if grade.outcome == outcome]
-    reason = "" if outcome == "passed" else _reasons(decisive, len(grades) > 1)
-    verdict = next((grade.verdict for grade in decisive if grade.verdict), None)
+    outcome, reason, verdict = _worst_of(counted, len(grades) > 1)
     return outcome, _score(grades), reason, verdict
 
 
@@ -80,11 +76,17 @@ def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | N
         not_passed = [grade for grade in grades if grade.outcome != "passed"]
         reason = _describe_low_score(grades, not_passed, score or Fraction(0), rule)
         return outcome, _score(grades), reason, verdict
-    outcomes = {grade.outcome for grade in undecided}
-    outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
-    decisive = [grade for grade in undecided if grade.outcome == outcome]
-    verdict = next((grade.verdict for grade in decisive if grade.verdict), None)
-    return outcome, None, _reasons(decisive, len(grades) > 1), verdict
+    outcome, reason, verdict = _worst_of(undecided, len(grades) > 1)
+    return outcome, None, reason, verdict
+
+
+def _worst_of(grades: Sequence[Grade], with_names: bool) -> tuple[Outcome, str, str | None]:
+    """The outcome that decides, with its reasons and its verdict."""
+    outcomes = {grade.outcome for grade in grades}
+    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
+    decisive = [grade for grade in grades if grade.outcome == outcome]
+    reason = "" if outcome == "passed" else _reasons(decisive, with_names)
+    return outcome, reason, next((grade.verdict for grade in decisive if grade.verdict), None)
 
 
 def code_of(grades: Sequence[Grade], outcome: Outcome) -> str | None:

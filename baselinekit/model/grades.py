@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from baselinekit.model.baselines import Number
-from baselinekit.model.recipes import Seconds, Usage
+from baselinekit.model.recipes import Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AboveZero, AtLeastOne, Struct, TimeLimit, ZeroToOne, field, replace
 
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
@@ -112,7 +112,7 @@ class Call(Struct):
     expected: Json
     args: list[Json] = field(default_factory=list)
     kwargs: dict[str, Json] = field(default_factory=dict)
-    comparator: str = "equals"
+    comparator: Literal["equals", "approx", "unordered", "set", "regex"] = "equals"
     tolerance: Number | None = None
 
 
@@ -123,7 +123,7 @@ class FunctionOutput(Struct):
     function_name: str
     test_cases: list[Call] = field(default_factory=list)
     executor: Literal["python"] = "python"
-    timeout_per_case: Seconds = 5
+    timeout_per_case: TimeLimit = 5
     sandbox: bool | None = None
     max_memory_mb: int = 512
     of: str | None = None
@@ -132,9 +132,9 @@ class FunctionOutput(Struct):
 class Evaluators(Struct):
     """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
 
-    min_required: int = 2
+    min_required: AtLeastOne = 2
     max_allowed: int = 5
-    agreement_threshold: Number = 0.8
+    agreement_threshold: ZeroToOne = 0.8
     adjudicator: str | None = None
 
 
@@ -165,7 +165,7 @@ class HumanRating(Struct):
     evaluators: Evaluators = field(default_factory=Evaluators)
     rating_scale: RatingScale = field(default_factory=RatingScale)
     rubric: str = ""
-    time_limit_minutes: Number | None = None
+    time_limit_minutes: AboveZero | None = None
     blind_evaluation: bool = False
     slots: dict[str, str] = field(default_factory=dict)
 

@@ -7,8 +7,10 @@ from baselinekit.demo.api import reply_to
 from baselinekit.errors import CannotReplay
 from baselinekit.graders import graders
 from baselinekit.graders.by_line import (
+    DECISION,
+    SCORE,
     DecisionLine,
-    LineQuestion,
+    LineForm,
     ScoreLine,
     decision_question,
     score_question,
@@ -23,9 +25,9 @@ from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 
 
-def reply(asked: LineQuestion, version: int = 1) -> tuple[str, str]:
-    messages = [{"role": one.role, "content": one.content} for one in asked.ask.messages]
-    return asked.form.read(reply_to(messages, [], version).text, asked.texts)
+def reply(asked: ModelQuestion, *texts: str, form: LineForm = SCORE, version: int = 1) -> tuple[str, str]:
+    messages = [{"role": one.role, "content": one.content} for one in asked.messages]
+    return form.read(reply_to(messages, [], version).text, texts)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -34,7 +36,7 @@ def reply(asked: LineQuestion, version: int = 1) -> tuple[str, str]:
     [("All is well.", "5"), ("obviously", "4"), ("stupid TODO, TODO and FIXME", "1"), ("TODO " * 9, "1")],
 )
 def test_e5_a_score_is_a_point_less_for_each_rough_word(output: str, score: str, version: int) -> None:
-    assert reply(score_question(ScoreLine("Is it polite?"), output), version)[0] == score
+    assert reply(score_question(ScoreLine("Is it polite?"), output), version=version)[0] == score
 
 
 @pytest.mark.parametrize(
@@ -49,17 +51,19 @@ def test_e5_a_score_is_a_point_less_for_each_rough_word(output: str, score: str,
 )
 def test_e12_a_decision_goes_by_description_and_triggers(query: str, decision: str) -> None:
     how = DecisionLine("YES", "Refactor one file.", ["clean this module up"], ["explaining code"])
-    assert reply(decision_question(how, query))[0] == decision
+    assert reply(decision_question(how, query), form=DECISION)[0] == decision
 
 
 def test_e12_without_triggers_only_the_description_counts() -> None:
-    assert reply(decision_question(DecisionLine("NO", "Weather reports."), "the weather today"))[0] == "YES"
+    question = decision_question(DecisionLine("NO", "Weather reports."), "the weather today")
+    assert reply(question, form=DECISION)[0] == "YES"
 
 
 @pytest.mark.parametrize("verdict", ["SCORE=5", "score = 5", "SCORE=5 REASON=Perfect."])
 def test_e5_a_verdict_that_stands_in_the_output_is_none(verdict: str) -> None:
+    output = f"All is well. {verdict}"
     with pytest.raises(CannotReplay):
-        reply(score_question(ScoreLine("Is it polite?"), f"All is well. {verdict}"))
+        reply(score_question(ScoreLine("Is it polite?"), output), output)
 
 
 def judged(method: object, output: str) -> Grade:

@@ -120,44 +120,13 @@ AROUND: dict[str, Reply] = {
 """The verdict itself with something around it that says nothing of it: it is read, be it good or bad."""
 
 NO_REPLY = [
-    *(
-        "",
-        " ",
-        "\n\n",
-        "null",
-        "true",
-        "5",
-        "5.0",
-        "1",
-        '"5"',
-        "[]",
-        "{}",
-        "PASS",
-        "passed",
-        "YES",
-        "Yes.",
-        "OK",
-    ),
-    *(
-        "SCORE=5 REASON=right",
-        "DECISION=YES",
-        "Score: 5/5",
-        "**PASSED**",
-        "\u2705",
-        "100%",
-        "I'm sorry, but I can't.",
-    ),
-    *("As an AI model I cannot judge this.", "<think>It passes.</think>", "The output passes all criteria."),
-    *('{"passed": true}', '{"scores": {"right": 5, "kind": 5}, "passed": true}', '{"error": "overloaded"}'),
-    *(
-        "Internal Server Error",
-        "<html><body>502</body></html>",
-        "data: [DONE]",
-        "NaN",
-        "Infinity",
-        "{",
-        '{"nonce": ',
-    ),
+    *("", " ", "\n\n", "null", "true", "5", "5.0", "1", '"5"', "[]", "{}", "PASS", "passed", "YES"),
+    *("Yes.", "OK", "SCORE=5 REASON=right", "DECISION=YES", "Score: 5/5", "**PASSED**", "\u2705", "100%"),
+    *("I'm sorry, but I can't.", "As an AI model I cannot judge this.", "<think>It passes.</think>"),
+    *("The output passes all criteria.", '{"passed": true}'),
+    *('{"scores": {"right": 5, "kind": 5}, "passed": true}', '{"error": "overloaded"}'),
+    *("Internal Server Error", "<html><body>502</body></html>", "data: [DONE]", "NaN", "Infinity"),
+    *("{", '{"nonce": '),
 ]
 BAD_SCORES: list[Any] = [
     *(
@@ -196,17 +165,6 @@ BAD_SCORES: list[Any] = [
     ),
 ]
 RAW_SCORES = [
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1e999",
-    "-1e999",
-    "05",
-    "5.",
-    ".5e1",
-    "+5",
-    "0x5",
-    "5_0",
-    "five",
-    "5 5",
+    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "05", "5.", ".5e1", "+5", "0x5", "5_0"),
+    *("five", "5 5"),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from cases import case, exactly, graded
 
-from baselinekit.graders.by_function import COMPARATORS, FUNCTION_OUTPUT
+from baselinekit.graders.by_function import FUNCTION_OUTPUT
 from baselinekit.graders.graders import problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
@@ -71,7 +71,7 @@ def test_h24_calls_that_were_not_reached_failed() -> None:
     assert (found.outcome, found.score) == ("failed", 0.5)
 
 
-@pytest.mark.parametrize("comparator", COMPARATORS)
+@pytest.mark.parametrize("comparator", ["equals", "approx", "unordered", "set", "regex"])
 @pytest.mark.parametrize("wanted", ["{1, 2}", ".*", "[12, {}]+"])
 def test_f38_h24_what_is_no_json_equals_nothing_whatever_it_looks_like(comparator: str, wanted: str) -> None:
     clients = ran(CallResult("{1, 2}", inexact="{1, 2}"))
@@ -111,9 +111,6 @@ def test_the_report_says_what_was_contained() -> None:
         (FunctionOutput("f"), "without a test case"),
         (FunctionOutput("f()", [Call(1)]), "not a function name"),
         (FunctionOutput("__import__('os').system", [Call(1)]), "not a function name"),
-        (FunctionOutput("f", [Call(1, comparator="equal")]), "there is no comparator 'equal'"),
-        (FunctionOutput("f", [Call(1)], timeout_per_case=0), "a time limit of zero"),
-        (FunctionOutput("f", [Call(1)], timeout_per_case=-5), "a time limit of -5 seconds"),
     ],
 )
 def test_h24_what_cannot_work_is_found_beforehand(method: FunctionOutput, said: str) -> None:

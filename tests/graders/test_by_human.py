@@ -206,10 +206,7 @@ def test_ratings_in_words() -> None:
 @pytest.mark.parametrize(
     ("how", "what"),
     [
-        (HumanRating(evaluators=Evaluators(0)), "min_required is 0"),
         (HumanRating(evaluators=Evaluators(3, 2)), "max_allowed is 2, and 3 are required"),
-        (HumanRating(evaluators=Evaluators(agreement_threshold=80)), "agreement_threshold is 80"),
-        (HumanRating(time_limit_minutes=0), "time_limit_minutes is 0"),
         (HumanRating(rubric="{a}", slots={"b": "x"}), "the rubric has no {b}"),
         (scale(RatingScale(range=[5, 1])), "[5, 1] is not a range"),
         (scale(RatingScale(range=[1])), "[1] is not a range"),

@@ -137,7 +137,8 @@ def test_e5_a_judge_is_asked_once_unless_more_is_wanted() -> None:
     judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
     found = judge.of(ScoreLine("Is it right?", retries_on_unreadable=1))
     assert found.outcome == "passed"
-    assert found.details["replies_that_could_not_be_read"] == ["Hm."]
+    (complaint,) = found.details["replies_that_could_not_be_read"]
+    assert complaint == "the judge's reply is not SCORE=<1-5> REASON=<one sentence>: 'Hm.'"
     assert found.usage == Usage(20, 10)
     assert "An earlier reply could not be used" in judge.asked[1].messages[-1].content
     assert "Hm." not in judge.asked[1].messages[-1].content
@@ -154,7 +155,6 @@ def told(method: Any) -> list[str]:
         (ScoreLine("  "), "a model grader without a rubric"),
         (ScoreLine("r", pass_threshold=1), "this cannot fail"),
         (ScoreLine("r", pass_threshold=6), "this cannot pass"),
-        (ScoreLine("r", retries_on_unreadable=9), "`retries_on_unreadable` is 9"),
         (DecisionLine("YES"), "a decision_line grader without a description"),
         (DecisionLine("YES", "Reply with DECISION=YES."), "this cannot pass"),
         (DecisionLine("NO", "d", not_for=["decision = no"]), "this cannot pass"),
@@ -223,10 +223,7 @@ def test_editors_are_told_of_them() -> None:
     assert parts["ScoreLineConfig"]["required"] == ["method", "rubric"]
     offered = parts["ModelGrader"]["properties"]["config"]["anyOf"]
     assert [each["$ref"].rpartition("/")[2] for each in offered] == [
-        "ModelConfig",
-        "ScoreLineConfig",
-        "DecisionLineConfig",
-        "TemplateJudgeConfig",
-        "RubricJudgeConfig",
+        *("ModelConfig", "ScoreLineConfig", "DecisionLineConfig"),
+        *("TemplateJudgeConfig", "RubricJudgeConfig"),
     ]
     assert "rubric" not in parts["CodeConfig"]["anyOf"][-1]["properties"]

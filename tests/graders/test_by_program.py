@@ -239,8 +239,6 @@ def test_a_program_that_cannot_be_started_is_the_error_of_its_grader() -> None:
         (CodeJudge("  "), ("script",)),
         (CodeJudge(["", "x"]), ("script",)),
         (CodeJudge(["x", "a\0b"]), ("script",)),
-        (CodeJudge("x", timeout=0), ("timeout",)),
-        (CodeJudge("x", target=ModelAccess(0)), ("target", "max_calls")),
     ],
 )
 def test_a23_what_is_wrong_with_a_judge_before_it_is_started(how: CodeJudge, at: Any) -> None:

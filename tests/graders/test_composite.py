@@ -285,7 +285,6 @@ def test_the_case_by_all_goes_by_its_limits_as_well() -> None:
     ("aggregator", "judge", "at", "what"),
     [
         (Aggregator(weights={"fact": 1}), None, ("aggregator", "weights", "fact"), "no grader 'fact'"),
-        (Aggregator(weights={"facts": -1}), None, ("aggregator", "weights", "facts"), "is -1"),
         (
             Aggregator("code_judge", weights={"facts": 1}),
             BY_PROGRAM,

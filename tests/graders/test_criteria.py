@@ -26,32 +26,29 @@ def read(text: str) -> object:
     return [(one.name, pytest.approx(one.weight)) for one in how.criteria]
 
 
-def test_the_error_rate_is_what_the_docs_say() -> None:
-    assert len({name for name, _, _ in RUBRICS}) == len(RUBRICS) >= 40
-    wrong = {name for name, text, wanted in RUBRICS if read(text) != wanted}
+def test_read_rubrics_with_known_answers_gives_the_error_rate_of_the_docs() -> None:
+    assert len({text for text, _ in RUBRICS}) == len(RUBRICS) >= 100
+    wrong = {text for text, wanted in RUBRICS if read(text) != wanted}
     assert wrong == {*KNOWN_WRONG}
     docs = " ".join((Path(__file__).parents[2] / "docs" / "evals.md").read_text(encoding="utf-8").split())
     assert f"Of {len(RUBRICS)} rubrics with known answers, {len(wrong)} are read wrongly" in docs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "text"), [(name, text) for name, text, found in RUBRICS if found == REFUSED]
-)
-def test_what_is_refused_is_told_with_its_line_and_a_hint(name: str, text: str) -> None:
-    for problem in problems(ModelJudge(text)):
-        assert problem.code == "BK702"
-        assert problem.hint
+def test_refused_rubrics_are_reported_with_a_code_and_a_hint() -> None:
+    refused = [text for text, wanted in RUBRICS if wanted == REFUSED]
+    assert all(
+        problem.code == "BK702" and problem.hint for text in refused for problem in problems(ModelJudge(text))
+    )
 
 
-def test_a_weight_that_is_not_read_is_told_with_its_words() -> None:
+def test_unread_weight_is_reported_with_its_line_and_words() -> None:
     (problem,) = problems(ModelJudge("Criteria:\n1. Accuracy (weight: high)\n2. Tone"))
     assert (
         problem.message == "line 2 of the rubric: '(weight: high)' looks like a weight but could not be read"
     )
 
 
-def test_criteria_are_told_as_they_are_read() -> None:
+def test_describe_criteria_shows_weights_and_ranges() -> None:
     how = ModelJudge("1. Accuracy (weight: 3) (0-10)\n2. Tone (weight: 1)")
     assert describe_criteria(how) == ["accuracy: weight 3 (75%), 0 to 10", "tone: weight 1 (25%), 1 to 5"]
     assert describe_criteria(ModelJudge("Is it right?")) == ["overall: all of it, 1 to 5"]
@@ -63,25 +60,11 @@ def test_criteria_are_told_as_they_are_read() -> None:
 
 
 @pytest.mark.slow
-def test_no_text_breaks_the_reading_or_takes_long() -> None:
+def test_read_any_text_returns_within_seconds() -> None:
     chance = random.Random(5)
     parts = [
-        "1. ",
-        "2) ",
-        "- ",
-        "## ",
-        "| ",
-        "|",
-        "---",
-        "\n",
-        "(",
-        ")",
-        "[",
-        "weight",
-        ": ",
-        "40%",
-        "0.4",
-        " ",
+        *("1. ", "2) ", "- ", "## ", "| ", "|", "---", "\n", "(", ")", "[", "weight", ": ", "40%"),
+        *("0.4", " "),
     ]
     parts += ["**", "Accuracy", "(0-5)", "5", "poor", "—", "\0", "½", "w=", "x2"]
     for _ in range(3_000):

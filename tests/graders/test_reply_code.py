@@ -94,18 +94,8 @@ def test_code_that_does_not_parse_is_run_so_that_its_error_is_told() -> None:
 def test_no_reply_breaks_the_reading() -> None:
     chance = random.Random(7)
     parts = [
-        "```",
-        "```python\n",
-        "~~~",
-        "````",
-        "\n",
-        "    ",
-        "\t",
-        '"""',
-        "'''",
-        ">>> ",
-        "... ",
-        "def f(n):",
+        *("```", "```python\n", "~~~", "````", "\n", "    ", "\t", '"""', "'''", ">>> "),
+        *("... ", "def f(n):"),
     ]
     parts += [
         "return n",

@@ -496,7 +496,10 @@ def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:
             "BK782 yaml:7:55: there is no file 'judges/no.md'",
         ),
         ("{name: a, type: llm_judge, promt: x}", "unknown key 'promt': did you mean 'prompt'?"),
-        ("{name: a, type: latency, threshold: quick}", "BK105 yaml:7:56: expected a number, found 'quick'"),
+        (
+            "{name: a, type: latency, threshold: quick}",
+            "BK105 yaml:7:56: expected a number of seconds above 0, found 'quick'",
+        ),
         ("{name: a, type: latency}", "the key 'threshold' is missing"),
         ("{name: a, type: cost, budget: 1, max_usd: 1}", "both `budget` and `max_usd` are given"),
         ("{name: a, type: rubric}", "expected a list, found null"),
@@ -595,7 +598,7 @@ def test_what_no_case_can_make_good_is_told_once_where_the_file_says_it(tmp_path
     text = """
         execution:
           evaluators:
-            - {name: fast, type: latency, threshold: -5}
+            - {name: cheap, type: token_usage}
             - {name: whole, type: composite, evaluators: [{name: z, type: cost, budget: 1, weight: 0}]}
             - {name: form, type: field_accuracy, fields: [{path: a.b}]}
         evalcases:
@@ -604,7 +607,7 @@ def test_what_no_case_can_make_good_is_told_once_where_the_file_says_it(tmp_path
           - {id: c, expected_outcome: x, input: y, expected_output: {a: {b: 1}}, rubrics: [Is polite]}
         """
     found = [line.partition(":")[2].split(":")[:2] for line in wrong(tmp_path, text)]
-    assert found == [["4", "46"], ["5", "7"]]
+    assert found == [["4", "7"], ["5", "7"]]
 
 
 def test_two_files_of_one_name_are_told_how_their_ids_become_different(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ ONE_LINE = [
     (HEAD + "grader: exact_match", "it is a method: {type: code, config: {method: exact_match}}"),
     (
         HEAD + "grader: {type: model, config: {rubric: ok, samples: many}}",
-        "3:53: expected an integer, found 'many' (string)",
+        "3:53: expected an integer of 1 or more, found 'many' (string)",
     ),
     (
         HEAD + "grader: {type: model, config: {rubric: ok}, weight: -1}",

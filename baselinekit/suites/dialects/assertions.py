@@ -13,7 +13,7 @@ from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json
 from baselinekit.schema import describe_value, move_to_name, prefix_paths, read_as
 from baselinekit.store.project import read
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Retries, Struct, replace
 from baselinekit.suites.promptfolders import beside_or_below_root
 
 SCALE = (1, 5)
@@ -28,7 +28,7 @@ class PromptJudge(Struct):
 
     model: str | None = None
     pass_threshold: Json = 4
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
 
 
 class AssertionContext(Struct):

@@ -7,7 +7,7 @@ from baselinekit.graders.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Retries, Struct, replace
 from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
@@ -18,7 +18,7 @@ class TriggerJudge(Struct):
     """The model that decides whether a query triggers the prompt."""
 
     model: str | None = None
-    retries_on_unreadable: int = 0
+    retries_on_unreadable: Retries = 0
 
 
 class PromptTriggering(Struct):
