@@ -17,7 +17,7 @@ from baselinekit.errors import Problem, suggest
 from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.secrets.finding import is_secret_header
+from baselinekit.secrets.finding import is_secret_header, is_secret_key
 from baselinekit.structs import Struct, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -200,7 +200,7 @@ def describe_value(value: Json, name: str | int = "") -> str:
         Decimal: "number with more digits than a float holds",
     }
     kind = kinds.get(type(value), "number")
-    if is_secret_header(str(name)):
+    if is_secret_header(str(name)) or is_secret_key(str(name)):
         return f"a {kind}" if kind != "integer" else "an integer"
     text = repr(value) if isinstance(value, str) else str(value).lower()
     return f"{mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)} ({kind})"

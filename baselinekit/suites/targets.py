@@ -8,7 +8,7 @@ file that was only found may use the variables that the configuration declares, 
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.kinds.prompt import PromptExecution
@@ -19,7 +19,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Meta, Struct, replace
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -28,7 +28,7 @@ DEFAULT = "default"
 JUDGE = "judge"
 """The model that judges if no other is named."""
 
-_MOST_WORKERS = 512
+Workers = Annotated[int, Meta(ge=1, le=512, description="an integer from 1 to 512")]
 
 MARKED = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """A variable of a targets file."""
@@ -219,7 +219,7 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
 
 class _TargetSettings(Struct):
     judge: str | None = None
-    workers: int | None = None
+    workers: Workers | None = None
 
 
 def _check_target(target: NamedTarget) -> Iterator[Problem]:
@@ -230,6 +230,3 @@ def _check_target(target: NamedTarget) -> Iterator[Problem]:
             at = problem.at or ()
             if at[: len(EXECUTION)] == EXECUTION:
                 yield replace(problem, at=at[len(EXECUTION) :])
-    if target.workers is not None and not 1 <= target.workers <= _MOST_WORKERS:
-        message = "fewer than 1 worker" if target.workers < 1 else f"more than {_MOST_WORKERS} workers"
-        yield Problem("BK108", message, f"from 1 to {_MOST_WORKERS}", at=("workers",))
