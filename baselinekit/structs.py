@@ -24,6 +24,8 @@ ZeroToOne = Annotated[int, _SHARE] | Annotated[float, _SHARE]
 _ABOVE_ZERO = msgspec.Meta(gt=0, description="a number of seconds above 0")
 TimeLimit = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
+NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
+NotEmpty = Annotated[list[T], msgspec.Meta(min_length=1)]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -178,7 +178,7 @@ LOSSES = [
     ("{role: user, content: [{type: file, value: x.png}]}", "x.png in message 2, which is not UTF-8 text,"),
     ("{role: user, content: [{type: image_url, image_url: {url: x}}]}", "the part `image_url` of message 2"),
     ("{role: user, content: [{type: text, text: Hi}, {type: input_audio, data: x}]}", "part `input_audio`"),
-    ("{role: user, content: [{type: image, value: x.png}]}", "unknown type of content 'image'"),
+    ("{role: user, content: [{type: image, value: x.png}]}", "expected one of text, file, found 'image'"),
     ("{role: user, content: [{type: file, value: x.md}]}", None),
     ("{role: user, content: [{type: add, a: 1}]}", None),
 ]

@@ -172,7 +172,7 @@ ASSISTANT = "assistant"
 USER = "user"
 
 
-class StatedCall(Struct):
+class MessageCall(Struct):
     """A tool call of a message. What a recorded call has besides is ignored in an expected one."""
 
     tool: Name
@@ -197,7 +197,7 @@ class StatedMessage(Struct):
 
     role: Role
     content: Json = None
-    tool_calls: list[StatedCall] | None = None
+    tool_calls: list[MessageCall] | None = None
     name: str | None = None
     timestamp: Json = None
     start_time: Json = None

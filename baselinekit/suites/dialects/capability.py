@@ -1,14 +1,12 @@
 """A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
 is one too, with `expected`."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.model.baselines import Number, Source
+from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import PassRule
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import Parts, Schema, add_part, closed_object, or_null, prefix_paths, read_as, ref
@@ -16,10 +14,16 @@ from baselinekit.store.dialects import native
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
-from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.dialects.graders import GraderContext
+from baselinekit.suites.dialects.dialect import (
+    CaseTimeLimit,
+    Criticality,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    Retries,
+)
+from baselinekit.suites.dialects.graders import GraderContext, Weight
 from baselinekit.suites.settings import check_grader_paths
-from baselinekit.values.texts import describe_limit
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -47,9 +51,6 @@ PASS_RULE: Schema = {
 
 _KEPT_WHEN_NULL = ("id", "input")
 """Any other key with null counts as missing."""
-_LIMIT_KEYS = ("timeout_seconds", "retries")
-_MAX_TIMEOUT = 366 * 86_400
-_MAX_RETRIES = 1_000
 
 
 class CaseMetadata(Struct):
@@ -57,9 +58,9 @@ class CaseMetadata(Struct):
 
     difficulty: Literal["easy", "medium", "hard"] | None = None
     tags: list[str] = field(default_factory=list)
-    timeout_seconds: Seconds | None = None
-    retries: int | None = None
-    weight: Number = 1.0
+    timeout_seconds: CaseTimeLimit | None = None
+    retries: Retries | None = None
+    weight: Weight = 1
     parallel: bool | None = None
     criticality: Criticality | None = None
     skip: str | None = None
@@ -155,9 +156,6 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
         problems += prefix_paths(new_problems, ("input",))
     metadata, new_problems = read_as(CaseMetadata, values.get("metadata", {}))
-    if metadata is not None:
-        new_problems = limits(metadata.timeout_seconds, metadata.retries)
-        new_problems += graders.weight_problems(metadata.weight)
     problems += prefix_paths(new_problems, ("metadata",))
     expected, at, expected_problems = _read_expected(values)
     problems += expected_problems
@@ -262,15 +260,3 @@ def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Pr
             Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
     return expected, at, prefix_paths(problems, at)
-
-
-def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMIT_KEYS) -> list[Problem]:
-    """Check a time limit and a number of retries; `names` are their keys."""
-    problems = []
-    if timeout is not None and not 0 < timeout <= _MAX_TIMEOUT:
-        message = describe_limit(timeout) if timeout <= 0 else "a time limit of more than a year"
-        problems.append(Problem("BK108", message, "a number of seconds above 0", at=(names[0],)))
-    if retries is not None and not 0 <= retries <= _MAX_RETRIES:
-        message = "fewer than 0 retries" if retries < 0 else f"more than {_MAX_RETRIES} retries"
-        problems.append(Problem("BK108", message, f"0 to {_MAX_RETRIES}", at=(names[1],)))
-    return problems

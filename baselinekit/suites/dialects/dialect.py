@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
@@ -23,7 +23,7 @@ from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites.dialects.agentvmessages import (
     USER,
     NamedFiles,
@@ -36,6 +36,9 @@ from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
+_SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
+CaseTimeLimit = Annotated[int, _SECONDS] | Annotated[float, _SECONDS]
+Retries = Annotated[int, Meta(ge=0, le=1_000, description="an integer from 0 to 1,000")]
 
 
 FORMS_BY_KEY = {

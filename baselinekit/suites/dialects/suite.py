@@ -8,7 +8,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, s
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import (
     Parts,
@@ -24,14 +23,16 @@ from baselinekit.schema import (
 )
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import AtLeastOne, Struct, field, replace
 from baselinekit.suites.dialects import dialect
-from baselinekit.suites.dialects.capability import PASS_RULE, limits, stated_rule
+from baselinekit.suites.dialects.capability import PASS_RULE, stated_rule
 from baselinekit.suites.dialects.dialect import (
+    CaseTimeLimit,
     Defaults,
     EvalDocument,
     EvalItem,
     Loading,
+    Retries,
     items,
 )
 from baselinekit.suites.promptfolders import eval_files
@@ -45,12 +46,12 @@ class SuiteFileConfig(Struct):
     """Its `config`: how it is run, and the defaults for its cases."""
 
     parallel_execution: bool = True
-    max_workers: int | None = None
-    timeout_global: Seconds | None = None
+    max_workers: AtLeastOne | None = None
+    timeout_global: CaseTimeLimit | None = None
     retry_failed: bool = False
-    retry_count: int | None = None
-    attempts: int = 1
-    timeout_seconds: Seconds | None = None
+    retry_count: Retries | None = None
+    attempts: AtLeastOne = 1
+    timeout_seconds: CaseTimeLimit | None = None
     judge_after_failure: bool | None = None
     pass_rule: Json = ABSENT
     execution: Json = ABSENT
@@ -98,11 +99,6 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
     problems += new_problems
     if config is None:
         return SuiteConfig(), defaults, problems
-    for name, value in (("max_workers", config.max_workers), ("attempts", config.attempts)):
-        if value is not None and value < 1:
-            problems.append(Problem("BK108", f"{name} is {value}", "1 or more", at=(name,)))
-    problems += limits(config.timeout_global, config.retry_count, ("timeout_global", "retry_count"))
-    problems += limits(config.timeout_seconds, None)
     count = config.retry_count if config.retry_count is not None else int(config.retry_failed)
     settings = SuiteConfig(
         parallel_execution=config.parallel_execution,

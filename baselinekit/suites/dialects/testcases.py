@@ -3,14 +3,19 @@
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import Parts, Schema, add_part, or_null, prefix_paths, read_as, ref
 from baselinekit.store.dialects import native
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import capability, dialect
-from baselinekit.suites.dialects.capability import limits
-from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import (
+    CaseTimeLimit,
+    Criticality,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    Retries,
+)
 
 
 class CaseFileMetadata(Struct):
@@ -30,8 +35,8 @@ class CaseFileMetadata(Struct):
 class CaseFileConfig(Struct):
     """Its `config`: how its cases are run, unless they state that themselves."""
 
-    timeout_seconds: Seconds | None = None
-    retries: int | None = None
+    timeout_seconds: CaseTimeLimit | None = None
+    retries: Retries | None = None
     parallel: bool | None = None
     judge_after_failure: bool | None = None
     pass_rule: Json = ABSENT
@@ -121,7 +126,6 @@ def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, lis
     problems += new_problems
     if config is None:
         return defaults, problems
-    problems += limits(config.timeout_seconds, config.retries)
     return replace(
         defaults,
         execution=execution,
