@@ -140,9 +140,6 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
     if stated_meta is not None and stated_meta.id:
         problems += native.check_id(stated_meta.id)
-    if stated_meta is not None and (stated_meta.promotion.min_uses or 0) < 0:
-        message = "fewer than 0 uses"
-        problems.append(Problem("BK108", message, "0 or more", at=("promotion", "min_uses")))
     placed_problems = [*data.broken, *data.placed(problems)]
     if stated_meta is None:
         id = raw.get("id")

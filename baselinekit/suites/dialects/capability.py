@@ -177,27 +177,25 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     if record is None or recipe is None or metadata is None or problems:
         return None, problems
     case_input = record.input
-    case = Case(
+    case = defaults.case(
         defaults.id_prefix + record.id,
         recipe,
         case_graders,
+        metadata.tags,
         expected=expected,
         source=source,
-        kind=defaults.kind,
         name=record.name,
         description=record.description,
-        category=record.category or defaults.category,
-        tags=tuple(dict.fromkeys((*defaults.tags, *metadata.tags))),
+        category=record.category or None,
         difficulty=metadata.difficulty,
-        criticality=metadata.criticality or defaults.criticality,
+        criticality=metadata.criticality,
         context=case_input.get("context") if isinstance(case_input, dict) else None,
         target_id=(case_input.get("case") or "") if isinstance(case_input, dict) else "",
-        timeout=defaults.timeout if metadata.timeout_seconds is None else metadata.timeout_seconds,
-        retries=defaults.retries if metadata.retries is None else metadata.retries,
-        parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
+        timeout=metadata.timeout_seconds,
+        retries=metadata.retries,
+        parallel=metadata.parallel,
         weight=float(metadata.weight),
-        skip=record.skip or metadata.skip or defaults.skip,
-        judge_after_failure=defaults.judge_after_failure,
+        skip=record.skip or metadata.skip or None,
         pass_rule=rule,
         wanted=wanted,
     )

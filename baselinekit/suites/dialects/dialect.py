@@ -107,7 +107,20 @@ class Defaults(Struct):
         changes: dict[str, Any] = {name: getattr(stated, name) for name in open_names}
         return replace(target, **changes)
 
+    def case(
+        self, id: str, recipe: Recipe, graders: Sequence[Grader], tags: Sequence[str] = (), **stated: Any
+    ) -> Case:
+        """Return a case with what its file states; None leaves open what these settings decide."""
+        shared: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_BY_CASES}
+        own = {name: value for name, value in stated.items() if value is not None}
+        all_tags = tuple(dict.fromkeys((*self.tags, *tags)))
+        return Case(id, recipe, tuple(graders), tags=all_tags, **(shared | own))
 
+
+_SHARED_BY_CASES = (
+    *("kind", "category", "criticality", "timeout", "retries", "parallel", "skip"),
+    *("judge_after_failure", "pass_rule"),
+)
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
 

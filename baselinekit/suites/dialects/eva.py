@@ -13,7 +13,7 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case, Scripts
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
@@ -248,20 +248,15 @@ def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case 
         if name not in template_inputs
     }
     has_scripts = folder.guard is not None or folder.verify is not None
-    case = Case(
+    case = reading.outer.case(
         reading.id_of(prompt_case.name, number),
         Recipe(PromptInput(TEMPLATE, inputs=template_inputs), replace(target, model=model)),
         case_graders,
         name=prompt_case.name,
         timeout=reading.defaults.timeout_s if prompt_case.timeout_s is None else prompt_case.timeout_s,
         timeout_key="timeout_s",
-        retries=reading.outer.retries,
-        parallel=reading.outer.parallel,
-        category=reading.outer.category,
-        tags=reading.outer.tags,
-        criticality=reading.outer.criticality,
-        skip=reading.outer.skip,
         judge_after_failure=reading.defaults.judge_after_failure,
+        pass_rule=PassRule(),
         scripts=Scripts(folder.guard, folder.verify, environment, PREFIX) if has_scripts else Scripts(),
         folder=folder,
         source=replace(reading.document.source(("cases", number), raw), form="native"),
@@ -385,20 +380,15 @@ def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
 
 def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileReading) -> Case:
     """Return a query as a case: the query itself is judged, nothing is requested."""
-    outer = reading.outer
-    return Case(
+    return reading.outer.case(
         f"{as_id(reading.folder.id) or 'prompt'}/triggering/{query.name}",
         Recipe(escape_variables(query.text), EchoExecution("echo")),
         (Grader("triggering", "model", query.decides),),
         name=query.text,
         timeout=reading.defaults.timeout_s,
         timeout_key="timeout_s",
-        retries=outer.retries,
-        parallel=outer.parallel,
-        category=outer.category,
-        tags=outer.tags,
-        criticality=outer.criticality,
-        skip=outer.skip,
+        judge_after_failure=True,
+        pass_rule=PassRule(),
         folder=reading.folder,
         source=replace(reading.document.source(query.at, raw), form="native"),
     )
