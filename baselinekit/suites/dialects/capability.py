@@ -1,7 +1,7 @@
 """A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
 is one too, with `expected`."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Source
@@ -24,6 +24,8 @@ from baselinekit.suites.dialects.dialect import (
 )
 from baselinekit.suites.dialects.graders import GraderContext, Weight
 from baselinekit.suites.settings import check_grader_paths
+
+T = TypeVar("T", bound="CaseSettings")
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -66,6 +68,15 @@ class CaseMetadata(Struct):
     skip: str | None = None
     created: str | None = None
     author: str | None = None
+
+
+class CaseSettings(Struct):
+    """The settings in a `config:` for cases that state none themselves."""
+
+    timeout_seconds: CaseTimeLimit | None = None
+    judge_after_failure: bool | None = None
+    pass_rule: Json = ABSENT
+    execution: Json = ABSENT
 
 
 class CapabilityRecord(Struct):
@@ -208,6 +219,25 @@ def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]
         return defaults.pass_rule, []
     rule, problems = graders.read_pass_rule(raw["pass_rule"])
     return rule or defaults.pass_rule, prefix_paths(problems, ("pass_rule",))
+
+
+def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
+    """Return a `config:` of this form, the defaults with its settings, and its problems."""
+    config, problems = read_as(form, raw)
+    execution = defaults.execution
+    if isinstance(raw, dict) and raw.get("execution") is not None:
+        execution, new_problems = dialect.execution(raw["execution"], defaults)
+        problems += prefix_paths(new_problems, ("execution",))
+    rule, new_problems = stated_rule(raw, defaults)
+    problems += new_problems
+    if config is None:
+        return None, defaults, problems
+    defaults = replace(defaults, execution=execution, pass_rule=rule)
+    if config.timeout_seconds is not None:
+        defaults = replace(defaults, timeout=config.timeout_seconds)
+    if config.judge_after_failure is not None:
+        defaults = replace(defaults, judge_after_failure=config.judge_after_failure)
+    return config, defaults, problems
 
 
 def _read_wanted(

@@ -24,8 +24,7 @@ from baselinekit.schema import (
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.structs import AtLeastOne, Struct, field, replace
-from baselinekit.suites.dialects import dialect
-from baselinekit.suites.dialects.capability import PASS_RULE, stated_rule
+from baselinekit.suites.dialects.capability import PASS_RULE, CaseSettings, read_settings
 from baselinekit.suites.dialects.dialect import (
     CaseTimeLimit,
     Defaults,
@@ -42,7 +41,7 @@ WRAPPER = "eval_suite"
 REF = "$ref"
 
 
-class SuiteFileConfig(Struct):
+class SuiteFileConfig(CaseSettings):
     """Its `config`: how it is run, and the defaults for its cases."""
 
     parallel_execution: bool = True
@@ -51,10 +50,6 @@ class SuiteFileConfig(Struct):
     retry_failed: bool = False
     retry_count: Retries | None = None
     attempts: AtLeastOne = 1
-    timeout_seconds: CaseTimeLimit | None = None
-    judge_after_failure: bool | None = None
-    pass_rule: Json = ABSENT
-    execution: Json = ABSENT
 
 
 class StatedSuite(Struct):
@@ -90,13 +85,7 @@ def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig
 
 
 def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
-    config, problems = read_as(SuiteFileConfig, raw)
-    execution = defaults.execution
-    if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"], defaults)
-        problems += prefix_paths(new_problems, ("execution",))
-    rule, new_problems = stated_rule(raw, defaults)
-    problems += new_problems
+    config, defaults, problems = read_settings(SuiteFileConfig, raw, replace(defaults, timeout=None))
     if config is None:
         return SuiteConfig(), defaults, problems
     count = config.retry_count if config.retry_count is not None else int(config.retry_failed)
@@ -108,21 +97,7 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
         retry_count=count,
         attempts=config.attempts,
     )
-    retries = count if config.retry_failed else 0
-    return (
-        settings,
-        replace(
-            defaults,
-            execution=execution,
-            timeout=config.timeout_seconds,
-            retries=retries,
-            pass_rule=rule,
-            judge_after_failure=defaults.judge_after_failure
-            if config.judge_after_failure is None
-            else config.judge_after_failure,
-        ),
-        problems,
-    )
+    return settings, replace(defaults, retries=count if config.retry_failed else 0), problems
 
 
 def schema(parts: Parts) -> list[Schema]:
