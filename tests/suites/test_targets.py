@@ -258,7 +258,7 @@ def test_targets_of_the_configuration_and_models_by_their_names(tmp_path: Path) 
         ("{type: mock, workers: 0}", "expected an integer from 1 to 512, found 0 (integer)"),
         ("{type: cli, command: 'run {PROMT}'}", "unknown placeholder {PROMT}"),
         ("{type: mock, response: '${{ X }}'}", "${{ NAME }} is for targets files"),
-        ("7", "expected a target, found 7 (integer)"),
+        ("7", "expected a mapping, found 7 (integer)"),
     ],
 )
 def test_what_is_wrong_with_a_target_of_the_configuration(tmp_path: Path, stated: str, words: str) -> None:

@@ -17,7 +17,15 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import Parts, Schema, describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    describe_value,
+    move_to_name,
+    place_problems,
+    prefix_paths,
+    read_as,
+)
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
@@ -32,7 +40,7 @@ from baselinekit.suites.dialects.agentvmessages import (
     split_files,
 )
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
+from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
@@ -379,8 +387,6 @@ ReadRecipe = tuple[Recipe | None, list[Problem]]
 MESSAGES = "messages"
 """The type of an input that is a conversation."""
 
-EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
-
 
 class StatedInput(Struct):
     """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
@@ -407,31 +413,16 @@ class TargetName(Struct):
 
 def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
     """Read an `execution:` by its type, or by the name of a target."""
-    if not isinstance(raw, dict):
-        return None, [
-            Problem("BK105", f"expected a mapping, found {describe_value(raw)}", "such as {type: prompt}")
-        ]
-    kind = raw.get("type")
-    if kind is None and "target" in raw:
+    if isinstance(raw, dict) and raw.get("type") is None and "target" in raw:
         named, problems = read_as(TargetName, raw)
         if named is None or problems:
             return None, problems
         target, problems = defaults.targets.find(named.target)
         if target is None:
-            messages = [f"{p.place}: {p.message}" if p.place else p.message for p in problems]
-            return None, [
-                replace(problem, message=message, place=None, at=("target",))
-                for problem, message in zip(problems, messages, strict=True)
-            ]
+            return None, [move_to_name(problem, ("target",)) for problem in problems]
         defaults.workers.extend([] if target.workers is None else [target.workers])
         return target.execution, []
-    if not isinstance(kind, str) or kind not in EXECUTIONS:
-        types = f"one of {', '.join(EXECUTIONS)}"
-        if kind is None:
-            return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
-        hint = suggest(str(kind), EXECUTIONS) or types
-        return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
-    return read_as(EXECUTIONS[kind], raw)
+    return read_execution(raw)
 
 
 def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
