@@ -17,7 +17,7 @@ from baselinekit.errors import Problem, suggest
 from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.secrets.finding import is_secret_header
+from baselinekit.secrets.finding import is_secret_header, is_secret_key
 from baselinekit.structs import Struct, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -64,6 +64,16 @@ def read_as(kind: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
         return _convert(kind, raw), []
     except msgspec.ValidationError:
         return None, [problem() for problem in _mistakes(kind, raw, ())]
+
+
+def read_right_keys(kind: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
+    """Return all problems, and the value as it is without its wrong keys, so that one mistake does not cause
+    others; None if a key that it needs is missing or wrong."""
+    value, problems = read_as(kind, raw)
+    if value is None and isinstance(raw, dict):
+        wrong_keys = {problem.at[0] for problem in problems if problem.at}
+        value, _ = read_as(kind, {key: item for key, item in raw.items() if key not in wrong_keys})
+    return value, problems
 
 
 _MAX_KEYS = 6
@@ -181,6 +191,8 @@ def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
         hint = f"with {', '.join(keys[:_MAX_KEYS])}{', …' if len(keys) > _MAX_KEYS else ''}"
     elif len(members) == 1 and words == ["a list"] and isinstance(value, str) and _WORD.fullmatch(value):
         hint = f"write [{value}]"
+    elif value == [] and words == ["a list"]:
+        hint = "add an entry"
     found = describe_value(value, at[-1] if at else "")
     return Problem(
         "BK105", f"expected {' or '.join(dict.fromkeys(filter(None, words)))}, found {found}", hint, at=at
@@ -190,7 +202,7 @@ def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
 def describe_value(value: Json, name: str | int = "") -> str:
     """Describe a value for a message. A value whose name says that it is a secret is not shown."""
     if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
+        return "a mapping" if isinstance(value, dict) else "a list" if value else "an empty list"
     if value is None:
         return "null"
     kinds = {
@@ -200,7 +212,7 @@ def describe_value(value: Json, name: str | int = "") -> str:
         Decimal: "number with more digits than a float holds",
     }
     kind = kinds.get(type(value), "number")
-    if is_secret_header(str(name)):
+    if is_secret_header(str(name)) or is_secret_key(str(name)):
         return f"a {kind}" if kind != "integer" else "an integer"
     text = repr(value) if isinstance(value, str) else str(value).lower()
     return f"{mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)} ({kind})"

@@ -31,6 +31,8 @@ Threshold = Annotated[int, _THRESHOLD] | Annotated[float, _THRESHOLD]
 
 Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0 to 5")]
 Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
+NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
+NotEmpty = Annotated[list[T], msgspec.Meta(min_length=1)]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

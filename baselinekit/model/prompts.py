@@ -22,7 +22,7 @@ class Promotion(Struct):
     """What `promote` requires instead of the default: the number of uses, and whether the cases must have
     passed."""
 
-    min_uses: int | None = None
+    min_uses: Count | None = None
     require_eval: bool | None = None
 
 

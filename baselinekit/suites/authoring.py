@@ -7,12 +7,13 @@ from pathlib import Path
 from baselinekit.graders.by_function import Program
 from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
+from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import schemafile
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import EXECUTIONS, INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.dialects.dialect import INPUTS, Dialect, StatedInput, TargetName
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
@@ -55,9 +56,9 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
 
 
 def add_recipes(parts: Parts) -> None:
-    for name, kind in EXECUTIONS.items():
-        add_part(parts, f"{name.title()}Target", kind)
-    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in EXECUTIONS]}
+    for name, kind in KINDS.items():
+        add_part(parts, f"{name.title()}Target", kind.execution)
+    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in KINDS]}
     add_part(parts, "NamedTarget", TargetName)
     parts["Execution"]["oneOf"].append(ref("NamedTarget"))
     kinds = []

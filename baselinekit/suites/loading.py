@@ -89,12 +89,11 @@ def load_suite(
     file: str,
     root: str,
     target: Execution | None = None,
-    dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> Suite:
     """Return a suite with all its cases. `target` replaces the targets that the files and cases name."""
-    loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
+    loading = Loading(root, DIALECTS, fetch_file=fetch_file, targets=targets)
     loading.file(file, Defaults(root, target), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)

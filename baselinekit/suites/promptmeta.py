@@ -9,7 +9,7 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import decode, mark, reach
 from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as, read_right_keys
 from baselinekit.secrets.variables import NAME
 from baselinekit.store.dialects import native
 from baselinekit.store.project import read
@@ -135,19 +135,11 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
         for key in raw
         if (hint := suggest_key(key, raw))
     ]
-    stated_meta, meta_problems = read_as(StatedMeta, stated_values)
-    if stated_meta is None:  # keep the correct keys, so that one mistake does not cause others
-        wrong_keys = {problem.at[0] for problem in meta_problems if problem.at}
-        stated_meta, _ = read_as(
-            StatedMeta, {key: value for key, value in stated_values.items() if key not in wrong_keys}
-        )
+    stated_meta, meta_problems = read_right_keys(StatedMeta, stated_values)
     variables, variable_problems = _read_variables(stated_values.get("inputs"))
     problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
     if stated_meta is not None and stated_meta.id:
         problems += native.check_id(stated_meta.id)
-    if stated_meta is not None and (stated_meta.promotion.min_uses or 0) < 0:
-        message = "fewer than 0 uses"
-        problems.append(Problem("BK108", message, "0 or more", at=("promotion", "min_uses")))
     placed_problems = [*data.broken, *data.placed(problems)]
     if stated_meta is None:
         id = raw.get("id")

@@ -8,7 +8,7 @@ file that was only found may use the variables that the configuration declares, 
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.kinds.prompt import PromptExecution
@@ -19,7 +19,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Meta, Struct, replace
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -28,7 +28,7 @@ DEFAULT = "default"
 JUDGE = "judge"
 """The model that judges if no other is named."""
 
-_MOST_WORKERS = 512
+Workers = Annotated[int, Meta(ge=1, le=512, description="an integer from 1 to 512")]
 
 MARKED = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """A variable of a targets file."""
@@ -192,23 +192,31 @@ def configured_targets(raw_targets: Mapping[str, Json], place: PlaceProblems) ->
 # A target of the configuration: an execution with its type, judge and workers.
 
 
-def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
-    kinds = ", ".join(KINDS)
+def read_execution(raw: Json) -> tuple[Any, list[Problem]]:
+    """Read an execution by its type."""
     if not isinstance(raw, dict):
-        message = f"expected a target, found {describe_value(raw)}"
-        return None, [Problem("BK105", message, "such as {type: mock, response: '42'}", at=())]
-    kind = KINDS.get(str(raw.get("type")))
+        message = f"expected a mapping, found {describe_value(raw)}"
+        return None, [Problem("BK105", message, "such as {type: prompt}", at=())]
+    kind, types = raw.get("type"), f"one of {', '.join(KINDS)}"
     if kind is None:
-        hint = suggest(str(raw.get("type")), KINDS) or f"one of {kinds}"
-        return None, [Problem("BK105", f"unknown type {describe_value(raw.get('type'))}", hint, at=("type",))]
-    execution_settings = {key: value for key, value in raw.items() if key not in ("judge", "workers")}
-    if "target" in kind.execution.__struct_fields__:
-        execution_settings["target"] = name
-    execution, problems = read_as(kind.execution, execution_settings)
-    target_settings, settings_problems = read_as(
-        _TargetSettings, {key: raw[key] for key in ("judge", "workers") if key in raw}
+        return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
+    if not isinstance(kind, str) or kind not in KINDS:
+        hint = suggest(str(kind), KINDS) or types
+        return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
+    return read_as(KINDS[kind].execution, raw)
+
+
+def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
+    if not isinstance(raw, dict):
+        return None, read_execution(raw)[1]
+    own_keys = _TargetSettings.__struct_fields__
+    execution, problems = read_execution({key: raw[key] for key in raw if key not in own_keys})
+    if hasattr(execution, "target"):
+        execution = replace(execution, target=name)
+    target_settings, new_problems = read_as(
+        _TargetSettings, {key: raw[key] for key in own_keys if key in raw}
     )
-    problems += settings_problems
+    problems += new_problems
     if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
         hint = "write {{NAME}}, and declare it under `variables:`"
         problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
@@ -219,7 +227,7 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
 
 class _TargetSettings(Struct):
     judge: str | None = None
-    workers: int | None = None
+    workers: Workers | None = None
 
 
 def _check_target(target: NamedTarget) -> Iterator[Problem]:
@@ -230,6 +238,3 @@ def _check_target(target: NamedTarget) -> Iterator[Problem]:
             at = problem.at or ()
             if at[: len(EXECUTION)] == EXECUTION:
                 yield replace(problem, at=at[len(EXECUTION) :])
-    if target.workers is not None and not 1 <= target.workers <= _MOST_WORKERS:
-        message = "fewer than 1 worker" if target.workers < 1 else f"more than {_MOST_WORKERS} workers"
-        yield Problem("BK108", message, f"from 1 to {_MOST_WORKERS}", at=("workers",))

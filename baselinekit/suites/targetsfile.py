@@ -1,10 +1,9 @@
 """A targets file of AgentV: `targets: [{name, provider, …}]`. Keys are written in snake_case or camelCase,
 and `${{ NAME }}` is a variable."""
 
-import dataclasses
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
@@ -16,17 +15,18 @@ from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import describe_value, place_problems, prefix_paths
+from baselinekit.schema import ParsedValue, place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
 from baselinekit.store.project import place_in_config, read
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Count, Meta, NotNegative, Struct, replace
 from baselinekit.suites.targets import (
     MARKED,
     Lookup,
     NamedTarget,
     TargetList,
     Targets,
+    Workers,
     configured_targets,
     found_files,
 )
@@ -48,8 +48,50 @@ class TargetsFile(Struct):
     named: bool = True
     models: frozenset[str] = frozenset()
 
-    def target(self, name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
-        return _TargetReader(self, name, raw).target()
+    def target(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
+        """Return a target of the file, or its problems with paths below it."""
+        provider = str(_in_snake_case(raw, AnyTarget).get("provider") or "").lower()
+        form, problems = self._form_of(name, provider)
+        values = _in_snake_case(raw, form)
+        stated, type_problems = read_as(form, values)
+        problems += type_problems
+        problems += self._unset_variables(
+            {key: values[key] for key in form.__struct_fields__ if key in values}
+        )
+        if stated is not None:
+            problems += stated.check()
+        if stated is None or problems:
+            return None, [_as_spelt(problem, raw) for problem in problems]
+        judge = self.expand(stated.judge_target or stated.grader_target)
+        return NamedTarget(name, stated.as_execution(), judge, stated.workers, stated.as_model(self)), []
+
+    def _form_of(self, name: str, provider: str) -> tuple["type[AnyTarget]", list[Problem]]:
+        """Return the form of a target. If the configuration has a model with this name, that one is used; a
+        file that was only found may not state an address or a key."""
+        if provider in _MODEL_PROVIDERS and name in self.models:
+            return AnyTarget, []
+        if provider in _MODEL_PROVIDERS and not self.named:
+            hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
+            message = "the configuration describes no model of this name"
+            return AnyTarget, [Problem("BK798", message, hint, at=("provider",))]
+        if provider in _FORMS:
+            return _FORMS[provider], []
+        return AnyTarget, [Problem("BK798", *_describe_unknown_provider(provider), at=("provider",))]
+
+    def _unset_variables(self, values: Mapping[str, Json]) -> Iterator[Problem]:
+        for key, value in values.items():
+            if key == "healthcheck" and isinstance(value, dict):
+                yield from prefix_paths(self._unset_variables(value), (key,))
+            for match in MARKED.finditer(value) if isinstance(value, str) else ():
+                if self.lookup(match[1]) is None:
+                    message = f"the variable {match[1]} is not set"
+                    yield Problem("BK799", message, self.missing.replace("%s", match[1]), at=(key,))
+
+    def expand(self, text: "Text | None") -> str | None:
+        """Return a text with the values of its variables filled in."""
+        if text is None:
+            return None
+        return MARKED.sub(lambda match: as_text(self.lookup(match[1]) or ""), str(text))
 
 
 def read_list(root: str, targets_file: TargetsFile) -> tuple[TargetList, list[Problem]]:
@@ -165,25 +207,6 @@ def add_named_targets(
 # A target of a targets file, by its provider.
 
 
-_COMMON_KEYS = ("name", "provider", "judge_target", "grader_target", "workers", "provider_batching")
-_RETRY_KEYS = (
-    *("max_retries", "retry_initial_delay_ms", "retry_max_delay_ms"),
-    *("retry_backoff_factor", "retry_status_codes"),
-)
-_CLI_KEYS = (
-    *("command_template", "command", "files_format", "attachments_format", "cwd", "timeout_seconds"),
-    *("healthcheck", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files", "env", "retries"),
-)
-_MOCK_KEYS = ("response", "delay_ms", "delay_min_ms", "delay_max_ms")
-_MODEL_KEYS = (
-    *("endpoint", "resource", "resource_name", "base_url", "api_key", "deployment", "deployment_name"),
-    *("model", "variant", "version", "api_version", "temperature", "max_output_tokens", "max_tokens"),
-    "timeout_seconds",
-    *_RETRY_KEYS,
-)
-_HEALTHCHECK_TYPES = ("http", "command")
-_HEALTHCHECK_KEYS = ("type", "url", "command_template", "command", "cwd", "timeout_seconds")
-
 _MODEL_PROVIDERS: dict[str, str | None] = {
     "openai": None,
     "azure": "",
@@ -202,272 +225,257 @@ _AGENT_PROVIDERS = (
 )
 _AZURE_VERSION = "2024-12-01-preview"
 
+Text = str | int | float
+"""A text, which YAML may read as a number."""
 
-@dataclasses.dataclass(slots=True)
-class _TargetReader:
-    """Reads one target. `spellings`: how each key is written in the file."""
+_AT_LEAST_1 = Meta(ge=1, description="a factor of 1 or more")
+Factor = Annotated[int, _AT_LEAST_1] | Annotated[float, _AT_LEAST_1]
 
-    targets_file: TargetsFile
+
+class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
+    """The keys of every target. A model that the configuration describes is read no further."""
+
     name: str
-    raw: Any
-    problems: list[Problem] = dataclasses.field(default_factory=list)
-    spellings: dict[str, str] = dataclasses.field(default_factory=dict)
+    provider: Json = None
+    judge_target: Text | None = None
+    grader_target: Text | None = None
+    workers: Workers | None = None
+    provider_batching: bool | None = None
 
-    def target(self) -> tuple[NamedTarget | None, list[Problem]]:
-        values = self.normalized(self.raw, self.spellings)
-        provider = str(self.value(values, "provider") or "").lower()
-        if provider == "cli":
-            execution_and_model: tuple[Execution, Model | None] | None = self.cli(values)
-        elif provider == "mock":
-            execution_and_model = self.mock(values)
-        elif provider in _MODEL_PROVIDERS:
-            execution_and_model = self.model(values, provider)
-        else:
-            execution_and_model = None
-            self.add_problem("provider", *_describe_unknown_provider(provider))
-        judge = self.expanded_text(values, "judge_target", "grader_target")
-        workers = self.number(values, "workers", is_whole=True)
-        if self.problems or execution_and_model is None:
-            return None, self.problems
-        execution, model = execution_and_model
-        return NamedTarget(self.name, execution, judge, None if workers is None else int(workers), model), []
+    def check(self) -> Iterator[Problem]:
+        """Return the problems that the types of the keys do not show."""
+        return iter(())
 
-    # Its keys.
+    def as_execution(self) -> Execution:
+        return PromptExecution("prompt", model=self.name)
 
-    def normalized(self, raw: Mapping[str, Json], spellings: dict[str, str]) -> dict[str, Json]:
-        """Return the values by keys in snake_case, without nulls, and note how each key was spelt."""
-        for key in raw:
-            spellings[_CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()] = key
-        return {name: raw[key] for name, key in spellings.items() if raw[key] is not None}
+    def as_model(self, targets_file: TargetsFile) -> Model | None:
+        """Return the target as the configuration would describe it under `models:`."""
+        return None
 
-    def check_keys(self, values: Mapping[str, Json], *allowed_keys: str) -> None:
-        for key in values:
-            if key not in allowed_keys:
-                hint = suggest(key, allowed_keys) or f"it has {', '.join(allowed_keys[:6])} …"
-                message = f"unknown key {self.spellings[key]!r} of a target"
-                self.problems.append(Problem("BK103", message, hint, at=(self.spellings[key],)))
 
-    def add_problem(self, key: str, message: str, hint: str = "") -> None:
-        at = (self.spellings[key],) if key in self.spellings else ()
-        self.problems.append(Problem("BK798", f"the target {self.name!r}: {message}", hint, at=at))
+class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
+    response: Json = None
+    delay_ms: NotNegative | None = None
+    delay_min_ms: NotNegative | None = None
+    delay_max_ms: NotNegative | None = None
 
-    def value(self, values: Mapping[str, Json], *keys: str) -> Json:
-        return next((values[key] for key in keys if key in values), None)
+    def check(self) -> Iterator[Problem]:
+        least, most = self.delay_min_ms, self.delay_max_ms
+        if most is not None and most < (least or 0):
+            message = f"`delay_max_ms` is below the least, {least}"
+            yield Problem("BK798", message, "exchange them", at=("delay_max_ms",))
+        if self.delay_ms is not None and (least is not None or most is not None):
+            message = "`delay_ms` beside a range of delays"
+            yield Problem("BK798", message, "keep that, or the range", at=("delay_ms",))
 
-    def text(self, values: Mapping[str, Json], *keys: str) -> str | None:
-        """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
-        key = next((key for key in keys if key in values), None)
-        value = None if key is None else values[key]
-        if key is None or value is None:
-            return None
-        if isinstance(value, dict | list | bool):
-            self.add_problem(key, f"`{self.spellings.get(key, key)}` is {describe_value(value)}, not a text")
-            return None
-        text, parts, end = str(value), [], 0
-        for match in MARKED.finditer(text):
-            if self.targets_file.lookup(match[1]) is None:
-                missing = self.targets_file.missing.replace("%s", match[1])
-                message = f"the variable {match[1]} is not set"
-                at = (self.spellings.get(key, key),)
-                self.problems.append(Problem("BK799", message, missing, at=at))
-            parts += [escape_variables(text[end : match.start()]), f"{{{{{match[1]}}}}}"]
-            end = match.end()
-        return "".join((*parts, escape_variables(text[end:])))
+    def as_execution(self) -> Execution:
+        response = _as_template(self.response) if isinstance(self.response, str) else self.response
+        least = self.delay_min_ms if self.delay_ms is None else self.delay_ms
+        return MockExecution(
+            "mock",
+            RESPONSE if response is None else response,
+            _seconds(least),
+            _seconds(self.delay_max_ms),
+            target=self.name,
+        )
 
-    def expanded_text(self, values: Mapping[str, Json], *keys: str) -> str | None:
-        """Return a text with the values of its variables filled in."""
-        key = next((key for key in keys if key in values), None)
-        if key is None or self.text(values, key) is None:
-            return None
-        return MARKED.sub(lambda match: as_text(self.targets_file.lookup(match[1]) or ""), str(values[key]))
 
-    def number(self, values: Mapping[str, Json], *keys: str, is_whole: bool = False) -> int | float | None:
-        key = next((key for key in keys if key in values), None)
-        value = None if key is None else values[key]
-        if key is None or value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float) or value < 0:
-            expected = "a whole number" if is_whole else "a number of 0 or more"
-            self.add_problem(key, f"`{self.spellings[key]}` is {describe_value(value)}, not {expected}")
-            return None
-        return value
+class TargetHealthcheck(Struct):
+    type: Literal["http", "command"] | None = None
+    url: Text | None = None
+    command_template: Text | None = None
+    command: Text | None = None
+    cwd: Text | None = None
+    timeout_seconds: NotNegative | None = None
 
-    # Its providers.
 
-    def mock(self, values: Mapping[str, Json]) -> tuple[Execution, None]:
-        self.check_keys(values, *_COMMON_KEYS, *_MOCK_KEYS)
-        response = self.value(values, "response")
-        if isinstance(response, str):
-            response = self.text(values, "response")
-        low, high = self.number(values, "delay_min_ms"), self.number(values, "delay_max_ms")
-        delay_ms = self.number(values, "delay_ms")
-        if high is not None and high < (low or 0):
-            self.add_problem(
-                "delay_max_ms",
-                f"`{self.spellings['delay_max_ms']}` is below the least, {low}",
-                "exchange them",
-            )
-        if low is not None or high is not None:
-            if delay_ms is not None:
-                hint = "keep that, or the range"
-                self.add_problem("delay_ms", f"`{self.spellings['delay_ms']}` beside a range of delays", hint)
-            delay_ms = low
-        answer = RESPONSE if response is None else response
-        delay, most = _seconds(delay_ms), _seconds(high)
-        return MockExecution("mock", answer, delay, most, target=self.name), None
+class CliTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
+    command_template: str | None = None
+    command: str | None = None
+    files_format: Text | None = None
+    attachments_format: Text | None = None
+    cwd: Text | None = None
+    healthcheck: TargetHealthcheck | None = None
+    env: list[str] | None = None
+    timeout_seconds: NotNegative | None = None
+    retries: Count | None = None
+    max_retries: Count | None = None
+    verbose: Json = None
+    cli_verbose: Json = None
+    keep_temp_files: Json = None
+    keep_output_files: Json = None
 
-    def cli(self, values: Mapping[str, Json]) -> tuple[Execution, None] | None:
-        for key in (key for key in values if key in _RETRY_KEYS[1:]):
-            hint = "leave it out: a program is asked again at once, and where it took too long"
-            self.add_problem(key, f"`{self.spellings[key]}` has no effect on a program", hint)
-        self.check_keys(values, *_COMMON_KEYS, *_CLI_KEYS, *_RETRY_KEYS)
-        command = self.text(values, "command_template", "command")
-        raw_command = self.value(values, "command_template", "command")
-        if command is not None and not isinstance(raw_command, str):
-            self.add_problem(
-                "command_template", f"`command_template` is {describe_value(raw_command)}, not a text"
-            )
-        elif command is None and not self.problems:
-            self.add_problem("provider", "it has no `command_template`", "such as `agent run {PROMPT}`")
-        env = self.value(values, "env") or []
-        if not isinstance(env, list) or not all(isinstance(name, str) for name in env):
-            self.add_problem("env", "`env` is a list of the names of variables")
-            env = []
-        health = None
-        if (raw := self.value(values, "healthcheck")) is not None:
-            health = self.healthcheck(raw)
-        if command is None:
-            return None
+    def check(self) -> Iterator[Problem]:
+        if self.command_template is None and self.command is None:
+            message = "a target of the provider cli has no `command_template`"
+            yield Problem("BK798", message, "such as `agent run {PROMPT}`", at=("provider",))
+
+    def as_execution(self) -> Execution:
+        check = self.healthcheck
         return CliExecution(
             "cli",
-            command,
-            files_format=self.text(values, "files_format", "attachments_format") or "{path}",
-            cwd=self.text(values, "cwd"),
-            env=env,
-            timeout=self.number(values, "timeout_seconds"),
-            retries=self.whole_number(values, "retries", "max_retries"),
-            batch=self.value(values, "provider_batching") is True,
-            healthcheck=health,
+            _as_template(self.command_template or self.command) or "",
+            files_format=_as_template(self.files_format or self.attachments_format) or "{path}",
+            cwd=_as_template(self.cwd),
+            env=self.env or [],
+            timeout=self.timeout_seconds,
+            retries=self.max_retries if self.retries is None else self.retries,
+            batch=self.provider_batching or False,
+            healthcheck=None
+            if check is None
+            else Healthcheck(
+                _as_template(check.url),
+                _as_template(check.command_template or check.command),
+                _as_template(check.cwd),
+                check.timeout_seconds,
+            ),
             target=self.name,
-        ), None
-
-    def whole_number(self, values: Mapping[str, Json], *keys: str) -> int | None:
-        value = self.number(values, *keys, is_whole=True)
-        return None if value is None else int(value)
-
-    def healthcheck(self, raw: Json) -> Healthcheck | None:
-        if not isinstance(raw, dict):
-            hint = "such as {url: http://localhost:8080/health}"
-            self.add_problem("healthcheck", f"`healthcheck` is {describe_value(raw)}", hint)
-            return None
-        inner = _TargetReader(self.targets_file, self.name, raw)
-        values = inner.normalized(raw, inner.spellings)
-        inner.check_keys(values, *_HEALTHCHECK_KEYS)
-        form = inner.value(values, "type")
-        if form is not None and form not in _HEALTHCHECK_TYPES:
-            inner.add_problem(
-                "type", f"a healthcheck is of the type http or command, not {describe_value(form)}"
-            )
-        check = Healthcheck(
-            inner.text(values, "url"),
-            inner.text(values, "command_template", "command"),
-            inner.text(values, "cwd"),
-            inner.number(values, "timeout_seconds"),
         )
-        at = self.spellings.get("healthcheck", "healthcheck")
-        self.problems += prefix_paths(inner.problems, (at,))
-        return check
 
-    def model(self, values: Mapping[str, Json], provider: str) -> tuple[Execution, Model | None] | None:
-        """Read a model over HTTP. If the configuration has a model with this name, that one is used; a file
-        that was only found may not state an address or a key."""
-        execution = PromptExecution("prompt", model=self.name)
-        if self.name in self.targets_file.models:
-            return execution, None
-        if not self.targets_file.named:
-            hint = (
-                f"describe `models: {{{self.name}: …}}`, or name the file: --targets {self.targets_file.file}"
-            )
-            self.add_problem("provider", "the configuration describes no model of this name", hint)
-            return None
-        self.check_keys(values, *_COMMON_KEYS, *_MODEL_KEYS)
-        model = self.expanded_text(values, "deployment", "deployment_name", "model", "variant")
-        if model is None and not self.problems:
-            self.add_problem("provider", "it does not say which `model`")
-        base, headers, key = self.address(values, provider, model or "")
-        is_anthropic = provider == "anthropic"
-        described_model = Model(
+
+class KeyVariable(ParsedValue):
+    """The variable that holds a key, which does not belong into a file itself."""
+
+    words = "a variable such as ${{ NAME }}"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    def parse(cls, raw: Json) -> "KeyVariable | None":
+        match = MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
+        return cls(match[1]) if match else None
+
+
+class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
+    """A model over HTTP."""
+
+    endpoint: Text | None = None
+    resource: Text | None = None
+    resource_name: Text | None = None
+    base_url: Text | None = None
+    api_key: KeyVariable | None = None
+    deployment: Text | None = None
+    deployment_name: Text | None = None
+    model: Text | None = None
+    variant: Text | None = None
+    version: Text | None = None
+    api_version: Text | None = None
+    temperature: NotNegative | None = None
+    max_output_tokens: Count | None = None
+    max_tokens: Count | None = None
+    timeout_seconds: NotNegative | None = None
+    max_retries: Count | None = None
+    retry_initial_delay_ms: NotNegative | None = None
+    retry_max_delay_ms: NotNegative | None = None
+    retry_backoff_factor: Factor | None = None
+    retry_status_codes: list[int] | None = None
+
+    def check(self) -> Iterator[Problem]:
+        if self._model is None:
+            yield Problem("BK798", "a target of a model without a `model`", "add it", at=("provider",))
+        if self._is_azure and self._base is None:
+            message = "a target of the provider azure has no `endpoint`"
+            yield Problem("BK798", message, "such as https://NAME.openai.azure.com", at=("provider",))
+        if not all(map(may_change, self.retry_status_codes or ())):
+            hint = "a list such as [408, 429, 500, 502, 503, 504]; 401 and 403 are never asked again"
+            message = "`retry_status_codes` cannot be used"
+            yield Problem("BK798", message, hint, at=("retry_status_codes",))
+
+    @property
+    def _model(self) -> Text | None:
+        return self.deployment or self.deployment_name or self.model or self.variant
+
+    @property
+    def _base(self) -> Text | None:
+        return self.endpoint or self.resource or self.resource_name or self.base_url
+
+    @property
+    def _provider(self) -> str:
+        return str(self.provider).lower()
+
+    @property
+    def _is_azure(self) -> bool:
+        return self._provider.startswith("azure")
+
+    def as_model(self, targets_file: TargetsFile) -> Model | None:
+        model = targets_file.expand(self._model)
+        key = self.api_key.name if self.api_key else None
+        base, headers = targets_file.expand(self._base) or _MODEL_PROVIDERS[self._provider], {}
+        if self._is_azure:  # it has an address for each deployment, and its own header for the key
+            version = targets_file.expand(self.version or self.api_version) or _AZURE_VERSION
+            host = base.rstrip("/") if base and "://" in base else f"https://{base}.openai.azure.com"
+            base = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
+            headers = {"api-key": f"{{{{{key}}}}}"} if key else {}
+        is_anthropic = self._provider == "anthropic"
+        waits = {
+            "wait": _seconds(self.retry_initial_delay_ms),
+            "longest": _seconds(self.retry_max_delay_ms),
+            "factor": self.retry_backoff_factor,
+            "statuses": self.retry_status_codes,
+        }
+        stated_waits: Any = {name: value for name, value in waits.items() if value is not None}
+        return Model(
             openai=None if is_anthropic else model,
             anthropic=model if is_anthropic else None,
             base_url=base,
-            key=key,
+            key=None if self._is_azure else key,
             headers=headers,
-            temperature=self.number(values, "temperature"),
-            max_tokens=self.whole_number(values, "max_output_tokens", "max_tokens"),
-            concurrency=self.whole_number(values, "workers") or None,
-            timeout=self.number(values, "timeout_seconds"),
-            retries=self.whole_number(values, "max_retries"),
-            retry=self.retry(values),
-        )
-        return execution, described_model
-
-    def retry(self, values: Mapping[str, Json]) -> Retry | None:
-        if not any(key in values for key in _RETRY_KEYS[1:]):
-            return None
-        defaults = Retry()
-        first = self.number(values, "retry_initial_delay_ms")
-        most = self.number(values, "retry_max_delay_ms")
-        factor = self.number(values, "retry_backoff_factor")
-        statuses = self.value(values, "retry_status_codes")
-        if factor is not None and factor < 1:
-            self.add_problem("retry_backoff_factor", "a wait that grows shorter", "a factor of 1 or more")
-        if statuses is not None and not _are_retry_statuses(statuses):
-            hint = "a list such as [408, 429, 500, 502, 503, 504]; 401 and 403 are never asked again"
-            self.add_problem(
-                "retry_status_codes", f"`{self.spellings['retry_status_codes']}` cannot be used", hint
-            )
-            statuses = None
-        return Retry(
-            defaults.wait if first is None else first / 1000,
-            defaults.longest if most is None else most / 1000,
-            defaults.factor if factor is None else factor,
-            statuses,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens if self.max_output_tokens is None else self.max_output_tokens,
+            concurrency=self.workers,
+            timeout=self.timeout_seconds,
+            retries=self.max_retries,
+            retry=Retry(**stated_waits) if stated_waits else None,
         )
 
-    def address(
-        self, values: Mapping[str, Json], provider: str, model: str
-    ) -> tuple[str | None, dict[str, str], str | None]:
-        """Return the address of a model, its headers, and the variable of its key. Azure has an address per
-        deployment, and its own header for the key."""
-        raw = values.get("api_key")
-        variable = MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
-        if raw is not None and variable is None:
-            self.add_problem("api_key", "a key does not stand in a file", "write api_key: ${{ NAME }}")
-        self.text(values, "api_key")
-        key = variable[1] if variable else None
-        base = (
-            self.expanded_text(values, "endpoint", "resource", "resource_name", "base_url")
-            or _MODEL_PROVIDERS[provider]
-        )
-        if not provider.startswith("azure"):
-            return base, {}, key
-        if not base:
-            self.add_problem("provider", "it has no `endpoint`", "such as https://NAME.openai.azure.com")
-            return None, {}, None
-        version = self.expanded_text(values, "version", "api_version") or _AZURE_VERSION
-        host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
-        url = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
-        return url, {"api-key": f"{{{{{key}}}}}"} if key else {}, None
+
+_FORMS: dict[str, type[AnyTarget]] = {
+    "cli": CliTarget,
+    "mock": MockTarget,
+    **dict.fromkeys(_MODEL_PROVIDERS, ModelTarget),
+}
 
 
-def _are_retry_statuses(value: Json) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(status, int) and not isinstance(status, bool) and may_change(status) for status in value
+def _in_snake_case(raw: Mapping[str, Json], form: type[Struct]) -> dict[str, Json]:
+    """Return the values by the keys of the form, without nulls. Any other key stays as it is spelt."""
+    values: dict[str, Json] = {}
+    for key, value in raw.items():
+        name = _snake_case(key)
+        if name == "healthcheck" and isinstance(value, dict):
+            value = _in_snake_case(value, TargetHealthcheck)
+        if value is not None:
+            values[name if name in form.__struct_fields__ else key] = value
+    return values
+
+
+def _snake_case(key: str) -> str:
+    return _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
+
+
+def _as_spelt(problem: Problem, raw: Json) -> Problem:
+    """Return the problem with a path of the keys that the file has."""
+    at: Path = ()
+    for step in problem.at or ():
+        keys = raw if isinstance(raw, dict) else {}
+        step = next((key for key in keys if _snake_case(key) == step), step)
+        at, raw = (*at, step), keys.get(step)
+    return replace(problem, at=at)
+
+
+def _as_template(text: Text | None) -> str | None:
+    """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
+    if text is None:
+        return None
+    parts = MARKED.split(str(text))  # texts, and between them the names of variables
+    return "".join(
+        f"{{{{{part}}}}}" if number % 2 else escape_variables(part) for number, part in enumerate(parts)
     )
 
 
 def _seconds(milliseconds: int | float | None) -> float | None:
-    return milliseconds / 1000 if milliseconds else None
+    return None if milliseconds is None else milliseconds / 1000
 
 
 def _describe_unknown_provider(provider: str) -> tuple[str, str]:

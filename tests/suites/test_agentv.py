@@ -151,78 +151,42 @@ def test_a3_what_was_answered_well(tmp_path: Path, stated: str, wanted: tuple[Tr
     assert one(tmp_path, f"input: hi\n{stated}").wanted.messages == wanted
 
 
-@pytest.mark.parametrize(
-    ("stated", "told"),
-    [
-        ("- {expected_outcome: x, input: y}", ["BK780 yaml:4:5: a case without an id: add"]),
-        ("- {id: '', expected_outcome: x, input: y}", ["BK780 yaml:4:5: a case without an id: add"]),
-        (
-            "- {id: 1, expected_outcome: x, input: y}",
-            ["BK105 yaml:4:10: expected a string, found 1 (integer)"],
-        ),
-        ("- {id: a, input: y}", ["BK780 yaml:4:5: a case without an expected outcome: add"]),
-        ("- {id: a, outcome: '  ', input: y}", ["BK780 yaml:4:22: the expected outcome is empty: say"]),
-        (
-            "- {id: a, outcome: x, expected_outcome: x, input: y}",
-            ["BK780 yaml:4:22: both `expected_outcome` and `outcome` are given: keep"],
-        ),
-        ("- {id: a, expected_outcome: x}", ["BK780 yaml:4:5: a case without an input: add"]),
-        ("- {id: a, expected_outcome: x, input: null}", ["BK780 yaml:4:5: a case without an input: add"]),
-        (
-            "- {id: a, expected_outcome: x, input: y}\n  - {id: a, expected_outcome: x, input: y}",
-            ["BK109 yaml:5:10: the id 'math/a' occurs twice: it is at yaml:4:10 already; rename"],
-        ),
-        ("- just a text", ["BK780 yaml:4:5: not a case but a JSON string: a case is"]),
-        (
-            "- {id: a, criteria: x, input: y}",
-            [
-                "BK103 yaml:4:13: unknown key 'criteria': a later AgentV says so; here it is `expected_out",
-            ],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: y, sidecars: {}}",
-            ["BK103 yaml:4:44: unknown key 'sidecars': did you mean 'sidecar'?"],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: 42}",
-            ["BK781 yaml:4:41: expected a text, a mapping or a list of messages, found 42 (integer): put"],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: [{role: usr, content: y}]}",
-            ["BK781 yaml:4:49: unknown role 'usr' (string): did you mean 'user'?"],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: [{role: user, content: y}, {content: z}, w]}",
-            [
-                "BK781 yaml:4:68: a message without a role: one of system, user, assistant, tool",
-                "BK781 yaml:4:82: expected a message, found 'w' (string): such as",
-            ],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: y, expected_messages: [{role: assistant}]}",
-            ["BK781 yaml:4:64: a message without content: add"],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: [{role: user, content: [{type: text, text: y}]}]}",
-            [
-                "BK781 yaml:4:65: expected a text, found null",
-                "BK103 yaml:4:78: unknown key 'text': a part has type, value",
-            ],
-        ),
-        (
-            "- {id: a, expected_outcome: x, input: [{role: user, content: [{type: fil, value: y}]}]}",
-            ["BK781 yaml:4:72: unknown type of content 'fil' (string): did you mean 'file'?"],
-        ),
-        (
-            "- {id: a, outcome: x, input: [{role: user, content: [{type: image, value: y.png}]}]}",
-            ["BK781 yaml:4:63: unknown type of content 'image' (string): text or file"],
-        ),
-    ],
-)
-def test_a4_no_case_is_lost_unseen(tmp_path: Path, stated: str, told: list[str]) -> None:
-    found = wrong(tmp_path, f"description: d\n{JUDGED}\nevalcases:\n  {stated}\n")
-    assert len(found) == len(told)
-    assert all(line.startswith(start) for line, start in zip(found, told, strict=True)), found
+MISTAKEN = f"""\
+description: d
+{JUDGED}
+evalcases:
+  - {{id: '', expected_outcome: x, input: y}}
+  - {{id: a, outcome: '  ', input: y}}
+  - {{id: a, outcome: x, expected_outcome: x, input: null}}
+  - {{id: a, expected_outcome: x, input: y, sidecars: {{}}}}
+  - {{id: a, expected_outcome: x, input: 42}}
+  - {{id: a, expected_outcome: x, input: y, expected_messages: [{{role: assistant}}]}}
+  - {{id: a, expected_outcome: x, input: [{{role: user, content: [{{type: text, text: y}}]}}]}}
+  - {{id: a, expected_outcome: x, input: [{{role: user, content: [{{type: image, value: y.png}}]}}]}}
+  - {{id: a, outcome: x, input: [{{role: user, tool_calls: [{{tool: '', duration_ms: -1, id: 2}}]}}]}}
+  - {{id: twice, expected_outcome: x, input: y}}
+  - {{id: twice, expected_outcome: x, input: y}}
+"""
+MISTAKES = """\
+BK780 yaml:4:5: a case without an id: add `id:`, which no other case has
+BK780 yaml:5:22: the expected outcome is empty: say what a good answer does
+BK780 yaml:6:5: a case without an input: add `input:`, what is asked
+BK780 yaml:6:22: both `expected_outcome` and `outcome` are given: keep `expected_outcome`
+BK103 yaml:7:44: unknown key 'sidecars': did you mean 'sidecar'?
+BK781 yaml:8:41: expected a text, a mapping or a list of messages, found 42 (integer): put a text in \
+quotes; a message is {role: user, content: …}
+BK781 yaml:9:64: a message without content: add `content:`
+BK104 yaml:10:65: the key 'value' is missing: add it
+BK103 yaml:10:78: unknown key 'text': known here: type, value
+BK105 yaml:11:72: expected one of text, file, found 'image' (string)
+BK105 yaml:12:66: expected a name, found '' (string)
+BK105 yaml:12:83: expected a number of 0 or more, found -1 (integer)
+BK105 yaml:12:91: expected a string, found 2 (integer)
+BK109 yaml:14:10: the id 'math/twice' occurs twice: it is at yaml:13:10 already; rename one of the two"""
+
+
+def test_a4_every_mistake_of_every_case_is_reported(tmp_path: Path) -> None:
+    assert "\n".join(wrong(tmp_path, MISTAKEN)) == MISTAKES
 
 
 def test_a4_a_file_without_cases(tmp_path: Path) -> None:
@@ -314,37 +278,40 @@ def test_a6_who_judges(tmp_path: Path) -> None:
     assert [[grader.name for grader in case.graders] for case in found] == [["ours"], ["own"], ["nearest"]]
 
 
-@pytest.mark.parametrize(
-    ("stated", "told"),
-    [
-        ("{type: code_judge, script: x}", ["an evaluator without a name"]),
-        ("{name: a, script: x}", ["an evaluator without a type: one of code_judge, llm_judge"]),
-        ("{name: a, type: code_juge}", ["there is no evaluator of the type 'code_juge' (string): did you"]),
-        (
-            "{name: a, type: contains, value: x}",
-            ["there is no evaluator of the type 'contains' (string): other versions"],
-        ),
-        ("{name: a, type: code_judge, scripts: x}", ["a code_judge without a script: `script: [python3, "]),
-        ("{name: a, type: code_judge, script: x, weight: -1}", ["the weight is -1.0: a number from 0"]),
-        ("{name: a, type: code_judge, script: x, weight: high}", ["expected a number, found 'high'"]),
-        ("{name: a, type: code_judge, script: x, required: 1}", ["expected true or false, found 1"]),
-        (
-            "{name: a, type: code_judge, script: x, cwd: nowhere}",
-            ["there is no folder 'nowhere': looked for evals/"],
-        ),
-        ("{name: a, type: code_judge, script: [1]}", ["expected"]),
-        ("just a word", ["expected an evaluator, found 'just a word'"]),
-        (
-            "{name: a, type: code_judge, script: x}, {name: a, type: code_judge, script: y}",
-            ["two evaluators are called 'a': rename one of them"],
-        ),
-    ],
-)
-def test_a4_no_evaluator_is_lost_unseen(tmp_path: Path, stated: str, told: list[str]) -> None:
-    text = f"evaluators: [{stated}]\nevalcases: [{{id: a, outcome: x, input: y}}]"
-    found = wrong(tmp_path, text)
-    assert len(found) == len(told)
-    assert all(start in line for line, start in zip(found, told, strict=True)), found
+MISTAKEN_EVALUATORS = """\
+evaluators:
+- {type: code_judge, script: x}
+- {name: a, script: x}
+- {name: a, type: code_juge}
+- {name: a, type: contains, value: x}
+- {name: a, type: code_judge, scripts: x}
+- {name: a, type: code_judge, script: x, weight: -1, required: 1}
+- {name: a, type: code_judge, script: x, cwd: nowhere}
+- {name: a, type: code_judge, script: [1]}
+- just a word
+- {name: a, type: code_judge, script: x}
+- {name: a, type: code_judge, script: y}
+evalcases: [{id: a, outcome: x, input: y}]
+"""
+MISTAKES_OF_EVALUATORS = """\
+BK783 yaml:2:3: an evaluator without a name: add `name:`
+BK783 yaml:3:3: an evaluator without a type: one of code_judge, llm_judge, rubric, composi
+BK783 yaml:4:19: there is no evaluator of the type 'code_juge' (string): did you mean 'cod
+BK783 yaml:5:19: there is no evaluator of the type 'contains' (string): other versions of
+BK783 yaml:6:3: a code_judge without a script: `script: [python3, check.py]` instead of 's
+BK105 yaml:7:50: expected a number from 0 to 1,000,000, found -1 (integer)
+BK105 yaml:7:64: expected true or false, found 1 (integer)
+BK782 yaml:8:47: there is no folder 'nowhere': looked for evals/nowhere, nowhere: check th
+BK105 yaml:9:40: expected a string, found 1 (integer)
+BK783 yaml:10:3: expected an evaluator, found 'just a word' (string): such as {name: quali
+BK783 yaml:12:10: two evaluators are called 'a': rename one of them
+"""
+
+
+def test_a4_every_mistake_of_every_evaluator_is_reported(tmp_path: Path) -> None:
+    assert [
+        line[:90].rstrip() for line in wrong(tmp_path, MISTAKEN_EVALUATORS)
+    ] == MISTAKES_OF_EVALUATORS.splitlines()
 
 
 def test_a10_files_are_looked_for_upward_and_slash_is_the_root(tmp_path: Path) -> None:

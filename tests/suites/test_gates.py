@@ -69,11 +69,11 @@ WRONG = [
         "eval_trigger: {suite: s.yaml, thresholds: {pas@1: 1}}",
         "BK723 plan.yaml:1:.*no metric is called 'pas@1'",
     ),
-    ("eval_trigger: {suite: s.yaml, thresholds: {pass@1: 85}}", "BK108 plan.yaml:1:.*a share from 0 to 1"),
+    ("eval_trigger: {suite: s.yaml, thresholds: {pass@1: 85}}", "BK105 plan.yaml:1:.*a number from 0 to 1"),
     ("eval_trigger: {suite: s.yaml, tresholds: {}}", "BK103 .*did you mean 'thresholds'"),
     (
         "phase: {steps: [{type: eval, config: {suite: s.yaml, required_pass_rate: 90}}]}",
-        "a share from 0 to 1",
+        "a number from 0 to 1",
     ),
     ("phase: {steps: [{type: eval, config: {suite: s.yaml, required_pass_rate: 1, metrics: [f1]}}]}", "'f1'"),
     (

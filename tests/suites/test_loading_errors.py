@@ -16,13 +16,6 @@ HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 FUNCTIONAL = HEAD + "expected: {type: functional, value: {function_name: f, test_cases: [%s]}}"
 
 ONE_LINE = [
-    (HEAD + "expcted: {value: y}", "3:1: unknown key 'expcted': did you mean 'expected'?"),
-    (HEAD + "expected: {tpe: exact, value: y}", "3:12: unknown key 'tpe': did you mean 'type'?"),
-    (
-        HEAD + "expected: {type: exakt, value: y}",
-        "3:18: expected one of exact, contains, pattern, semantic, functional, found 'exakt' (string): did "
-        "you mean 'exact'?",
-    ),
     (HEAD + "reference_answer: y", "3:1: unknown key 'reference_answer': here it is `reference`"),
     (
         HEAD + "max_duration_ms: 5",
@@ -43,16 +36,11 @@ ONE_LINE = [
         "2:1: unknown key 'input': state it in each case",
     ),
     (HEAD + "expected: {type: exact}", "3:11: the key 'value' is missing: state what would be right"),
-    (HEAD + "expected: y", "3:11: expected a mapping, found 'y' (string)"),
     (
         HEAD + "expected: {value: y}\nexpected_output: {value: y}",
         "4:18: both `expected` and `expected_output` are given: keep one of them",
     ),
     (HEAD, "1:1: it is not stated what would be right: add `grader`, or `expected: {type: exact, value: …}`"),
-    (
-        HEAD + "grader: {type: cod}",
-        "3:16: expected one of code, model, human, found 'cod' (string): did you mean 'code'?",
-    ),
     (
         HEAD + "grader: {type: code, config: {method: exact_mach}}",
         "3:39: there is no method 'exact_mach': did you mean 'exact_match'?",
@@ -62,14 +50,6 @@ ONE_LINE = [
         "3:39: there is no method 3: one of exact_match, regex",
     ),
     (HEAD + "grader: {type: code}", "3:9: the grader has no method: one of exact_match, regex, contains"),
-    (
-        HEAD + "grader: {type: code, config: {method: regex, patern: y}}",
-        "3:46: unknown key 'patern': did you mean 'pattern'?",
-    ),
-    (
-        HEAD + "grader: {type: code, config: {method: regex, pattern: y, flags: [multilin]}}",
-        "found 'multilin' (string): did you mean 'multiline'?",
-    ),
     (
         HEAD + "grader: {type: code, method: regex, config: {pattern: y}}",
         "3:22: 'method' is beside the grader's config: move it in there: config: {method: …}",
@@ -89,15 +69,6 @@ ONE_LINE = [
     (HEAD + "grader: {type: exact_match}", "it is a method: {type: code, config: {method: exact_match}}"),
     (HEAD + "grader: exact_match", "it is a method: {type: code, config: {method: exact_match}}"),
     (
-        HEAD + "grader: {type: model, config: {rubric: ok, samples: many}}",
-        "3:53: expected an integer of 1 or more, found 'many' (string)",
-    ),
-    (
-        HEAD + "grader: {type: model, config: {rubric: ok}, weight: -1}",
-        "3:53: the weight is -1: a number from 0 to 1,000,000",
-    ),
-    (HEAD + "grader: {type: [code], config: {method: regex}}", "3:16: expected one of code, model, human"),
-    (
         HEAD + "grader: polite",
         "3:9: there is no grader 'polite': describe it in config/graders.yaml, beside the suite",
     ),
@@ -106,35 +77,19 @@ ONE_LINE = [
         "3:61: the label 'low' does not belong to a number: such as 1: Poor",
     ),
     (
-        HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: 2}}}}",
-        "3:59: expected a string, found 2 (integer)",
-    ),
-    (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: Poor, 1: Bad}}}}",
         "the key '1' occurs twice",
-    ),
-    (
-        HEAD + "grader: {type: human, config: {rating_scale: {type: binary, options: [good]}}}",
-        "3:71: expected a mapping, found 'good' (string): with value, label, description",
     ),
     (
         HEAD + "grader: {type: human, config: {criteria: [tone]}}",
         "3:32: unknown key 'criteria': it belongs below `rating_scale:`",
     ),
     (FUNCTIONAL % "", "3:37: there is no test case: such as {input: [5], output: 120}"),
-    (FUNCTIONAL % "{input: 5, output: 1}", "3:77: expected a list, found 5 (integer)"),
-    (FUNCTIONAL % "{input: [5]}", "3:69: the key 'output' is missing: add it"),
     (FUNCTIONAL % "{input: [5], args: [5], output: 1}", "3:69: the same is stated twice"),
     (
         HEAD + "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}",
         "3:72: unknown key 'must'",
     ),
-    (
-        FUNCTIONAL.removesuffix("}") % "{input: [5], output: 1}"
-        + ", alternatives: [{test_cases: [{input: 5, output: 1}]}]}",
-        "expected a list, found 5 (integer)",
-    ),
-    (FUNCTIONAL % "{input: [5], outptu: 1}", "unknown key 'outptu'"),
     (
         HEAD + "expected: {type: functional, value: {test_cases: [{input: [5], output: 1}]}}",
         "3:37: it is not stated which function is called: add it beside `test_cases`",
@@ -153,27 +108,8 @@ ONE_LINE = [
         "3:35: both lists are empty: such as must_include: [total]",
     ),
     (
-        HEAD + "expected: {type: semantic, value: {must_includes: [y]}}",
-        "3:36: unknown key 'must_includes': did you mean 'must_include'?",
-    ),
-    (
-        HEAD + "expected: {value: y}\nmetadata: {dificulty: easy}",
-        "4:12: unknown key 'dificulty': did you mean 'difficulty'?",
-    ),
-    (
-        HEAD + "expected: {value: y}\nmetadata: {difficulty: eas}",
-        "found 'eas' (string): did you mean 'easy'?",
-    ),
-    (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 0}", "4:29: a time limit of zero"),
-    (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: -5}", "4:29: a time limit of -5 seconds"),
-    (
         HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 1e300}",
-        "4:29: a time limit of more than a year",
-    ),
-    (HEAD + "expected: {value: y}\nmetadata: {retries: -1}", "4:21: fewer than 0 retries: 0 to 1000"),
-    (
-        HEAD + "expected: {value: y}\nmetadata: {weight: -2}",
-        "4:20: the weight is -2: a number from 0 to 1,000,000",
+        "4:29: expected a number of seconds above 0, at most a year",
     ),
     (
         HEAD + "expected: {value: y}\nexecution: {type: promt}",
@@ -183,18 +119,7 @@ ONE_LINE = [
         HEAD + "expected: {value: y}\nexecution: {type: http}",
         "2:15: a prompt is for a model or a skill, not for http",
     ),
-    (
-        HEAD + "expected: {value: y}\nexecution: {type: prompt, modle: x}",
-        "4:27: unknown key 'modle': did you mean 'model'?",
-    ),
     ("id: a b\ninput: {type: prompt, content: x}\nexpected: {value: y}", "1:5: 'a b' is not a valid id"),
-    ("id: a\nexpected: {value: y}", "1:1: the key 'input' is missing: add it"),
-    ("input: {type: prompt, content: x}\nexpected: {value: y}", "1:1: the key 'id' is missing: add it"),
-    (
-        "id: a\ninput: {type: promt, content: x}\nexpected: {value: y}",
-        "found 'promt' (string): did you mean 'prompt'?",
-    ),
-    ("id: a\ninput: {type: prompt}\nexpected: {value: y}", "2:8: the key 'content' is missing: add it"),
     (
         "id: a\ninput: {type: prompt, content: [x]}\nexpected: {value: y}",
         "2:32: expected a text, found a list",
@@ -208,18 +133,10 @@ ONE_LINE = [
         "2:15: an input of `type: skill` cannot be sent to an execution of `type: prompt`:",
     ),
     (
-        "id: a\ninput: {type: api_call, content: {mthod: GET}}\nexpected: {value: y}",
-        "2:35: unknown key 'mthod': did you mean 'method'?",
-    ),
-    (
         "id: a\ninput: {type: api_call, content: {method: GET}}\nexpected: {value: y}",
         "the request names no target",
     ),
     ("id: a\ninput: {type: command, content: []}\nexpected: {value: y}", "`argv` names no program"),
-    (
-        "id: a\ninput: {type: command, content: [1]}\nexpected: {value: y}",
-        "2:34: expected a string, found 1 (integer)",
-    ),
     ("", "1:1: not a case: the file is empty: write a case into it, or remove it"),
     ("[]", "1:1: an empty list: add a case"),
     ("[1]", "1:2: not a case but a JSON number"),
@@ -241,20 +158,9 @@ ONE_LINE = [
     ("metadata: {id: f}\ntest_cases: [1]", "2:14: not a case but a JSON number"),
     ("test_cases: [{id: a}]", "1:1: the key 'metadata' is missing"),
     (
-        "metadata: {id: f}\nconfig: {retires: 1}\ntest_cases: []",
-        "2:10: unknown key 'retires': did you mean 'retries'?",
-    ),
-    ("metadata: {id: f}\nconfig: 3\ntest_cases: []", "2:9: expected a mapping, found 3 (integer)"),
-    (
         "id: r\ncurrent: {input: {endpoint: /}, execution: {type: http}}",
         "1:1: r has no baseline yet: capture it: baselinekit capture evals/c.yaml",
     ),
-    (
-        "id: r\nbaseline: {output: 1}\ncomparison: {type: structral}\n"
-        "current: {input: x, execution: {type: skill, skill_name: s}}",
-        "3:20: expected one of exact, structural, numeric, semantic, found 'structral' (string)",
-    ),
-    ("id: r\nbaseline: {output: 1}\ncurent: {}", "3:1: unknown key 'curent': did you mean 'current'?"),
 ]
 
 

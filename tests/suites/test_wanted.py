@@ -48,18 +48,21 @@ def test_a_message_may_name_a_file_beside_the_case(tmp_path: Path) -> None:
     assert case.wanted.input_files == (str(tmp_path / "evals" / "notes.md"),)
 
 
-WRONG = [
-    ('"Why {{x}}?"', "[{type: file, value: gone.md}]", "2:113: there is no file 'gone.md'"),
-    ("role: system", "role: sytem", "2:42: unknown role 'sytem' (string): did you mean 'system'?"),
-    (MESSAGES, "3", "2:34: expected a list of messages, found 3"),
-    ("Says why.", "3", "3:19: expected a string, found 3"),
-    ("reference: Because.", "reference: [{role: asistant, content: x}]", "unknown role 'asistant'"),
-    ("{language: en}", "en", "5:10: expected a mapping, found 'en'"),
-]
+MISTAKEN = """\
+id: a
+input: {type: messages, content: [{role: sytem, content: [{type: file, value: gone.md}]}]}
+expected_outcome: 3
+reference: [{role: asistant, content: x}]
+sidecar: en
+grader: {type: code, config: {method: contains, all: [ecause]}}
+"""
 
 
-@pytest.mark.parametrize(("old", "new", "line"), WRONG)
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, old: str, new: str, line: str) -> None:
+def test_every_mistake_of_a_conversation_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        loaded(tmp_path, CASE.replace(old, new))
-    assert line in str(caught.value)
+        loaded(tmp_path, MISTAKEN)
+    places = [
+        f"{problem.code} {str(problem.place).removeprefix('evals/a.yaml:')}"
+        for problem in caught.value.problems
+    ]
+    assert places == ["BK105 2:42", "BK782 2:79", "BK105 3:19", "BK105 5:10"]

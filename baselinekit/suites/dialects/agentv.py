@@ -320,21 +320,14 @@ def add_case(
     recipe, problems = recipe_of(messages, files, target.execution, raw)
     if recipe is None or problems:
         return problems
-    case = Case(
+    case = defaults.case(
         f"{defaults.id_prefix}{dataset}/{case_facts.id}",
         recipe,
         judged_by(judges, target.judge),
+        (*file_facts.tags, *case_facts.tags),
         name=case_facts.id,
         target_id=case_facts.id,
         description=case_facts.description or case_facts.note,
-        category=defaults.category,
-        tags=tuple(dict.fromkeys((*defaults.tags, *file_facts.tags, *case_facts.tags))),
-        criticality=defaults.criticality,
-        timeout=defaults.timeout,
-        retries=defaults.retries,
-        parallel=defaults.parallel,
-        skip=defaults.skip,
-        judge_after_failure=defaults.judge_after_failure,
         pass_rule=PassRule("mean"),
         wanted=GoodAnswer(
             case_facts.expected_outcome or case_facts.outcome or "",

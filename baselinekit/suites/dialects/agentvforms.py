@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema import Parts, Schema, add_part, or_null, read_as, ref
+from baselinekit.schema import Parts, Schema, add_part, or_null, read_right_keys, ref
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects.agentvmessages import ROLES
 from baselinekit.suites.dialects.evaluators import TYPES as EVALUATORS
@@ -94,10 +94,7 @@ T = TypeVar("T")
 
 def read_facts(form: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
     """Read a mapping into `form`, and return its problems: a wrong key does not affect the others."""
-    facts, problems = read_as(form, raw)
-    if facts is None and isinstance(raw, dict):
-        wrong_keys = {problem.at[0] for problem in problems if problem.at}
-        facts, _ = read_as(form, {key: value for key, value in raw.items() if key not in wrong_keys})
+    facts, problems = read_right_keys(form, raw)
     return facts, [with_later_hint(problem) for problem in problems]
 
 

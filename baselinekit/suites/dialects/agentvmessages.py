@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from re import escape
-from typing import get_args
+from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
@@ -17,22 +17,14 @@ from baselinekit.kinds.messages import is_parts
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema import describe_value, prefix_paths
+from baselinekit.schema import describe_value, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Name, NotNegative, Struct, replace
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 ROLES: tuple[str, ...] = _ROLES
 SETTINGS = (".agentv/config.yaml", ".agentv/config.yml")
 GUIDELINES = "guideline_patterns"
-
-_MESSAGE_KEYS = ("role", "content", "tool_calls", "name")
-_RECORDED_KEYS = ("timestamp", "start_time", "end_time", "duration_ms", "token_usage", "metadata")
-"""Further keys of recorded messages and calls, which are ignored in expected ones."""
-
-_CALL_KEYS = ("tool", "input", "output", "id", "error")
-_PART_KEYS = ("type", "value")
-_PART_TYPES = ("text", "file")
 
 ReadMessages = tuple[tuple[TraceMessage, ...], list[Problem]]
 
@@ -180,6 +172,48 @@ ASSISTANT = "assistant"
 USER = "user"
 
 
+class MessageCall(Struct):
+    """A tool call of a message. What a recorded call has besides is ignored in an expected one."""
+
+    tool: Name
+    input: Json = None
+    output: Json = ABSENT
+    id: str | None = None
+    error: str | None = None
+    duration_ms: NotNegative | None = None
+    timestamp: Json = None
+    start_time: Json = None
+    end_time: Json = None
+    token_usage: Json = None
+    metadata: Json = None
+
+    def as_call(self) -> ToolCall:
+        seconds = None if self.duration_ms is None else self.duration_ms / 1000
+        return ToolCall(self.tool, self.input, self.output, self.id, seconds, self.error)
+
+
+class StatedMessage(Struct):
+    """A message. What a recorded one has besides is ignored in an expected one."""
+
+    role: Role
+    content: Json = None
+    tool_calls: list[MessageCall] | None = None
+    name: str | None = None
+    timestamp: Json = None
+    start_time: Json = None
+    end_time: Json = None
+    duration_ms: Json = None
+    token_usage: Json = None
+    metadata: Json = None
+
+
+class StatedPart(Struct):
+    """A part of a content: a text, or the path of a file."""
+
+    type: Literal["text", "file"]
+    value: str
+
+
 def read_messages(raw: Json, role: str, files: NamedFiles) -> ReadMessages:
     """Read a question (`role`: user) or an expected answer (assistant) as messages: a list of messages is
     taken as it is, any other value is the content of a message. Problems have paths below it."""
@@ -217,83 +251,21 @@ def has_role(raw: Json) -> bool:
 
 def is_message(raw: Json) -> bool:
     """Whether it is a message, rather than a value that happens to have a role."""
-    return has_role(raw) and raw["role"] in _ROLES and raw.keys() <= {*_MESSAGE_KEYS, *_RECORDED_KEYS}
+    return has_role(raw) and raw["role"] in _ROLES and raw.keys() <= {*StatedMessage.__struct_fields__}
 
 
 def read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
     """Return a message, or its problems with paths below it."""
-    if not isinstance(raw, dict):
-        message = f"expected a message, found {describe_value(raw)}"
-        return None, [Problem("BK781", message, "such as {role: user, content: …}", at=())]
-    problems = list(unknown_keys(raw, (*_MESSAGE_KEYS, *_RECORDED_KEYS), "message"))
-    role, name, content = raw.get("role"), raw.get("name"), raw.get("content")
-    if not isinstance(role, str) or role not in ROLES:
-        hint = suggest(str(role), ROLES) if role is not None else ""
-        message = "a message without a role" if role is None else f"unknown role {describe_value(role)}"
-        at = ("role",) if role is not None else ()
-        problems.append(Problem("BK781", message, hint or f"one of {', '.join(ROLES)}", at=at))
-    if name is not None and not isinstance(name, str):
-        problems.append(Problem("BK781", f"expected a text, found {describe_value(name)}", at=("name",)))
-    calls, new_problems = read_calls(raw.get("tool_calls"))
-    problems += prefix_paths(new_problems, ("tool_calls",))
-    if content is None and not calls and not new_problems:
+    message, problems = read_as(StatedMessage, raw)
+    stated_content = raw.get("content") if isinstance(raw, dict) else None
+    content, content_problems = content_of("" if stated_content is None else stated_content, files, True)
+    problems += prefix_paths(content_problems, ("content",))
+    if message is not None and message.content is None and not message.tool_calls:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
-    read_content, new_problems = content_of("" if content is None else content, files, of_message=True)
-    problems += prefix_paths(new_problems, ("content",))
-    if problems:
+    if message is None or problems:
         return None, problems
-    return TraceMessage(_as_role(str(role)), read_content, calls, name if isinstance(name, str) else None), []
-
-
-def unknown_keys(raw: dict[str, Json], known_keys: Sequence[str], noun: str) -> Iterator[Problem]:
-    """Report each key that is not one of the known ones."""
-    for key in raw:
-        if key not in known_keys:
-            hint = suggest(key, known_keys) or f"a {noun} has {', '.join(known_keys[:5])}"
-            yield Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
-
-
-def read_calls(raw: Json) -> tuple[tuple[ToolCall, ...], list[Problem]]:
-    """Return the tool calls of a message."""
-    if raw is None:
-        return (), []
-    if not isinstance(raw, list):
-        message = f"expected a list of calls, found {describe_value(raw)}"
-        return (), [Problem("BK781", message, "such as [{tool: search, input: {…}}]", at=())]
-    calls: list[ToolCall] = []
-    problems: list[Problem] = []
-    for number, item in enumerate(raw):
-        call, new_problems = read_call(item)
-        problems += prefix_paths(new_problems, (number,))
-        calls += [call] if call else []
-    return tuple(calls), problems
-
-
-def read_call(raw: Json) -> tuple[ToolCall | None, list[Problem]]:
-    """Return a tool call: its tool, input and output."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("tool"), str) or not raw["tool"].strip():
-        description = describe_value(raw.get("tool") if isinstance(raw, dict) else raw)
-        at = ("tool",) if isinstance(raw, dict) and "tool" in raw else ()
-        message = f"expected a call with the name of its tool, found {description}"
-        return None, [Problem("BK781", message, "such as {tool: search, input: {…}}", at=at)]
-    problems = list(unknown_keys(raw, (*_CALL_KEYS, *_RECORDED_KEYS), "call of a tool"))
-    for key in ("id", "error"):
-        if raw.get(key) is not None and not isinstance(raw[key], str):
-            message = f"expected a text, found {describe_value(raw[key])}"
-            problems.append(Problem("BK781", message, at=(key,)))
-    duration_ms = raw.get("duration_ms")
-    if duration_ms is not None and (
-        isinstance(duration_ms, bool) or not isinstance(duration_ms, int | float) or duration_ms < 0
-    ):
-        message = f"expected a number of milliseconds, found {describe_value(duration_ms)}"
-        problems.append(Problem("BK781", message, at=("duration_ms",)))
-    if problems:
-        return None, problems
-    seconds = None if duration_ms is None else duration_ms / 1000
-    call = ToolCall(
-        raw["tool"], raw.get("input"), raw.get("output", ABSENT), raw.get("id"), seconds, raw.get("error")
-    )
-    return call, []
+    calls = tuple(call.as_call() for call in message.tool_calls or ())
+    return TraceMessage(message.role, content, calls, message.name), []
 
 
 # Their contents.
@@ -317,7 +289,7 @@ def looks_like_parts(raw: Json) -> bool:
     if not isinstance(raw, list) or not raw:
         return False
     return is_parts(raw) or any(
-        isinstance(item, dict) and item.get("type") in _PART_TYPES and "value" in item for item in raw
+        isinstance(item, dict) and item.get("type") in ("text", "file") and "value" in item for item in raw
     )
 
 
@@ -328,8 +300,8 @@ def _has_form_of_parts(raw: Json) -> bool:
         and isinstance(raw, list)
         and all(
             isinstance(item, dict)
-            and item.keys() == {*_PART_KEYS}
-            and all(isinstance(item[key], str) for key in _PART_KEYS)
+            and item.keys() == {"type", "value"}
+            and all(isinstance(value, str) for value in item.values())
             for item in raw
         )
     )
@@ -339,27 +311,15 @@ def read_part(raw: Json, files: NamedFiles) -> tuple[Json, list[Problem]]:
     """Return a text as it is, or a file with its content."""
     if isinstance(raw, str):
         return {"type": "text", "value": raw}, []
-    if not isinstance(raw, dict):
-        message = f"expected a text or a file, found {describe_value(raw)}"
-        return None, [Problem("BK781", message, "{type: text, value: …}", at=())]
-    problems = list(unknown_keys(raw, _PART_KEYS, "part"))
-    type, value = raw.get("type"), raw.get("value")
-    if type not in _PART_TYPES:
-        hint = suggest(str(type), _PART_TYPES) or "text or file"
-        at = ("type",) if "type" in raw else ()
-        problems.append(Problem("BK781", f"unknown type of content {describe_value(type)}", hint, at=at))
-    if not isinstance(value, str) or (type == "file" and not value.strip()):
-        expected = "the path of a file" if type == "file" else "a text"
-        message = f"expected {expected}, found {describe_value(value)}"
-        problems.append(Problem("BK781", message, at=("value",) if "value" in raw else ()))
-    if problems or type == "text" or not isinstance(value, str):
+    part, problems = read_as(StatedPart, raw)
+    if part is None or part.type == "text":
         return raw, problems
     try:
-        loaded = files.load(value)
+        loaded = files.load(part.value)
     except BaselinekitError as error:
         return None, [replace(problem, place=None, at=("value",)) for problem in error.problems]
-    part: dict[str, Json] = {"type": "file", "value": value, "path": loaded.path}
-    return (part if loaded.text is None else {**part, "text": loaded.text}), []
+    named: dict[str, Json] = {"type": "file", "value": part.value, "path": loaded.path}
+    return (named if loaded.text is None else {**named, "text": loaded.text}), []
 
 
 def files_in(messages: Sequence[TraceMessage]) -> Iterator[dict[str, Json]]:

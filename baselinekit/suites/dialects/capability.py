@@ -1,14 +1,12 @@
 """A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
 is one too, with `expected`."""
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from baselinekit.errors import Problem
-from baselinekit.model.baselines import Number, Source
+from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import PassRule
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import Parts, Schema, add_part, closed_object, or_null, prefix_paths, read_as, ref
@@ -16,10 +14,18 @@ from baselinekit.store.dialects import native
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
-from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.dialects.graders import GraderContext
+from baselinekit.suites.dialects.dialect import (
+    CaseTimeLimit,
+    Criticality,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    Retries,
+)
+from baselinekit.suites.dialects.graders import GraderContext, Weight
 from baselinekit.suites.settings import check_grader_paths
-from baselinekit.values.texts import describe_limit
+
+T = TypeVar("T", bound="CaseSettings")
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -47,9 +53,6 @@ PASS_RULE: Schema = {
 
 _KEPT_WHEN_NULL = ("id", "input")
 """Any other key with null counts as missing."""
-_LIMIT_KEYS = ("timeout_seconds", "retries")
-_MAX_TIMEOUT = 366 * 86_400
-_MAX_RETRIES = 1_000
 
 
 class CaseMetadata(Struct):
@@ -57,14 +60,23 @@ class CaseMetadata(Struct):
 
     difficulty: Literal["easy", "medium", "hard"] | None = None
     tags: list[str] = field(default_factory=list)
-    timeout_seconds: Seconds | None = None
-    retries: int | None = None
-    weight: Number = 1.0
+    timeout_seconds: CaseTimeLimit | None = None
+    retries: Retries | None = None
+    weight: Weight = 1
     parallel: bool | None = None
     criticality: Criticality | None = None
     skip: str | None = None
     created: str | None = None
     author: str | None = None
+
+
+class CaseSettings(Struct):
+    """The settings in a `config:` for cases that state none themselves."""
+
+    timeout_seconds: CaseTimeLimit | None = None
+    judge_after_failure: bool | None = None
+    pass_rule: Json = ABSENT
+    execution: Json = ABSENT
 
 
 class CapabilityRecord(Struct):
@@ -155,9 +167,6 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
         problems += prefix_paths(new_problems, ("input",))
     metadata, new_problems = read_as(CaseMetadata, values.get("metadata", {}))
-    if metadata is not None:
-        new_problems = limits(metadata.timeout_seconds, metadata.retries)
-        new_problems += graders.weight_problems(metadata.weight)
     problems += prefix_paths(new_problems, ("metadata",))
     expected, at, expected_problems = _read_expected(values)
     problems += expected_problems
@@ -179,27 +188,25 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     if record is None or recipe is None or metadata is None or problems:
         return None, problems
     case_input = record.input
-    case = Case(
+    case = defaults.case(
         defaults.id_prefix + record.id,
         recipe,
         case_graders,
+        metadata.tags,
         expected=expected,
         source=source,
-        kind=defaults.kind,
         name=record.name,
         description=record.description,
-        category=record.category or defaults.category,
-        tags=tuple(dict.fromkeys((*defaults.tags, *metadata.tags))),
+        category=record.category or None,
         difficulty=metadata.difficulty,
-        criticality=metadata.criticality or defaults.criticality,
+        criticality=metadata.criticality,
         context=case_input.get("context") if isinstance(case_input, dict) else None,
         target_id=(case_input.get("case") or "") if isinstance(case_input, dict) else "",
-        timeout=defaults.timeout if metadata.timeout_seconds is None else metadata.timeout_seconds,
-        retries=defaults.retries if metadata.retries is None else metadata.retries,
-        parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
+        timeout=metadata.timeout_seconds,
+        retries=metadata.retries,
+        parallel=metadata.parallel,
         weight=float(metadata.weight),
-        skip=record.skip or metadata.skip or defaults.skip,
-        judge_after_failure=defaults.judge_after_failure,
+        skip=record.skip or metadata.skip or None,
         pass_rule=rule,
         wanted=wanted,
     )
@@ -212,6 +219,25 @@ def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]
         return defaults.pass_rule, []
     rule, problems = graders.read_pass_rule(raw["pass_rule"])
     return rule or defaults.pass_rule, prefix_paths(problems, ("pass_rule",))
+
+
+def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
+    """Return a `config:` of this form, the defaults with its settings, and its problems."""
+    config, problems = read_as(form, raw)
+    execution = defaults.execution
+    if isinstance(raw, dict) and raw.get("execution") is not None:
+        execution, new_problems = dialect.execution(raw["execution"], defaults)
+        problems += prefix_paths(new_problems, ("execution",))
+    rule, new_problems = stated_rule(raw, defaults)
+    problems += new_problems
+    if config is None:
+        return None, defaults, problems
+    defaults = replace(defaults, execution=execution, pass_rule=rule)
+    if config.timeout_seconds is not None:
+        defaults = replace(defaults, timeout=config.timeout_seconds)
+    if config.judge_after_failure is not None:
+        defaults = replace(defaults, judge_after_failure=config.judge_after_failure)
+    return config, defaults, problems
 
 
 def _read_wanted(
@@ -262,15 +288,3 @@ def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Pr
             Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
     return expected, at, prefix_paths(problems, at)
-
-
-def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMIT_KEYS) -> list[Problem]:
-    """Check a time limit and a number of retries; `names` are their keys."""
-    problems = []
-    if timeout is not None and not 0 < timeout <= _MAX_TIMEOUT:
-        message = describe_limit(timeout) if timeout <= 0 else "a time limit of more than a year"
-        problems.append(Problem("BK108", message, "a number of seconds above 0", at=(names[0],)))
-    if retries is not None and not 0 <= retries <= _MAX_RETRIES:
-        message = "fewer than 0 retries" if retries < 0 else f"more than {_MAX_RETRIES} retries"
-        problems.append(Problem("BK108", message, f"0 to {_MAX_RETRIES}", at=(names[1],)))
-    return problems

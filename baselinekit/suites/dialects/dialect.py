@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
@@ -17,13 +17,21 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import Parts, Schema, describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    describe_value,
+    move_to_name,
+    place_problems,
+    prefix_paths,
+    read_as,
+)
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites.dialects.agentvmessages import (
     USER,
     NamedFiles,
@@ -32,10 +40,13 @@ from baselinekit.suites.dialects.agentvmessages import (
     split_files,
 )
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets
+from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
+_SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
+CaseTimeLimit = Annotated[int, _SECONDS] | Annotated[float, _SECONDS]
+Retries = Annotated[int, Meta(ge=0, le=1_000, description="an integer from 0 to 1,000")]
 
 
 FORMS_BY_KEY = {
@@ -104,7 +115,20 @@ class Defaults(Struct):
         changes: dict[str, Any] = {name: getattr(stated, name) for name in open_names}
         return replace(target, **changes)
 
+    def case(
+        self, id: str, recipe: Recipe, graders: Sequence[Grader], tags: Sequence[str] = (), **stated: Any
+    ) -> Case:
+        """Return a case with what its file states; None leaves open what these settings decide."""
+        shared: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_BY_CASES}
+        own = {name: value for name, value in stated.items() if value is not None}
+        all_tags = tuple(dict.fromkeys((*self.tags, *tags)))
+        return Case(id, recipe, tuple(graders), tags=all_tags, **(shared | own))
 
+
+_SHARED_BY_CASES = (
+    *("kind", "category", "criticality", "timeout", "retries", "parallel", "skip"),
+    *("judge_after_failure", "pass_rule"),
+)
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
 
@@ -363,8 +387,6 @@ ReadRecipe = tuple[Recipe | None, list[Problem]]
 MESSAGES = "messages"
 """The type of an input that is a conversation."""
 
-EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
-
 
 class StatedInput(Struct):
     """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
@@ -391,31 +413,16 @@ class TargetName(Struct):
 
 def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
     """Read an `execution:` by its type, or by the name of a target."""
-    if not isinstance(raw, dict):
-        return None, [
-            Problem("BK105", f"expected a mapping, found {describe_value(raw)}", "such as {type: prompt}")
-        ]
-    kind = raw.get("type")
-    if kind is None and "target" in raw:
+    if isinstance(raw, dict) and raw.get("type") is None and "target" in raw:
         named, problems = read_as(TargetName, raw)
         if named is None or problems:
             return None, problems
         target, problems = defaults.targets.find(named.target)
         if target is None:
-            messages = [f"{p.place}: {p.message}" if p.place else p.message for p in problems]
-            return None, [
-                replace(problem, message=message, place=None, at=("target",))
-                for problem, message in zip(problems, messages, strict=True)
-            ]
+            return None, [move_to_name(problem, ("target",)) for problem in problems]
         defaults.workers.extend([] if target.workers is None else [target.workers])
         return target.execution, []
-    if not isinstance(kind, str) or kind not in EXECUTIONS:
-        types = f"one of {', '.join(EXECUTIONS)}"
-        if kind is None:
-            return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
-        hint = suggest(str(kind), EXECUTIONS) or types
-        return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
-    return read_as(EXECUTIONS[kind], raw)
+    return read_execution(raw)
 
 
 def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:

@@ -13,46 +13,42 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case, Scripts
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.prompts import PromptFolder
-from baselinekit.model.recipes import Recipe, Seconds
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import Json, Path
 from baselinekit.schema import (
     Parts,
     Schema,
     add_part,
     closed_object,
-    describe_value,
     move_to_name,
     or_null,
     prefix_paths,
     read_as,
+    read_right_keys,
     ref,
 )
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import NotBlank, NotEmpty, Struct, field, replace
 from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.assertions import (
+    MISSING,
     OPS,
-    SCALE,
     AssertionContext,
+    PromptAssertion,
     PromptJudge,
+    judge_by_rubric,
     read_assertions,
-    read_judge,
-    unnamed_model,
 )
-from baselinekit.suites.dialects.capability import limits
-from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.triggering import (
-    LISTS,
     PromptTriggering,
-    TriggerJudge,
     TriggerQuery,
     read_queries,
 )
 from baselinekit.suites.promptfolders import TemplateFile
-from baselinekit.values.equality import is_number
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
@@ -70,30 +66,31 @@ _OTHER_FORMS = {
 class PromptDefaults(Struct):
     """Its `defaults`. `json_schema: refuse`: a case with a schema fails, as it does in eva."""
 
-    model: str | None = None
-    timeout_s: Seconds = _TIMEOUT
+    model: NotBlank | None = None
+    timeout_s: CaseTimeLimit = _TIMEOUT
     json_schema: Literal["check", "refuse"] = "check"
     judge_after_failure: bool = False
 
 
 class PromptCase(Struct):
-    """A case: its inputs and checks. Untyped values (Json) are checked separately, so that one mistake does
-    not hide others."""
+    """A case: its inputs and checks."""
 
-    name: str
-    inputs: Json = None
+    name: NotBlank
+    inputs: dict[str, Json] | None = None
     inputs_from: str | None = None
-    assert_: Json = None
-    rubric: str | None = None
-    judge: Json = None
-    model: str | None = None
-    timeout_s: Seconds | None = None
+    assertions: NotEmpty[PromptAssertion] | None = field(default=None, name="assert")
+    rubric: NotBlank | None = None
+    judge: PromptJudge | None = None
+    model: NotBlank | None = None
+    timeout_s: CaseTimeLimit | None = None
 
 
 class PromptEvals(Struct):
+    """The whole file. Its parts are read one by one: a mistake in one does not hide those of others."""
+
     defaults: Json = None
-    cases: Json = ABSENT
-    triggering: Json = ABSENT
+    cases: NotEmpty[Json] = MISSING
+    triggering: Json = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -162,8 +159,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         decode(read(loading.root, document.file), document.file).body, document.file, raw
     )
     cases = [
-        *_read_triggering(raw.get("triggering", ABSENT), reading),
-        *_read_cases(raw.get("cases", ABSENT), reading),
+        *(_read_triggering(raw["triggering"], reading) if "triggering" in raw else ()),
+        *_read_cases(raw.get("cases"), reading),
     ]
     loading.problems += reading.other_problems
     if not (reading.problems or reading.other_problems or folder_problems):
@@ -195,15 +192,8 @@ def _check_keys(raw: dict[str, Json]) -> list[Problem]:
 def _read_defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
     if raw is None:
         return PromptDefaults(), []
-    prompt_defaults, problems = read_as(PromptDefaults, _without_nulls(raw))
-    problems += [*_check_timeout(raw), *unnamed_model(raw)]
+    prompt_defaults, problems = read_right_keys(PromptDefaults, _without_nulls(raw))
     return prompt_defaults or PromptDefaults(), prefix_paths(problems, ("defaults",))
-
-
-def _check_timeout(raw: Json) -> list[Problem]:
-    """Return the problems of a time limit, even if other keys are wrong."""
-    timeout = raw.get("timeout_s") if isinstance(raw, dict) else None
-    return limits(timeout, None, ("timeout_s",)) if is_number(timeout) else []
 
 
 def _without_nulls(raw: Json) -> Json:
@@ -215,16 +205,8 @@ def _without_nulls(raw: Json) -> Json:
 
 
 def _read_cases(raw: Json, reading: _EvalFileReading) -> list[Case]:
-    if raw is ABSENT:
-        return []
-    if not isinstance(raw, list):
-        message = f"expected a list of cases, found {describe_value(raw)}"
-        reading.problems.append(Problem("BK105", message, "write - name: … below `cases:`", at=("cases",)))
-        return []
-    if not raw:
-        reading.problems.append(Problem("BK750", "an empty list of cases", "add one", at=("cases",)))
     cases, names = [], dict[str, int]()
-    for number, entry in enumerate(raw):
+    for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
         case, problems = _read_case(entry, number, reading)
         reading.problems += prefix_paths(problems, at)
@@ -237,18 +219,15 @@ def _read_cases(raw: Json, reading: _EvalFileReading) -> list[Case]:
 
 
 def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case | None, list[Problem]]:
-    if not isinstance(raw, dict):
-        message = f"expected a case, found {describe_value(raw)}"
-        return None, [Problem("BK105", message, "a mapping with name, inputs, and assert or rubric", at=())]
-    problems = _check_required(raw)
     stated_values = _without_nulls(raw)
-    renamed = {("assert_" if key == "assert" else key): value for key, value in stated_values.items()}
-    prompt_case, new_problems = read_as(PromptCase, {"name": "", **renamed})
-    problems += [_with_written_keys(problem) for problem in new_problems]
+    prompt_case, problems = read_right_keys(PromptCase, stated_values)
+    if not isinstance(raw, dict):
+        return None, problems
+    problems += _check_required(raw)
     values, new_problems = _read_inputs(raw, reading)
     problems += new_problems
-    case_graders, new_problems = _read_graders(stated_values, reading)
-    problems += [*new_problems, *_check_timeout(raw), *unnamed_model(raw)]
+    case_graders, new_problems = _read_graders(stated_values.get("assert"), prompt_case, reading)
+    problems += new_problems
     if prompt_case is None or reading.template is None:
         return None, problems
     template_inputs = {name: value for name, value in values.items() if name in reading.template.names}
@@ -269,20 +248,15 @@ def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case 
         if name not in template_inputs
     }
     has_scripts = folder.guard is not None or folder.verify is not None
-    case = Case(
+    case = reading.outer.case(
         reading.id_of(prompt_case.name, number),
         Recipe(PromptInput(TEMPLATE, inputs=template_inputs), replace(target, model=model)),
         case_graders,
         name=prompt_case.name,
         timeout=reading.defaults.timeout_s if prompt_case.timeout_s is None else prompt_case.timeout_s,
         timeout_key="timeout_s",
-        retries=reading.outer.retries,
-        parallel=reading.outer.parallel,
-        category=reading.outer.category,
-        tags=reading.outer.tags,
-        criticality=reading.outer.criticality,
-        skip=reading.outer.skip,
         judge_after_failure=reading.defaults.judge_after_failure,
+        pass_rule=PassRule(),
         scripts=Scripts(folder.guard, folder.verify, environment, PREFIX) if has_scripts else Scripts(),
         folder=folder,
         source=replace(reading.document.source(("cases", number), raw), form="native"),
@@ -291,12 +265,10 @@ def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case 
 
 
 def _check_required(raw: dict[str, Json]) -> list[Problem]:
-    """Report what a case lacks."""
+    """Return the problems of a case that its types do not show."""
     problems = []
     name = raw.get("name")
-    if name is None or (isinstance(name, str) and not name.strip()):
-        problems.append(Problem("BK750", "a case without a name", "add `name:`", at=()))
-    elif isinstance(name, str) and not name.isprintable():
+    if isinstance(name, str) and not name.isprintable():
         message = f"the name {name!r} is not one line of visible signs"
         problems.append(Problem("BK750", message, "rename the case", at=("name",)))
     if raw.get("inputs") is None and raw.get("inputs_from") is None:
@@ -309,13 +281,6 @@ def _check_required(raw: dict[str, Json]) -> list[Problem]:
         hint = "add `rubric:`, or remove `judge:`"
         problems.append(Problem("BK750", "`judge` without `rubric` is never asked", hint, at=("judge",)))
     return problems
-
-
-def _with_written_keys(problem: Problem) -> Problem:
-    """Write `assert` as in the file: it is a keyword in Python, so the class has `assert_`."""
-    words = {name: getattr(problem, name).replace("assert_", "assert") for name in ("message", "hint")}
-    at = tuple("assert" if step == "assert_" else step for step in problem.at or ())
-    return replace(problem, at=at, **words)
 
 
 def _check_graders(case: Case) -> list[Problem]:
@@ -353,9 +318,6 @@ def _read_inputs(raw: dict[str, Json], reading: _EvalFileReading) -> tuple[dict[
     if isinstance(own_inputs, dict):
         problems += prefix_paths(_check_inputs(own_inputs, reading), ("inputs",))
         values |= own_inputs
-    elif own_inputs is not None:
-        message = f"expected a mapping of names to values, found {describe_value(own_inputs)}"
-        problems.append(Problem("BK105", message, "such as inputs: {constraints: none}", at=("inputs",)))
     return {name: _as_literal(value) for name, value in values.items()}, problems
 
 
@@ -391,28 +353,21 @@ def _as_plain_text(value: Json) -> str:
 
 
 def _read_graders(
-    raw: dict[str, Json], reading: _EvalFileReading
+    raw_assertions: Json, prompt_case: PromptCase | None, reading: _EvalFileReading
 ) -> tuple[tuple[Grader, ...], list[Problem]]:
-    prompt_defaults = reading.defaults
-    context = AssertionContext(
-        reading.root, reading.folder.path, prompt_defaults.json_schema, prompt_defaults.model
-    )
-    assertions: list[Grader] = []
-    problems: list[Problem] = []
-    if "assert" in raw:
-        assertions, new_problems, file_problems = read_assertions(raw["assert"], context)
-        problems += prefix_paths(new_problems, ("assert",))
-        reading.other_problems += file_problems
-    judges, new_problems = read_judge(raw.get("rubric"), raw.get("judge"), context)
-    return (*assertions, *judges), [*problems, *new_problems]
+    defaults = reading.defaults
+    context = AssertionContext(reading.root, reading.folder.path, defaults.json_schema, defaults.model)
+    graders, problems, file_problems = read_assertions(raw_assertions, context)
+    reading.other_problems += file_problems
+    if prompt_case is not None and prompt_case.rubric is not None:
+        graders.append(judge_by_rubric(prompt_case.rubric, prompt_case.judge or PromptJudge(), context))
+    return tuple(graders), prefix_paths(problems, ("assert",))
 
 
 # Its queries.
 
 
 def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
-    if raw is ABSENT:
-        return []
     queries, problems = read_queries(raw, reading.folder, reading.defaults.model)
     reading.problems += prefix_paths(problems, ("triggering",))
     cases = [_query_case(query, raw, reading) for query in queries]
@@ -425,20 +380,15 @@ def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
 
 def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileReading) -> Case:
     """Return a query as a case: the query itself is judged, nothing is requested."""
-    outer = reading.outer
-    return Case(
+    return reading.outer.case(
         f"{as_id(reading.folder.id) or 'prompt'}/triggering/{query.name}",
         Recipe(escape_variables(query.text), EchoExecution("echo")),
         (Grader("triggering", "model", query.decides),),
         name=query.text,
         timeout=reading.defaults.timeout_s,
         timeout_key="timeout_s",
-        retries=outer.retries,
-        parallel=outer.parallel,
-        category=outer.category,
-        tags=outer.tags,
-        criticality=outer.criticality,
-        skip=outer.skip,
+        judge_after_failure=True,
+        pass_rule=PassRule(),
         folder=reading.folder,
         source=replace(reading.document.source(query.at, raw), form="native"),
     )
@@ -448,37 +398,12 @@ def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileRea
 
 
 def schema(parts: Parts) -> list[Schema]:
-    texts: Schema = {"type": "array", "minItems": 1, "items": {"type": "string"}}
-    text: Schema = {"type": "string", "minLength": 1}
-    count: Schema = {"type": "integer", "minimum": 0}
-    values = {"contains": text, "not_contains": text, "contains_any": texts, "contains_all": texts}
-    values |= {"matches": text, "not_matches": text, "min_tokens": count, "max_tokens": count}
-    values["json_schema"] = {"type": ["object", "boolean", "string"]}
-    ops = {op: {**closed_object({op: values[op]}), "required": [op]} for op in OPS}
-    parts["PromptAssertion"] = {"anyOf": list(ops.values())}
-    least, most = SCALE
-    score: Schema = {"type": "integer", "minimum": least, "maximum": most}
     add_part(parts, "PromptDefaults", PromptDefaults)
-    add_part(parts, "PromptJudge", PromptJudge, pass_threshold=score)
-    add_part(parts, "TriggerJudge", TriggerJudge)
-    add_part(
-        parts,
-        "PromptCase",
-        PromptCase,
-        inputs=or_null({"type": "object"}),
-        judge=or_null(ref("PromptJudge")),
-    )
-    case = parts["PromptCase"]["properties"]
-    del case["assert_"]
-    case["assert"] = or_null({"type": "array", "minItems": 1, "items": ref("PromptAssertion")})
-    queries: Schema = {"type": "array", "items": text}
-    add_part(
-        parts,
-        "PromptTriggering",
-        PromptTriggering,
-        judge=or_null(ref("TriggerJudge")),
-        **dict.fromkeys(LISTS, queries),
-    )
+    add_part(parts, "PromptCase", PromptCase)
+    add_part(parts, "PromptTriggering", PromptTriggering)
+    values = parts["PromptAssertion"]["properties"]
+    ops = [{**closed_object({op: values[op]}), "required": [op]} for op in OPS]
+    parts["PromptAssertion"] = {"anyOf": ops}
     add_part(
         parts,
         "PromptEvals",

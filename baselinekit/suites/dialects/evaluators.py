@@ -20,7 +20,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialects.agentvmessages import NamedFiles
-from baselinekit.suites.dialects.graders import weight_problems
+from baselinekit.suites.dialects.graders import Weight
 
 RUBRIC = "rubric"
 JUDGE = "llm_judge"
@@ -48,6 +48,13 @@ _CHECK_TYPES = (
     "ends_with",
 )
 _CHECK_HINT = "a code_judge; in a case of our own form `{type: code, config: {method: contains, …}}`"
+
+
+class EvaluatorHead(Struct):
+    """The keys of every evaluator besides its name and its type."""
+
+    weight: Weight = 1
+    required: bool = False
 
 
 class EvaluatorPlace(Struct):
@@ -109,20 +116,13 @@ def read_evaluator(raw: Json, place: EvaluatorPlace) -> tuple[Grader | None, lis
 def head_problems(raw: Mapping[str, Json]) -> list[Problem]:
     """Return the problems of the name, the weight and `required` of an evaluator."""
     problems = []
-    name, weight, required = raw.get("name"), raw.get("weight", 1), raw.get("required", False)
+    name = raw.get("name")
     if name is None:
         problems.append(Problem("BK783", "an evaluator without a name", "add `name:`", at=()))
     elif not isinstance(name, str) or not name.strip() or not name.isprintable():
         message = f"expected the name of the evaluator, found {describe_value(name)}"
         problems.append(Problem("BK783", message, "such as `name: quality`", at=("name",)))
-    if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal):
-        message = f"expected a number, found {describe_value(weight)}"
-        problems.append(Problem("BK105", message, "a weight such as 1 or 0.5", at=("weight",)))
-    else:
-        problems += weight_problems(float(weight))
-    if not isinstance(required, bool):
-        message = f"expected true or false, found {describe_value(required)}"
-        problems.append(Problem("BK105", message, at=("required",)))
+    problems += read_as(EvaluatorHead, {key: raw[key] for key in ("weight", "required") if key in raw})[1]
     return problems
 
 

@@ -2,13 +2,13 @@
 
 import posixpath
 import shlex
+from collections.abc import Iterable
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.metrics import metric_name
-from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
 from baselinekit.schema import (
@@ -16,14 +16,13 @@ from baselinekit.schema import (
     Schema,
     add_part,
     closed_object,
-    describe_value,
     place_problems,
     prefix_paths,
     read_as,
     ref,
 )
 from baselinekit.store.project import read
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, ZeroToOne, field, replace
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
@@ -43,10 +42,10 @@ class StepConfig(Struct):
     """The `config` of an eval step."""
 
     suite: str
-    required_pass_rate: Number | None = None
+    required_pass_rate: ZeroToOne | None = None
     blocking: bool = True
     metrics: list[str] = field(default_factory=list)
-    thresholds: dict[str, Number] = field(default_factory=dict)
+    thresholds: dict[str, ZeroToOne] = field(default_factory=dict)
     allow_regressions: list[Literal["medium", "low"]] = field(default_factory=list)
 
 
@@ -78,7 +77,7 @@ class Trigger(Struct):
     suite: str
     when: str | None = None
     filters: Filters = field(default_factory=Filters)
-    thresholds: dict[str, Number] = field(default_factory=dict)
+    thresholds: dict[str, ZeroToOne] = field(default_factory=dict)
     allow_regressions: list[Literal["medium", "low"]] = field(default_factory=list)
     on_failure: OnFailure = field(default_factory=OnFailure)
     on_success: OnSuccess = field(default_factory=OnSuccess)
@@ -141,9 +140,6 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
         if eval_step is not None and not step_problems:
             config = eval_step.config
             step_problems = check_thresholds(config.thresholds)
-            step_problems += check_share(
-                config.required_pass_rate, "required_pass_rate", ("required_pass_rate",)
-            )
             for metric_number, metric in enumerate(config.metrics):
                 if metric != RATE and metric_name(metric) is None:
                     step_problems.append(unknown_metric(metric, ("metrics", metric_number)))
@@ -181,7 +177,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     trigger, problems = read_as(Trigger, raw)
     if trigger is None or problems:
         return [], problems
-    problems = prefix_paths(check_thresholds(trigger.thresholds), ())
+    problems = check_thresholds(trigger.thresholds)
     if not trigger.thresholds:
         hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
         problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
@@ -230,19 +226,12 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def check_thresholds(thresholds: dict[str, Number]) -> list[Problem]:
-    problems = []
-    for name, value in thresholds.items():
-        if name != RATE and metric_name(name) is None:
-            problems.append(unknown_metric(name, ("thresholds", name)))
-        problems += check_share(value, name, ("thresholds", name))
-    return problems
-
-
-def check_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
-    if value is None or 0 <= value <= 1:
-        return []
-    return [Problem("BK108", f"{name} is {describe_value(value)}", "a share from 0 to 1", at=at)]
+def check_thresholds(metrics: Iterable[str]) -> list[Problem]:
+    return [
+        unknown_metric(name, ("thresholds", name))
+        for name in metrics
+        if name != RATE and metric_name(name) is None
+    ]
 
 
 def unknown_metric(name: str, at: tuple[str | int, ...]) -> Problem:

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.graders.task import GraderType, ReadConfig
-from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import prefix_paths, read_as
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Meta, Struct, field, replace
 
 
 class GraderContext(Struct):
@@ -46,7 +45,8 @@ class GraderContext(Struct):
         return next((row for row in self.graders.values() if row.expectation == kind), None)
 
 
-_MAX_WEIGHT = 1_000_000
+_WEIGHT = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
+Weight = Annotated[int, _WEIGHT] | Annotated[float, _WEIGHT]
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 _METHOD_HINT = "it is a method: {type: %s, config: {method: %s}}"
 
@@ -57,7 +57,7 @@ class InlineGrader(Struct):
     type: Literal["code", "model", "human"]
     config: dict[str, Json] = field(default_factory=dict)
     name: str | None = None
-    weight: Number = 1
+    weight: Weight = 1
     required: bool | None = None
 
 
@@ -66,7 +66,7 @@ class NamedGrader(Struct):
 
     ref: str
     name: str | None = None
-    weight: Number | None = None
+    weight: Weight | None = None
     required: bool | None = None
 
 
@@ -115,9 +115,8 @@ def read(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list
         elif kind in ("code", "model", "human") and isinstance(config, dict):
             problems += prefix_paths(_read_config(kind, config, given, (*at, "config"))[1], ("config",))
         return None, prefix_paths([*misplaced_problems, *problems], at)
-    problems = [*misplaced_problems, *weight_problems(inline_grader.weight)]
     method, config_problems = _read_config(inline_grader.type, inline_grader.config, given, (*at, "config"))
-    problems = prefix_paths([*problems, *prefix_paths(config_problems, ("config",))], at)
+    problems = prefix_paths([*misplaced_problems, *prefix_paths(config_problems, ("config",))], at)
     if problems or method is None:
         return None, problems
     name = inline_grader.name or given.graders[type(method)].name
@@ -173,9 +172,8 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
         hint = hint or (f"there are {', '.join(known_names)}" if known_names else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
-    grader, problems = given.named[reference.ref], weight_problems(reference.weight)
-    method, new_problems = given.graders[type(grader.method)].complete(grader.method, given.expected)
-    problems += new_problems
+    grader = given.named[reference.ref]
+    method, problems = given.graders[type(grader.method)].complete(grader.method, given.expected)
     weight = grader.weight if reference.weight is None else float(reference.weight)
     required = reference.required
     if required is None:
@@ -200,16 +198,6 @@ def read_pass_rule(raw: Json) -> tuple[PassRule | None, list[Problem]]:
             Problem("BK108", message, "what is borderline does not pass yet", at=("borderline_at",))
         )
     return (None, problems) if problems else (rule, [])
-
-
-def weight_problems(weight: Number | None) -> list[Problem]:
-    """Return the problems of a weight."""
-    if weight is None or 0 <= weight <= _MAX_WEIGHT:
-        return []
-    described = weight if weight < 0 else f"more than {_MAX_WEIGHT:,}"
-    return [
-        Problem("BK108", f"the weight is {described}", f"a number from 0 to {_MAX_WEIGHT:,}", at=("weight",))
-    ]
 
 
 def _read_config(

@@ -8,7 +8,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, s
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import (
     Parts,
@@ -24,14 +23,15 @@ from baselinekit.schema import (
 )
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
-from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects import dialect
-from baselinekit.suites.dialects.capability import PASS_RULE, limits, stated_rule
+from baselinekit.structs import AtLeastOne, Struct, field, replace
+from baselinekit.suites.dialects.capability import PASS_RULE, CaseSettings, read_settings
 from baselinekit.suites.dialects.dialect import (
+    CaseTimeLimit,
     Defaults,
     EvalDocument,
     EvalItem,
     Loading,
+    Retries,
     items,
 )
 from baselinekit.suites.promptfolders import eval_files
@@ -41,19 +41,15 @@ WRAPPER = "eval_suite"
 REF = "$ref"
 
 
-class SuiteFileConfig(Struct):
+class SuiteFileConfig(CaseSettings):
     """Its `config`: how it is run, and the defaults for its cases."""
 
     parallel_execution: bool = True
-    max_workers: int | None = None
-    timeout_global: Seconds | None = None
+    max_workers: AtLeastOne | None = None
+    timeout_global: CaseTimeLimit | None = None
     retry_failed: bool = False
-    retry_count: int | None = None
-    attempts: int = 1
-    timeout_seconds: Seconds | None = None
-    judge_after_failure: bool | None = None
-    pass_rule: Json = ABSENT
-    execution: Json = ABSENT
+    retry_count: Retries | None = None
+    attempts: AtLeastOne = 1
 
 
 class StatedSuite(Struct):
@@ -89,20 +85,9 @@ def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig
 
 
 def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
-    config, problems = read_as(SuiteFileConfig, raw)
-    execution = defaults.execution
-    if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"], defaults)
-        problems += prefix_paths(new_problems, ("execution",))
-    rule, new_problems = stated_rule(raw, defaults)
-    problems += new_problems
+    config, defaults, problems = read_settings(SuiteFileConfig, raw, replace(defaults, timeout=None))
     if config is None:
         return SuiteConfig(), defaults, problems
-    for name, value in (("max_workers", config.max_workers), ("attempts", config.attempts)):
-        if value is not None and value < 1:
-            problems.append(Problem("BK108", f"{name} is {value}", "1 or more", at=(name,)))
-    problems += limits(config.timeout_global, config.retry_count, ("timeout_global", "retry_count"))
-    problems += limits(config.timeout_seconds, None)
     count = config.retry_count if config.retry_count is not None else int(config.retry_failed)
     settings = SuiteConfig(
         parallel_execution=config.parallel_execution,
@@ -112,21 +97,7 @@ def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, 
         retry_count=count,
         attempts=config.attempts,
     )
-    retries = count if config.retry_failed else 0
-    return (
-        settings,
-        replace(
-            defaults,
-            execution=execution,
-            timeout=config.timeout_seconds,
-            retries=retries,
-            pass_rule=rule,
-            judge_after_failure=defaults.judge_after_failure
-            if config.judge_after_failure is None
-            else config.judge_after_failure,
-        ),
-        problems,
-    )
+    return settings, replace(defaults, retries=count if config.retry_failed else 0), problems
 
 
 def schema(parts: Parts) -> list[Schema]:

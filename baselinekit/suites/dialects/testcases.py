@@ -3,14 +3,19 @@
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import Parts, Schema, add_part, or_null, prefix_paths, read_as, ref
 from baselinekit.store.dialects import native
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects import capability, dialect
-from baselinekit.suites.dialects.capability import limits
-from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects import capability
+from baselinekit.suites.dialects.capability import CaseSettings, read_settings
+from baselinekit.suites.dialects.dialect import (
+    Criticality,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    Retries,
+)
 
 
 class CaseFileMetadata(Struct):
@@ -27,15 +32,11 @@ class CaseFileMetadata(Struct):
     skip: str | None = None
 
 
-class CaseFileConfig(Struct):
+class CaseFileConfig(CaseSettings):
     """Its `config`: how its cases are run, unless they state that themselves."""
 
-    timeout_seconds: Seconds | None = None
-    retries: int | None = None
+    retries: Retries | None = None
     parallel: bool | None = None
-    judge_after_failure: bool | None = None
-    pass_rule: Json = ABSENT
-    execution: Json = ABSENT
 
 
 class CasesFile(Struct):
@@ -97,39 +98,16 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
                 criticality=metadata.criticality,
                 skip=metadata.skip,
             )
-    if isinstance(raw.get("config"), dict):
-        defaults, new_problems = read_config(raw["config"], defaults)
+    if raw.get("config") is not None:
+        config, defaults, new_problems = read_settings(CaseFileConfig, raw["config"], defaults)
         problems += prefix_paths(new_problems, ("config",))
-    elif raw.get("config") is not None:
-        problems += prefix_paths(read_as(CaseFileConfig, raw["config"])[1], ("config",))
+        if config is not None and config.retries is not None:
+            defaults = replace(defaults, retries=config.retries)
+        if config is not None and config.parallel is not None:
+            defaults = replace(defaults, parallel=config.parallel)
     if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
         problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     kind = case_file.eval_type if case_file else "capability"
     return replace(defaults, kind=kind, graders=tuple(file_graders)), problems
-
-
-def read_config(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
-    """Return the defaults with the settings of a `config:`."""
-    config, problems = read_as(CaseFileConfig, raw)
-    execution = defaults.execution
-    if raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"], defaults)
-        problems += prefix_paths(new_problems, ("execution",))
-    rule, new_problems = capability.stated_rule(raw, defaults)
-    problems += new_problems
-    if config is None:
-        return defaults, problems
-    problems += limits(config.timeout_seconds, config.retries)
-    return replace(
-        defaults,
-        execution=execution,
-        timeout=defaults.timeout if config.timeout_seconds is None else config.timeout_seconds,
-        retries=defaults.retries if config.retries is None else config.retries,
-        parallel=defaults.parallel if config.parallel is None else config.parallel,
-        pass_rule=rule,
-        judge_after_failure=defaults.judge_after_failure
-        if config.judge_after_failure is None
-        else config.judge_after_failure,
-    ), problems

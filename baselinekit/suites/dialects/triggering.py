@@ -5,10 +5,10 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.graders.by_line import DecisionLine
 from baselinekit.model.prompts import PromptFolder
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema import describe_value, prefix_paths, read_as
-from baselinekit.structs import Retries, Struct, replace
-from baselinekit.suites.dialects.assertions import JUDGE, unnamed_model
+from baselinekit.model.values import Json, Path
+from baselinekit.schema import read_as
+from baselinekit.structs import NotBlank, Retries, Struct, field, replace
+from baselinekit.suites.dialects.assertions import JUDGE
 
 LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
 """The lists, and the decision that a judge must make for each of its queries."""
@@ -17,16 +17,16 @@ LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_mat
 class TriggerJudge(Struct):
     """The model that decides whether a query triggers the prompt."""
 
-    model: str | None = None
+    model: NotBlank | None = None
     retries_on_unreadable: Retries = 0
 
 
 class PromptTriggering(Struct):
     """Queries that should, and should not, trigger the prompt."""
 
-    judge: Json = None
-    should_match: Json = ABSENT
-    should_not_match: Json = ABSENT
+    judge: TriggerJudge | None = None
+    should_match: list[NotBlank] = field(default_factory=list)
+    should_not_match: list[NotBlank] = field(default_factory=list)
 
 
 class TriggerQuery(Struct):
@@ -55,27 +55,25 @@ def read_queries(
 ) -> tuple[list[TriggerQuery], list[Problem]]:
     """Return the queries of a `triggering:`, and its problems with paths below it. `model`: the model that
     judges if it names none."""
+    triggering, problems = read_as(PromptTriggering, raw)
     if not isinstance(raw, dict):
-        message = f"expected a mapping, found {describe_value(raw)}"
-        hint = "write `should_match:` and `should_not_match:`, each a list of queries"
-        return [], [Problem("BK754", message, hint, at=())]
-    problems = read_as(PromptTriggering, raw)[1]
-    judge, judge_problems = _read_judge(raw.get("judge"))
-    problems += prefix_paths(judge_problems, ("judge",))
+        return [], problems
     if not any(key in raw for key in LISTS):
         message = "neither `should_match` nor `should_not_match` is here"
         problems.append(Problem("BK754", message, "give at least one of them: a list of queries", at=()))
-    queries: _QueryEntries = []
-    for key in LISTS:
-        entries, list_problems = _read_list(raw.get(key, []), key)
-        queries += entries
-        problems += list_problems
+    queries: _QueryEntries = [
+        (key, number, query)
+        for key in LISTS
+        for number, query in enumerate(raw[key] if isinstance(raw.get(key), list) else ())
+        if isinstance(query, str)
+    ]
     problems += _find_contradictions(queries)
     meta = folder.meta
     description = meta.description or meta.summary
     if queries and not (description.strip() or meta.triggers):
         message = "a judge is asked by the description, and there is none"
         problems.append(Problem("BK754", message, f"write `description:` into {folder.meta_file}", at=()))
+    judge = (triggering and triggering.judge) or TriggerJudge()
     decision = DecisionLine(
         wanted="YES",
         description=description,
@@ -87,36 +85,6 @@ def read_queries(
     return [
         TriggerQuery(key, number, text, replace(decision, wanted=LISTS[key])) for key, number, text in queries
     ], problems
-
-
-def _read_judge(raw: Json) -> tuple[TriggerJudge, list[Problem]]:
-    if raw is None:
-        return TriggerJudge(), []
-    if isinstance(raw, str):
-        message = f"expected a mapping, found {describe_value(raw)}"
-        return TriggerJudge(), [Problem("BK105", message, f"write judge: {{model: {raw}}}", at=())]
-    stated_values = (
-        {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
-    )
-    judge, problems = read_as(TriggerJudge, stated_values)
-    return judge or TriggerJudge(), [*problems, *unnamed_model(raw)]
-
-
-def _read_list(raw: Json, key: str) -> tuple[_QueryEntries, list[Problem]]:
-    if not isinstance(raw, list):
-        message = f"expected a list of queries, found {describe_value(raw)}"
-        return [], [Problem("BK754", message, 'such as - "rename this function"', at=(key,))]
-    entries: _QueryEntries = []
-    problems = []
-    for number, query in enumerate(raw):
-        if isinstance(query, str) and query.strip():
-            entries.append((key, number, query))
-            continue
-        is_empty = query is None or isinstance(query, str)
-        message = "an empty query" if is_empty else f"expected a text, found {describe_value(query)}"
-        hint = "write what somebody would ask, in quotes"
-        problems.append(Problem("BK754", message, hint, at=(key, number)))
-    return entries, problems
 
 
 def _find_contradictions(queries: _QueryEntries) -> list[Problem]:
