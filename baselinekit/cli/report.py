@@ -28,10 +28,10 @@ from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_del
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import describe_earlier, describe_weakened
+from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.history import format_history, format_history_json
-from baselinekit.report.html.page import render_history
 from baselinekit.report.resultfile import written
+from baselinekit.report.sections import earlier_blocks, weakened_blocks
 from baselinekit.report.wording import Style, format_lines, headline, list_first
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
@@ -138,6 +138,8 @@ def _report_earlier_runs(options: ReportOptions) -> int:
             return 0
     runs = past.load(project.root, options.ids, options.last)
     for path in options.outputs:
+        from baselinekit.report.html.page import render_history  # needs jinja2
+
         write_text(path, render_history(runs))
         screen.line(f"wrote {screen.safe_line(path)}", err=options.as_json)
     if options.as_json:
@@ -168,7 +170,7 @@ def _report_one_run(options: ReportOptions) -> int:
             screen.show(terminal.format_passed(merged, style))
         if not options.quiet:
             screen.show(terminal.format_failures(merged, style))
-            screen.show(format_lines(describe_weakened(merged.against, style)))
+            screen.show(format_lines(terminal_lines(weakened_blocks(merged.against), style)))
             screen.show(terminal.format_warnings(merged, style))
         screen.line(headline(merged, style))
         if options.quiet:
@@ -230,7 +232,7 @@ def deliver(options: ReportOptions, document: Json, lines: Iterator[str], last: 
 
 def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
     earlier = pairing.earlier
-    yield from describe_earlier(earlier, style)
+    yield from terminal_lines(earlier_blocks(earlier), style)
     yield from list_ids("only in the earlier run", earlier.gone, style)
     yield from list_ids("only in the later run", earlier.added, style)
     yield from list_ids("without a verdict now", pairing.lost, style)

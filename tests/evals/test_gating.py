@@ -11,8 +11,8 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst_exit_code
 from baselinekit.model.results import Coverage, Result, SuiteFacts
-from baselinekit.report.beside import describe_uncovered
 from baselinekit.report.evals.markdown import format_gates_markdown
+from baselinekit.report.sections import describe_uncovered
 from baselinekit.structs import replace
 
 
@@ -271,7 +271,7 @@ def test_in_a_long_report_what_did_not_pass_is_listed_all_the_same() -> None:
     run = report(*(result(f"c{n}", "-" if n > 990 else "+") for n in range(1000)))
     page = format_gates_markdown([gating.judge(Gate("g", {"pass@1": 0.9}), run)])
     assert page.count("- [ ] ") == 9
-    assert "… and 991 more, of which 991 passed" in page
+    assert "… and 991 more; 991 passed" in page
 
 
 def test_a_threshold_that_is_missed_by_little_is_not_rounded_to_it() -> None:

@@ -76,7 +76,7 @@ FAILED  get-1
     )
     comment = render_report(run, "x.md")
     assert "| failed | `get-1` |" in comment
-    assert "| failed | 2 more | only what several baselines have in common, below | |" in comment
+    assert "| failed | 2 baselines | only what several baselines have in common, below |  |" in comment
     assert "2 differences, 1 of them above" in comment
 
 

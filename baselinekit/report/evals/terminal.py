@@ -9,18 +9,17 @@ from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import RATE, describe_uncovered, format_interval
 from baselinekit.report.evals.evalreport import (
     FAULTS,
     all_grades_of,
     evidence,
     format_share,
-    format_status,
     format_threshold,
     format_value,
     other_reasons,
     place_of,
 )
+from baselinekit.report.sections import RATE, describe_uncovered, format_interval, format_status
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
 from baselinekit.structs import replace
