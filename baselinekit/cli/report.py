@@ -147,7 +147,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     elif not options.outputs:
         encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
         with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
-        screen.show(format_history(runs, screen.style_of(), with_bars, options.verbose))
+        screen.show(format_history(runs, screen.style_of(options.verbose), with_bars))
     return 0
 
 

@@ -145,8 +145,8 @@ def _table_lines(table: Table, style: Style) -> Iterator[str]:
             line += f" {style.paint(aligned, _COLOURS[cell.tone])} "
         below = [cut_line(part) for part in last.text.split("\n")]
         if table.figures:
-            yield f"{line} {style.paint(f'{below[0]:>{widths[-1]}}', _COLOURS[last.tone])}"
-        elif len(below) == 1:
+            below = [f"{below[0]:>{widths[-1]}}"]
+        if len(below) == 1:
             yield f"{line} {style.paint(below[0], _COLOURS[last.tone])}".rstrip()
         else:
             yield line.rstrip()

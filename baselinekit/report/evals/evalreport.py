@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import metric_name
-from baselinekit.model.evals import GateResult, worst_exit_code
 from baselinekit.model.grades import BORDERLINE, Attempt, Grade, iterate_grades, map_grades
 from baselinekit.model.results import Metric, Report, ReportedDifference, Result, Typed
 from baselinekit.model.values import ABSENT, Json
@@ -13,13 +12,12 @@ from baselinekit.report.blocks import Heading, Items
 from baselinekit.report.confusion import classes_documents
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
-from baselinekit.report.sections import metric_document, metric_facts
+from baselinekit.report.sections import metric_document
 from baselinekit.report.values import cut_line, encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 
-FORMAT = "baselinekit.gate/1"
 FAULTS = ("failed", "error", "unscored")
 _MOST_SHOWN = 20
 _MOST_PLACES = 10
@@ -65,42 +63,6 @@ def document(report: Report) -> dict[str, Json]:
             "recommendations": recommendations(report),
         }
     }
-
-
-def format_gates_json(judged: Sequence[GateResult]) -> str:
-    """Return the results of gates as JSON for programs."""
-    exit_code = worst_exit_code([gate.exit_code for gate in judged])
-    return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
-
-
-def gate_document(judged: GateResult) -> dict[str, Json]:
-    gate, report = judged.gate, judged.report
-    failing = [result for result in report.results if result.outcome in FAULTS]
-    facts = "value threshold met view low high count"
-    return {
-        "name": gate.name,
-        "state": judged.state,
-        "blocking": gate.blocking,
-        "exit_code": judged.exit_code,
-        "file": gate.file or None,
-        "suite": gate.suite,
-        "run": report.id,
-        "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
-        "allow_regressions": list(gate.allow_regressions),
-        "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
-        "why": gate_reasons(judged),
-        "summary": count_results(report.results),
-        "failures": [
-            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in failing
-        ],
-        "recommendations": recommendations(report),
-    }
-
-
-def gate_reasons(judged: GateResult) -> list[str]:
-    """Return why metrics have no value, and why else the gate is not met or undecided."""
-    unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
-    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.regressed, *judged.why]
 
 
 def summary(report: Report) -> dict[str, Json]:
@@ -389,25 +351,6 @@ def describe_spot(spot: ReportedDifference) -> str:
 def format_share(value: float) -> str:
     """Format with three digits, as is usual for rates."""
     return f"{value:.3f}"
-
-
-def format_value(metric: Metric) -> str:
-    """Format the value with two or three digits; with more if they are needed to see on which side of its
-    threshold it is."""
-    if metric.value is None:
-        return "not available"
-    text = f"{metric.value:.3f}"
-    for digits in range(4, 10):
-        if metric.threshold is None or (float(text) >= metric.threshold) == bool(metric.met):
-            break
-        text = f"{metric.value:.{digits}f}"
-    return text[:-1] if text.endswith("0") and len(text) == 5 else text
-
-
-def format_threshold(metric: Metric) -> str:
-    """Format the threshold as it was written, with at least two digits."""
-    least = metric.threshold
-    return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"
 
 
 def other_reasons(result: Result) -> list[str]:
