@@ -28,7 +28,7 @@ from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_del
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import earlier_blocks, weakened_blocks
@@ -41,7 +41,6 @@ from baselinekit.values.texts import count_noun
 
 _THRESHOLD = 0.1
 _MOST_IDS = 10
-_WIDEST = 50
 
 
 _OF_HISTORY = ("ids", "last", "imported")
@@ -280,14 +279,19 @@ def verdict(pairing: Pairing, style: Style) -> str:
 
 
 def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
-    colors = {"win": "green", "loss": "bold red", "tie": "dim"}
-    pairs = [pair for pair in delta.pairs if style.verbose or pair.outcome != "tie"]
-    ids = {pair.id: screen.safe_line(pair.id) for pair in pairs}
-    widest = min(_WIDEST, max(map(len, ids.values()), default=0))
-    for pair in sorted(pairs, key=lambda pair: pair.delta):
-        scores = f"{pair.before:.3f} -> {pair.now:.3f}  {float(pair.delta):+.3f}"
-        line = f"  {pair.outcome:<4}  {ids[pair.id]:<{widest}}   {scores}"
-        yield style.paint(line, colors[pair.outcome])
+    tones: dict[str, Tone] = {"win": "passed", "loss": "failed", "tie": "dim"}
+    rows = [
+        (
+            Cell(pair.outcome, tones[pair.outcome]),
+            screen.safe_line(pair.id),
+            f"{pair.before:.3f} -> {pair.now:.3f}",
+            f"{float(pair.delta):+.3f}",
+        )
+        for pair in sorted(delta.pairs, key=lambda pair: pair.delta)
+        if style.verbose or pair.outcome != "tie"
+    ]
+    if rows:
+        yield from terminal_lines([table(("outcome", "case", "scores", "difference"), rows)], style)
     yield from list_ids("only in the earlier run, not counted", delta.only_before, style)
     yield from list_ids("only in the later run, not counted", delta.only_now, style)
     yield from list_ids("without a score, not counted", delta.unscored, style)

@@ -420,13 +420,10 @@ MOST_NAMES = 4
 
 
 class SharedChange(Struct):
-    """A change that several results have. `count`: the number of differences in it."""
+    """A change that several results have."""
 
-    path: str
-    remark: str
-    lines: tuple[DiffLine, ...]
+    diff: Diff
     results: tuple[Result, ...]
-    count: int
 
     @property
     def headline(self) -> str:
@@ -465,7 +462,8 @@ def _shared(spots: Sequence[ReportedDifference], results: Sequence[Result]) -> S
     lines = [*variant_lines([sides_of(spot) for spot in spots])]
     note = first.note if {spot.note for spot in spots} == {first.note} else None
     lines += _detail_lines(note, first.rule)
-    return SharedChange(one_line(row_pattern(first.path)), remark, tuple(lines), tuple(results), len(spots))
+    diff = Diff(one_line(row_pattern(first.path)), remark, "", tuple(lines), len(spots))
+    return SharedChange(diff, tuple(results))
 
 
 def _without(result: Result, shared_numbers: set[int] | None) -> Result | None:

@@ -83,9 +83,9 @@ def _share(
 
 def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
-    remark = f"  {shared.remark}" if shared.remark else ""
-    yield f"  {style.paint(shared.path, 'bold')}{remark}"
-    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in shared.lines)
+    diff = shared.diff
+    yield f"  {style.paint(diff.path, 'bold')}  {diff.remark}".rstrip()
+    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in diff.lines)
     yield style.paint(f"    {shared.names()}", "cyan")
 
 

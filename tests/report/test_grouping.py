@@ -108,7 +108,7 @@ def test_every_difference_is_told_once_above_or_with_its_baseline() -> None:
     ]
     shared, left = share(results)
     own = sum(one.difference_count for one in left if one is not None)
-    assert own + sum(change.count for change in shared) == sum(one.difference_count for one in results)
+    assert own + sum(change.diff.count for change in shared) == sum(one.difference_count for one in results)
     assert [len(change.results) for change in shared] == [9, 8, 7, 6, 5, 4, 3]  # what most have comes first
 
 

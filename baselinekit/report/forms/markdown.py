@@ -1,9 +1,9 @@
 """Markdown for a comment on a pull request: what failed, where it differs, and how to go on.
 
 A comment has a size limit, so whole parts are left out once it is reached, and counted. The summary of a step
-is the same page with another limit, counted in bytes."""
+is the same page with another limit."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from baselinekit.escape import escape_ci_commands, markdown_block, markdown_code, markdown_html, markdown_text
@@ -39,34 +39,33 @@ from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
+"""Bytes of a comment."""
+
 _RESERVED = 1_000
 _MOST_OPEN = 3
 _LONGEST_CELL = 200
+_LONGEST_NOTE = 2_000
 _MOST_NAMED = 50
 _BOUNDS = [Bounds(number, number) for number in (50, 40, 30, 20, 10, 5, 2, 0)]
 """How much of a result is shown, if it fits."""
 
 
 def render(report: Report) -> str:
-    return _page(report, _Page(LONGEST, len))
-
-
-def format_step_summary(report: Report, room: int) -> str:
-    """Format the summary of a step: as much as fits into so many bytes."""
-    return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
+    return format_step_summary(report, LONGEST)
 
 
 class _Page:
     """A text that takes parts until it is full."""
 
-    def __init__(self, longest: int, size: Callable[[str], int]):
-        self.text, self.room, self._size = "", longest - _RESERVED, size
+    def __init__(self, longest: int):
+        self.text, self.room = "", longest - _RESERVED
 
     def add(self, part: str) -> bool:
-        fits = bool(part) and self._size(part) <= self.room
+        size = len(part.encode("utf-8", "backslashreplace"))
+        fits = 0 < size <= self.room
         if fits:
             self.text += part
-            self.room -= self._size(part)
+            self.room -= size
         return fits
 
     def close(self, part: str) -> str:
@@ -76,7 +75,9 @@ class _Page:
         return self.text
 
 
-def _page(report: Report, page: _Page) -> str:
+def format_step_summary(report: Report, room: int) -> str:
+    """Format as much as fits into so many bytes."""
+    page = _Page(room)
     report = _from_repository(report)
     page.add(f"## baselinekit: {headline(report)}\n")
     if report.suite is not None:
@@ -102,10 +103,10 @@ def _page(report: Report, page: _Page) -> str:
         page.add(f"{line}\n")
     page.add(format_blocks(recommendation_blocks(report)))
     for number, change in enumerate(shared):
-        title = f"<b>{change.headline}</b> <code>{markdown_html(cut_line(change.path, _LONGEST_CELL))}</code>"
-        names = Note(cut_line(change.names(_MOST_NAMED), 4_000))
-        diff = Diff(change.path, change.remark, "", change.lines)
-        if not page.add(_folded(title, [diff, names], number < _MOST_OPEN)):
+        path = markdown_html(cut_line(change.diff.path, _LONGEST_CELL))
+        blocks = (change.diff, Note(change.names(_MOST_NAMED)))
+        title = f"<b>{change.headline}</b> <code>{path}</code>"
+        if not page.add(_folded(title, blocks, number < _MOST_OPEN)):
             break
     count = 0
     for result, unshared in pairs:
@@ -118,21 +119,18 @@ def _page(report: Report, page: _Page) -> str:
     ending = ""
     if count < len(pairs):
         ending = f"\n*{len(pairs) - count:,} more are not shown here, because a comment has a size limit.*\n"
-    if failed := [result for result in report.results if result.outcome == "failed"]:
-        renewable = select_renewable(failed)
-        typed = typed_of(report)
-        ending += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
-        ending += (
-            f" Is the new answer right? {markdown_code(refresh_command(renewable, typed))}"
-            if renewable
-            else ""
-        )
-        ending += (
-            f" ({', '.join(map(markdown_code, typed.results))} is what this job has written.)\n"
-            if typed.results
-            else "\n"
-        )
-    return page.close(ending)
+    return page.close(ending + format_blocks(_commands(report)))
+
+
+def _commands(report: Report) -> Iterator[CodeLine]:
+    """Yield how to go on after a failure."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    typed = typed_of(report)
+    if failed:
+        yield from (CodeLine(command, "To see it:") for command in show_commands(failed, typed=typed))
+        if renewable := select_renewable(failed):
+            yield CodeLine(refresh_command(renewable, typed), "Is the new answer right?")
+        yield from (CodeLine(file, "Written by this job:") for file in typed.results)
 
 
 def _from_repository(report: Report) -> Report:
@@ -212,7 +210,7 @@ def _format_block(block: Block) -> str:
         case Heading():
             return f"### {markdown_text(cut_line(block.text))}"
         case Note():
-            return escape_ci_commands(markdown_text(block.text))
+            return escape_ci_commands(markdown_text(cut_line(block.text, _LONGEST_NOTE)))
         case CodeLine():
             return _words_and_code(block.words, block.text)
         case Items():

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import Appearance, History, Report, Result
-from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, Folded, Heading, Note, table
+from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, table
 from baselinekit.report.details import result_blocks
 from baselinekit.report.differences import Bounds, share
 from baselinekit.report.evals.evalreport import (
@@ -44,7 +44,7 @@ from baselinekit.report.wording import (
     format_seconds,
     headline,
 )
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.texts import count_noun
 
@@ -134,7 +134,7 @@ def render(report: Report) -> str:
         ],
         shared=[
             (
-                Diff(change.path, " ".join(filter(None, (change.remark, change.headline))), "", change.lines),
+                replace(change.diff, place=change.headline),
                 change.names(),
                 [(result.id, numbers.get(result.id)) for result in change.results[:_MOST_LINKED]],
             )
@@ -177,7 +177,7 @@ def _details(report: Report, result: Result, unshared: Result | None) -> Iterato
         paths = dict.fromkeys(
             row_pattern(spot.path) for spot in result.differences if id(spot) not in unshared_ids
         )
-        yield Note(f"With other baselines, above: {' '.join([*paths][:_MOST_LINKED])}", "dim")
+        yield Folded("With other baselines, above", tuple(paths)[:_MOST_LINKED])
     if result.explanation and result.case is None:  # a case shows the same above, in tables
         yield Folded("In words", tuple(first_of(result.explanation, _MOST_EXPLAINED, "line")))
     if select_renewable([result]):
