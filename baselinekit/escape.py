@@ -13,7 +13,7 @@ _CONTROLS = lazy_pattern(
 _NOT_ASCII = lazy_pattern("[^\x00-\x7f]")
 _NOT_XML = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MARKUP = lazy_pattern(r"([\\`*_{}\[\]<>#|!~&])")
-_LIST = lazy_pattern(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
+_LIST = lazy_pattern(r"^\s*(?:([-+=])|(\d{1,9})([.)])(?=\s|$))")
 _REFERENCE = lazy_pattern(r"([@#]|\b[Gg][Hh]-)(?=\w)")
 _RUNNER_COMMAND = lazy_pattern(r"(?m)^(\s*)::")
 _LOG_COMMAND = lazy_pattern(r"##((?:vso|teamcity)?)\[")

@@ -233,9 +233,10 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
     screen.show(terminal.format_failures(report, style))
     screen.show(terminal.format_warnings(report, style))
     if report.against is not None:
-        from baselinekit.report.beside import describe_weakened
+        from baselinekit.report.blocks import terminal_lines
+        from baselinekit.report.sections import weakened_blocks
 
-        screen.show(format_lines(describe_weakened(report.against, style)))
+        screen.show(format_lines(terminal_lines(weakened_blocks(report.against), style)))
     screen.line(headline(report, style))
     if report.exit_code != 130 and options.record is None and in_ci(os.environ):
         screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))

@@ -50,8 +50,8 @@ from baselinekit.evals.scripts import describe_scripts
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
-from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
+from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace

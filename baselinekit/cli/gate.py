@@ -38,9 +38,7 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
-from baselinekit.report.evals.evalreport import format_gates_json
-from baselinekit.report.evals.markdown import format_gates_markdown
-from baselinekit.report.evals.terminal import format_gate
+from baselinekit.report.evals.gates import format_gate, format_gates_json, format_gates_markdown
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import check_place, write_text

@@ -28,10 +28,10 @@ from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_del
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import describe_earlier, describe_weakened
+from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
-from baselinekit.report.html.page import render_history
 from baselinekit.report.resultfile import written
+from baselinekit.report.sections import earlier_blocks, weakened_blocks
 from baselinekit.report.wording import Style, format_lines, headline, list_first
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
@@ -41,7 +41,6 @@ from baselinekit.values.texts import count_noun
 
 _THRESHOLD = 0.1
 _MOST_IDS = 10
-_WIDEST = 50
 
 
 _OF_HISTORY = ("ids", "last", "imported")
@@ -138,6 +137,8 @@ def _report_earlier_runs(options: ReportOptions) -> int:
             return 0
     runs = past.load(project.root, options.ids, options.last)
     for path in options.outputs:
+        from baselinekit.report.html.page import render_history  # needs jinja2
+
         write_text(path, render_history(runs))
         screen.line(f"wrote {screen.safe_line(path)}", err=options.as_json)
     if options.as_json:
@@ -145,7 +146,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     elif not options.outputs:
         encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
         with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
-        screen.show(format_history(runs, screen.style_of(), with_bars, options.verbose))
+        screen.show(format_history(runs, screen.style_of(options.verbose), with_bars))
     return 0
 
 
@@ -168,7 +169,7 @@ def _report_one_run(options: ReportOptions) -> int:
             screen.show(terminal.format_passed(merged, style))
         if not options.quiet:
             screen.show(terminal.format_failures(merged, style))
-            screen.show(format_lines(describe_weakened(merged.against, style)))
+            screen.show(format_lines(terminal_lines(weakened_blocks(merged.against), style)))
             screen.show(terminal.format_warnings(merged, style))
         screen.line(headline(merged, style))
         if options.quiet:
@@ -230,7 +231,7 @@ def deliver(options: ReportOptions, document: Json, lines: Iterator[str], last: 
 
 def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
     earlier = pairing.earlier
-    yield from describe_earlier(earlier, style)
+    yield from terminal_lines(earlier_blocks(earlier), style)
     yield from list_ids("only in the earlier run", earlier.gone, style)
     yield from list_ids("only in the later run", earlier.added, style)
     yield from list_ids("without a verdict now", pairing.lost, style)
@@ -278,14 +279,19 @@ def verdict(pairing: Pairing, style: Style) -> str:
 
 
 def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
-    colors = {"win": "green", "loss": "bold red", "tie": "dim"}
-    pairs = [pair for pair in delta.pairs if style.verbose or pair.outcome != "tie"]
-    ids = {pair.id: screen.safe_line(pair.id) for pair in pairs}
-    widest = min(_WIDEST, max(map(len, ids.values()), default=0))
-    for pair in sorted(pairs, key=lambda pair: pair.delta):
-        scores = f"{pair.before:.3f} -> {pair.now:.3f}  {float(pair.delta):+.3f}"
-        line = f"  {pair.outcome:<4}  {ids[pair.id]:<{widest}}   {scores}"
-        yield style.paint(line, colors[pair.outcome])
+    tones: dict[str, Tone] = {"win": "passed", "loss": "failed", "tie": "dim"}
+    rows = [
+        (
+            Cell(pair.outcome, tones[pair.outcome]),
+            screen.safe_line(pair.id),
+            f"{pair.before:.3f} -> {pair.now:.3f}",
+            f"{float(pair.delta):+.3f}",
+        )
+        for pair in sorted(delta.pairs, key=lambda pair: pair.delta)
+        if style.verbose or pair.outcome != "tie"
+    ]
+    if rows:
+        yield from terminal_lines([table(("outcome", "case", "scores", "difference"), rows)], style)
     yield from list_ids("only in the earlier run, not counted", delta.only_before, style)
     yield from list_ids("only in the later run, not counted", delta.only_now, style)
     yield from list_ids("without a score, not counted", delta.unscored, style)

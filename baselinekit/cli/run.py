@@ -59,9 +59,9 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import next_commands, terminal
-from baselinekit.report.beside import describe_earlier, describe_judges, describe_weakened
-from baselinekit.report.confusion import describe_classes
+from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.sections import beside_blocks
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.structs import replace
@@ -163,9 +163,7 @@ class RunOptions:
         default=None,
         help="Write last_passed and failure_count of regression records; in CI the default is not to.",
     )
-    outputs: tuple[str, ...] = several(
-        "-o", metavar="PATH", help="Write a report: x.html, x.eval.md, x.json."
-    )
+    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report: x.html, x.md, x.json.")
     as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
     quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
@@ -348,11 +346,7 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
         screen.show(terminal.format_warnings(report, style))
         screen.show(format_skipped(report, style))
         screen.show(format_metrics(report, style))
-        if report.suite is not None:
-            screen.show(format_lines(describe_judges(report.suite.judges)))
-        screen.show(format_lines(describe_classes(report, style)))
-        screen.show(format_lines(describe_earlier(report.earlier, style)))
-        screen.show(format_lines(describe_weakened(report.against, style)))
+        screen.show(format_lines(terminal_lines(beside_blocks(report), style)))
     screen.line(headline(report, style))
     if options.quiet:
         delivery.tell_lost(report)

@@ -106,7 +106,6 @@ _ENDINGS = {
     "sarif": (".sarif",),
     "ctrf": (".ctrf.json",),
 }
-_FORMS = {".md": ".eval.md"}
 
 
 def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
@@ -120,7 +119,7 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     endings = dict.fromkeys(
         ending for report_format in suite.reporting.format for ending in _ENDINGS[report_format]
     )
-    texts = {ending: render_report(shown_report, f"x{_FORMS.get(ending, ending)}") for ending in endings}
+    texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
         root = settings.root_of(project.root, suite.file)

@@ -5,13 +5,12 @@ classes."""
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import iterate_grades
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
+from baselinekit.report.blocks import Cell, Heading, Note, Table, Tone, Words, table
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style
 from baselinekit.structs import MutableStruct, Struct, field
 
 NO_DECISION = "no decision"
@@ -20,9 +19,7 @@ _MOST_ZEROS = 20
 """Classes that have a number in each row for programs, even if it is 0."""
 
 _MOST_TABLES = 20
-_MOST_FLIPS = 10
 _LONGEST_CLASS = 24
-_LONGEST_NAME = 100
 
 
 class ClassifiedCase(MutableStruct):
@@ -157,83 +154,52 @@ def classification_title(classification: Classification) -> str:
     return f"{cut_line(classification.group, 60)}: {cut_line(classification.grader, 60)}"
 
 
-def table_rows(classification: Classification) -> tuple[list[str], list[tuple[str, list[int]]]]:
-    """Return the given classes as heads, and for each right class how often each was given. Classes beyond
-    the limit are counted together."""
+def classes_blocks(report: Report) -> Iterator[Words]:
+    """Yield for each grader that classifies how often each class was given, and the cases that flip."""
+    all_classifications = classifications(report)
+    for classification in all_classifications[:_MOST_TABLES]:
+        yield Heading(classification_title(classification))
+        yield Note(describe_accuracy(classification))
+        yield _class_table(classification)
+        if flipping := classification.flipping:
+            rows = [
+                (
+                    Cell("flips", "unscored"),
+                    Cell(case.name, is_code=True),
+                    describe_given(case),
+                    f"should be {_class_name(case.wanted)}",
+                )
+                for case in flipping
+            ]
+            count = f"{len(flipping):,} of {len(classification.cases):,}"
+            yield table(
+                ("over attempts", "case", "said", "right"), rows, f"Over several attempts, {count} flip"
+            )
+    if len(all_classifications) > _MOST_TABLES:
+        yield Note(f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim")
+
+
+def _class_table(classification: Classification) -> Table:
+    """Return how often each class was given, in a row for each right one. Classes beyond the limit are
+    counted together."""
     shown_classes = classification.classes[:_MOST_CLASSES]
-    other_classes = classification.classes[_MOST_CLASSES:]
-    heads = [
-        *map(_class_name, shown_classes),
-        *([f"{len(other_classes):,} others"] if other_classes else []),
-        NO_DECISION,
-    ]
-    rows = []
+    others = classification.classes[_MOST_CLASSES:]
+    heads = ["should be", *(f"said {_class_name(given)}" for given in shown_classes)]
+    heads += [f"{len(others):,} others"] if others else []
+    rows: list[Sequence[str | Cell]] = []
     for wanted in classification.wanted[:_MOST_CLASSES]:
-        counts = [classification.count(wanted, given) for given in shown_classes]
-        counts += (
-            [sum(classification.count(wanted, given) for given in other_classes)] if other_classes else []
-        )
-        rows.append((_class_name(wanted), [*counts, classification.count(wanted, None)]))
-    return heads, rows
+        cells = [
+            _count(classification.count(wanted, given), "passed" if given == wanted else "failed")
+            for given in shown_classes
+        ]
+        if others:
+            cells.append(_count(sum(classification.count(wanted, given) for given in others), "failed"))
+        rows.append((_class_name(wanted), *cells, _count(classification.count(wanted, None), "unscored")))
+    return table([*heads, NO_DECISION], rows, figures=True)
 
 
-def describe_classes(report: Report, style: Style) -> Iterator[str]:
-    """Yield a few lines for each grader that classifies, for the terminal."""
-    all_classifications = classifications(report)
-    for classification in all_classifications[:_MOST_TABLES]:
-        title = style.paint(classification_title(classification), "bold")
-        yield f"{title}  {describe_accuracy(classification)}"
-        heads, rows = table_rows(classification)
-        name_width = max(6, *(len(wanted) for wanted, _ in rows))
-        widths = [max(len(head), 4) for head in heads]
-        header = "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
-        yield style.paint(f"  {'should':<{name_width}}  {header}", "dim")
-        for wanted, counts in rows:
-            cells = []
-            for head, count, width in zip(heads, counts, widths, strict=True):
-                colour = "green" if head == wanted else "yellow" if head == NO_DECISION else "red"
-                cells.append(style.paint(f"{count:>{width},}", colour if count else "dim"))
-            yield f"  {wanted:<{name_width}}  {'  '.join(cells)}"
-        flipping = classification.flipping
-        for case in flipping if style.verbose else flipping[:_MOST_FLIPS]:
-            header = cut_line(case.name, _LONGEST_NAME)
-            should = cut_line(case.wanted, _LONGEST_CLASS)
-            yield f"  {style.paint('flips', 'yellow')} {header}: {describe_given(case)} (should be {should})"
-        if len(flipping) > _MOST_FLIPS and not style.verbose:
-            yield style.paint(f"  … and {len(flipping) - _MOST_FLIPS:,} more that flip: -v", "dim")
-    if len(all_classifications) > _MOST_TABLES:
-        yield style.paint(
-            f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim"
-        )
-
-
-def markdown_classes(report: Report, most: int, mark: str) -> Iterator[str]:
-    """Yield the Markdown tables, for a report or a comment."""
-    all_classifications = classifications(report)
-    for classification in all_classifications[:_MOST_TABLES]:
-        heads, rows = table_rows(classification)
-        yield from (
-            "",
-            f"{mark} {markdown_text(classification_title(classification))}",
-            "",
-            markdown_text(describe_accuracy(classification)),
-            "",
-        )
-        given_heads = [markdown_text(f"said {head}") for head in heads[:-1]]
-        yield f"| should be | {' | '.join([*given_heads, NO_DECISION])} |"
-        yield "|---|" + "---:|" * len(heads)
-        for wanted, counts in rows:
-            yield f"| {markdown_code(wanted)} | {' | '.join(f'{count:,}' for count in counts)} |"
-        flipping = classification.flipping
-        if flipping:
-            yield ""
-        for case in flipping[:most]:
-            text = f"{describe_given(case)} (should be {_class_name(case.wanted)})"
-            yield f"- flips: {markdown_code(cut_line(case.name, _LONGEST_NAME))}: {markdown_text(text)}"
-        if len(flipping) > most:
-            yield f"- … and {len(flipping) - most:,} more that flip"
-    if len(all_classifications) > _MOST_TABLES:
-        yield from ("", f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify")
+def _count(number: int, tone: Tone) -> Cell:
+    return Cell(f"{number:,}", tone if number else "dim")
 
 
 def classes_documents(report: Report) -> list[Json]:

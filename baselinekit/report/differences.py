@@ -1,4 +1,4 @@
-"""Differences as lines for the reader: places grouped into blocks, texts side by side.
+"""Differences as lines for the reader: places grouped, texts side by side.
 
 Two texts of several lines become a unified diff. The time that difflib takes grows with at least the square
 of the lines, so it gets only short stretches between lines that occur once in either text. What repeats along
@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
-from typing import Literal
 from unicodedata import normalize
 
 from baselinekit.escape import one_line
@@ -20,6 +19,7 @@ from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
+from baselinekit.report.blocks import Diff, DiffLine, LineTone
 from baselinekit.report.values import LONGEST, as_text, cut, cut_line
 from baselinekit.report.wording import count_differences, describe_reason, describe_unshown, list_first
 from baselinekit.structs import Struct, replace
@@ -257,48 +257,27 @@ REMARKS: dict[Kind, str] = {
 
 _FOLDED: dict[Kind, str] = {"extra": "extra", "value": "differs"}
 
-Tone = Literal["gone", "came", "dim"]
-
-
-class DiffLine(Struct):
-    """One line of a difference: `gone` shows what was expected, `came` what came instead, `dim` explains."""
-
-    tone: Tone
-    text: str
-
-
-class Block(Struct):
-    """One place of the output, or one that repeats. `count`: the number of differences in it."""
-
-    path: str
-    remark: str
-    place: str
-    lines: tuple[DiffLine, ...]
-    count: int = 1
-    file: str = ""
-    line: int | None = None
-
 
 class Bounds(Struct):
-    """How much of one result is shown: blocks, and lines of a text."""
+    """How much of one result is shown: differences, and lines of a text."""
 
-    blocks: int = 50
+    diffs: int = 50
     lines: int = 40
 
 
 SHORT = Bounds()
 
 
-def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Block], int]:
-    """Return the blocks to show, and how many differences they leave out."""
-    shown_blocks: list[Block] = []
+def diffs(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Diff], int]:
+    """Return the differences to show, and how many differences they leave out."""
+    shown_diffs: list[Diff] = []
     for group in _groups(result.differences, fold):
-        if len(shown_blocks) == bounds.blocks:
+        if len(shown_diffs) == bounds.diffs:
             break
-        shown_blocks.append(_block(group, bounds.lines, result.resolved))
-    paths = escape_lookalikes([block.path for block in shown_blocks])
-    shown_blocks = [replace(block, path=path) for block, path in zip(shown_blocks, paths, strict=True)]
-    return shown_blocks, count_differences(result) - sum(block.count for block in shown_blocks)
+        shown_diffs.append(_diff(group, bounds.lines, result.resolved))
+    paths = escape_lookalikes([diff.path for diff in shown_diffs])
+    shown_diffs = [replace(diff, path=path) for diff, path in zip(shown_diffs, paths, strict=True)]
+    return shown_diffs, count_differences(result) - sum(diff.count for diff in shown_diffs)
 
 
 def _groups(spots: Sequence[ReportedDifference], fold: bool) -> Iterator[list[ReportedDifference]]:
@@ -328,7 +307,7 @@ def is_repetitive(spot: ReportedDifference) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
 
-def _block(group: list[ReportedDifference], most: int, resolved: Json) -> Block:
+def _diff(group: list[ReportedDifference], most: int, resolved: Json) -> Diff:
     first = group[0]
     place = "" if first.line is None else one_line(f"{first.file}:{first.line}")
     path = render(first.path)
@@ -347,7 +326,7 @@ def _block(group: list[ReportedDifference], most: int, resolved: Json) -> Block:
         path = row_pattern(first.path, varying)
         lines = [*_samples(group)]
     lines += _detail_lines(first.note, first.rule)
-    return Block(one_line(path), remark, place, tuple(lines), len(group), first.file, first.line)
+    return Diff(one_line(path), remark, place, tuple(lines), len(group), first.file, first.line)
 
 
 def _detail_lines(note: str | None, rule: str | None) -> Iterator[DiffLine]:
@@ -404,7 +383,7 @@ def side_lines(
 
 def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
     """Yield the lines of a unified diff that are shown."""
-    tones: dict[str, Tone] = {"-": "gone", "+": "came"}
+    tones: dict[str, LineTone] = {"-": "gone", "+": "came"}
     yield from (DiffLine(tones.get(line[0], "dim"), cut_line(line)) for line in changed[:most])
     if len(changed) > most:
         yield DiffLine("dim", f"… and {count_noun(len(changed) - most, 'more line')}")
@@ -413,7 +392,7 @@ def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
 def describe_in_brief(result: Result) -> str:
     """Return one line: where the result differs, else the first line of the reason why it did not pass."""
     if result.outcome == "failed" and result.differences:
-        first, number = blocks(result)[0][0].path, count_differences(result)
+        first, number = diffs(result)[0][0].path, count_differences(result)
         return f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
     return describe_reason(result).partition("\n")[0] or result.outcome
 
@@ -421,13 +400,13 @@ def describe_in_brief(result: Result) -> str:
 def describe_differences(result: Result) -> Iterator[str]:
     """Yield the differences as plain lines, as a terminal shows them; for an eval case without any, the
     reason why it did not pass."""
-    shown_blocks, left_out = blocks(result)
-    for block in shown_blocks:
-        yield "  ".join(part for part in (block.path, block.remark, block.place) if part)
-        yield from (f"  {line.text}" for line in block.lines)
+    shown_diffs, left_out = diffs(result)
+    for diff in shown_diffs:
+        yield "  ".join(part for part in (diff.path, diff.remark, diff.place) if part)
+        yield from (f"  {line.text}" for line in diff.lines)
     if left_out:
         yield describe_unshown(left_out)
-    if result.case is not None and not shown_blocks:
+    if result.case is not None and not shown_diffs:
         yield from result.explanation
 
 
@@ -441,13 +420,10 @@ MOST_NAMES = 4
 
 
 class SharedChange(Struct):
-    """A change that several results have. `count`: the number of differences in it."""
+    """A change that several results have."""
 
-    path: str
-    remark: str
-    lines: tuple[DiffLine, ...]
+    diff: Diff
     results: tuple[Result, ...]
-    count: int
 
     @property
     def headline(self) -> str:
@@ -486,7 +462,8 @@ def _shared(spots: Sequence[ReportedDifference], results: Sequence[Result]) -> S
     lines = [*variant_lines([sides_of(spot) for spot in spots])]
     note = first.note if {spot.note for spot in spots} == {first.note} else None
     lines += _detail_lines(note, first.rule)
-    return SharedChange(one_line(row_pattern(first.path)), remark, tuple(lines), tuple(results), len(spots))
+    diff = Diff(one_line(row_pattern(first.path)), remark, "", tuple(lines), len(spots))
+    return SharedChange(diff, tuple(results))
 
 
 def _without(result: Result, shared_numbers: set[int] | None) -> Result | None:

@@ -7,6 +7,7 @@ from baselinekit.escape import one_line
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import History, Trend
 from baselinekit.model.values import Json
+from baselinekit.report.blocks import table, terminal_lines
 from baselinekit.report.values import page
 from baselinekit.report.wording import Style, format_lines, format_seconds
 from baselinekit.values.texts import count_noun
@@ -17,11 +18,10 @@ _LETTERS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "uns
 _LEGEND = ". passed  F failed  E error  ? unscored  - skipped"
 _BARS = "▁▂▃▄▅▆▇█"
 _RECENT = 20
-_MOST_ROWS = 50
 _MOST_DETAILED = 3
 
 
-def format_history(history: History, style: Style, bars: bool, everything: bool = False) -> str:
+def format_history(history: History, style: Style, bars: bool) -> str:
     """Format a few baselines with all their details; of many, one line for each that did not always pass.
     `bars`: whether the terminal can show small bar charts."""
     runs = history.runs
@@ -35,36 +35,37 @@ def format_history(history: History, style: Style, bars: bool, everything: bool 
         for trend in history.trends:
             lines += [*describe_trend(trend, style, bars), ""]
     else:
-        lines += _table(history.trends, style, everything)
+        lines += _table(history.trends, style)
     lines.append(style.paint(_LEGEND, "dim"))
     lines += [f"{style.paint('warning', 'yellow')} {file} cannot be read" for file in history.unreadable]
     return format_lines(lines)
 
 
-def _table(trends: Sequence[Trend], style: Style, everything: bool) -> Iterator[str]:
+def _table(trends: Sequence[Trend], style: Style) -> Iterator[str]:
+    """Yield a line for each baseline that did not always pass; with `verbose`, for every one."""
     doubtful = [
         trend
         for trend in trends
-        if everything or any(run.outcome not in ("passed", "skipped") for run in trend.seen)
+        if style.verbose or any(run.outcome not in ("passed", "skipped") for run in trend.seen)
     ]
-    shown_trends = sorted(doubtful, key=worst_first)[: None if everything else _MOST_ROWS]
-    if shown_trends:
-        width = max(8, *(len(one_line(trend.id)) for trend in shown_trends))
-        head = (
-            f"{'baseline':<{width}}  {'latest':<{_RECENT}}  passed  flips   median      p95  last regression"
-        )
-        yield style.paint(head, "dim")
-    for trend in shown_trends:
-        name = f"{style.paint(one_line(trend.id), 'bold')}{' ' * (width - len(one_line(trend.id)))}"
-        times = f"{format_seconds(trend.median):>7}  {format_seconds(trend.tail):>7}"
-        numbers = f"{format_rate(trend, '-'):>6}  {trend.flips:>5}  {times}"
-        yield f"{name}  {_strip(trend):<{_RECENT}}  {numbers}  {_regression(trend)}".rstrip()
-    if len(shown_trends) < len(doubtful):
-        yield f"… and {len(doubtful) - len(shown_trends):,} more (-v shows all)"
+    if doubtful:
+        rows = [
+            (
+                trend.id,
+                _strip(trend),
+                format_rate(trend, "-"),
+                f"{trend.flips}",
+                format_seconds(trend.median),
+                format_seconds(trend.tail),
+                _regression(trend),
+            )
+            for trend in sorted(doubtful, key=worst_first)
+        ]
+        heads = ("baseline", "latest", "passed", "flips", "median", "p95", "last regression")
+        yield from terminal_lines([table(heads, rows, figures=True)], style)
     if steady_count := len(trends) - len(doubtful):
-        yield f"{count_noun(steady_count, 'baseline')} always passed" + (
-            "" if shown_trends else " (-v shows them)"
-        )
+        hint = "" if doubtful else " (-v shows them)"
+        yield f"{count_noun(steady_count, 'baseline')} always passed{hint}"
     yield ""
 
 

@@ -27,9 +27,9 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import wording
+from baselinekit.report.blocks import DiffLine
 from baselinekit.report.differences import (
     SHOWN_ONCE,
-    DiffLine,
     hunks,
     name_baselines,
     pair,

@@ -83,9 +83,9 @@ def _share(
 
 def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
-    remark = f"  {shared.remark}" if shared.remark else ""
-    yield f"  {style.paint(shared.path, 'bold')}{remark}"
-    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in shared.lines)
+    diff = shared.diff
+    yield f"  {style.paint(diff.path, 'bold')}  {diff.remark}".rstrip()
+    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in diff.lines)
     yield style.paint(f"    {shared.names()}", "cyan")
 
 
@@ -120,21 +120,21 @@ def _heading_lines(result: Result, style: Style, number: int | None) -> Iterator
 
 def difference_lines(result: Result, style: Style) -> Iterator[str]:
     """Yield each place with its remark; the places in the file are aligned in a column."""
-    from baselinekit.report.differences import blocks
+    from baselinekit.report.differences import diffs
 
-    shown_blocks, left_out = blocks(result, fold=not style.verbose)
-    heads = [f"{block.path}  {block.remark}" if block.remark else block.path for block in shown_blocks]
+    shown_diffs, left_out = diffs(result, fold=not style.verbose)
+    heads = [f"{diff.path}  {diff.remark}" if diff.remark else diff.path for diff in shown_diffs]
     widest = max(
-        (width(head) for head, block in zip(heads, shown_blocks, strict=True) if block.place), default=0
+        (width(head) for head, diff in zip(heads, shown_diffs, strict=True) if diff.place), default=0
     )
     column = min(widest, max(30, style.width // 2))
-    if shown_blocks:
+    if shown_diffs:
         yield ""
-    for head, block in zip(heads, shown_blocks, strict=True):
+    for head, diff in zip(heads, shown_diffs, strict=True):
         padding = " " * (column - width(head))
-        place = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
-        yield f"  {style.paint(block.path, 'bold')}{head.removeprefix(block.path)}{place}"
-        yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in block.lines)
+        place = f"{padding}   {style.paint(diff.place, 'cyan')}" if diff.place else ""
+        yield f"  {style.paint(diff.path, 'bold')}{head.removeprefix(diff.path)}{place}"
+        yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in diff.lines)
     if left_out:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
 

@@ -87,7 +87,7 @@ def test_results_are_judged_by_the_gate_of_a_plan_without_running_anything(
         "not met",
         False,
     )
-    assert "| pass@1 | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
+    assert "| `pass@1` | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
 
 
 MODEL = """\

@@ -88,8 +88,8 @@ def test_what_a_capture_among_evals_says_next_runs_it(here: Console) -> None:
 
 def test_what_failed_is_seen_and_renewed_by_the_verb_of_what_it_is(here: Console) -> None:
     (here.folder / "evals/regression/new.yaml").unlink()
-    said = here.run("baselinekit run -o r.md -o r.eval.md -o r.html -o github -o r.json").stdout
-    pages = "".join((here.folder / name).read_text() for name in ("r.md", "r.eval.md", "r.html"))
+    said = here.run("baselinekit run -o r.md -o r.html -o github -o r.json").stdout
+    pages = "".join((here.folder / name).read_text() for name in ("r.md", "r.html"))
     found = suggested(said + pages)
     assert "baselinekit run --id louder -v" in found
     assert "baselinekit refresh evals/regression/known.yaml" in found

@@ -77,7 +77,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     told = project.run("baselinekit report")
     assert told.exit_code == 0
     assert re.search(
-        r"^case-3 +\.FF +33 % +1 +\{seconds\}s +\{seconds\}s  \{now\} at " + commit[:12], told.stdout, re.M
+        r"^  case-3 +\.FF +33 % +1 +\{seconds\}s +\{seconds\}s +\{now\} at " + commit[:12], told.stdout, re.M
     )
     assert "8 baselines always passed" in told.stdout
     one = json.loads(

@@ -167,7 +167,7 @@ def test_e23_a_pull_request_that_adds_a_script_adds_no_capability(here: Console)
     assert "allowed by `commands: refactor-guard` in baselinekit.yaml as of main" in said
 
 
-@pytest.mark.parametrize("form", ["x.json", "x.html", "x.md", "x.eval.md", "x.xml", "x.eval.json"])
+@pytest.mark.parametrize("form", ["x.json", "x.html", "x.md", "x.xml", "x.eval.json"])
 def test_e23_a_failed_verify_is_told_in_every_report(here: Console, form: str) -> None:
     script(here, "echo the build broke; exit 1", "verify.sh")
     ran = here.run(f"baselinekit run prompts/refactor --case 'small file' --allow-exec -o {form}")

@@ -88,7 +88,7 @@ def test_runs_that_were_kept_are_told(tmp_path: Path) -> None:
     assert [run.id for run in known.runs] == ["r1", "r2"]
     assert [one.id for one in known.trends] == ["a", "b"]
     assert known.trends[0].scores == {"tone": [4.0, 2.5]}
-    told = history_lines(known, Style(), bars=True, everything=False)
+    told = history_lines(known, Style(), bars=True)
     assert "score       tone: 4 at first, 2.5 now  █▁" in told
     assert "regression  2024-01-20T14:00:02Z  in run r2" in told
     written = json.loads(history_json(history.load(str(tmp_path), ["a"])))
@@ -111,7 +111,7 @@ def test_history_without_a_file_or_with_a_broken_one_goes_on(tmp_path: Path) -> 
     known = history.load(str(tmp_path))
     assert [run.id for run in known.runs] == ["r2"]
     assert known.unreadable == (os.path.relpath(files[0], tmp_path),)
-    assert "cannot be read" in history_lines(known, Style(), bars=False, everything=False)
+    assert "cannot be read" in history_lines(known, Style(), bars=False)
     files[0].unlink()
     assert history.load(str(tmp_path)).unreadable == ()
 
@@ -125,7 +125,9 @@ def test_what_is_shown_cannot_do_anything(tmp_path: Path) -> None:
         keep_results(str(tmp_path), f"2024-01-20T14:00:0{second}Z", json.dumps(raw).encode())
     known = history.load(str(tmp_path))
     assert "<script>alert" not in history_page(known)
-    assert "\x1b" not in history_lines(known, Style(), True, True) + history_page(known) + history_json(known)
+    assert "\x1b" not in history_lines(known, Style(verbose=True), True) + history_page(known) + history_json(
+        known
+    )
 
 
 def report_text(*results: Any) -> str:
@@ -137,12 +139,12 @@ def report_text(*results: Any) -> str:
 def test_many_baselines_are_a_table_of_those_that_did_not_always_pass(tmp_path: Path) -> None:
     keep(tmp_path, 1, *(result(f"case-{n:03}", "passed") for n in range(200)))
     keep(tmp_path, 2, *(result(f"case-{n:03}", "failed" if n < 60 else "passed") for n in range(200)))
-    told = history_lines(history.load(str(tmp_path)), Style(), bars=False, everything=False)
-    assert len([line for line in told.splitlines() if line.startswith("case-")]) == 50
-    assert "… and 10 more (-v shows all)" in told
+    told = history_lines(history.load(str(tmp_path)), Style(), bars=False)
+    assert len([line for line in told.splitlines() if line.startswith("  case-")]) == 50
+    assert "… and 10 more (-v shows them)" in told
     assert "140 baselines always passed" in told
-    everything = history_lines(history.load(str(tmp_path)), Style(), bars=False, everything=True)
-    assert len([line for line in everything.splitlines() if line.startswith("case-")]) == 200
+    everything = history_lines(history.load(str(tmp_path)), Style(verbose=True), bars=False)
+    assert len([line for line in everything.splitlines() if line.startswith("  case-")]) == 200
 
 
 @pytest.mark.slow

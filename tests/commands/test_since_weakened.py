@@ -9,8 +9,9 @@ from baselinekit.commands.since import find_weakened
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import resultfile as result_file
-from baselinekit.report.beside import describe_weakened
+from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.markdown import render
+from baselinekit.report.sections import weakened_blocks
 from baselinekit.report.wording import Style, headline
 
 pytestmark = pytest.mark.slow
@@ -145,13 +146,13 @@ def test_in_every_form(here: Checkout) -> None:
     (here.folder / "baselines/b.yaml").unlink()
     said = report(beside(here))
     style = Style()
-    assert [*describe_weakened(said.against, style)][1:] == [
-        "  REMOVED   b   baselines/b.yaml",
-        "  LOOSENED  a   baselines/a.yaml:3",
-        '            baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
+    assert [*terminal_lines(weakened_blocks(said.against), style)][1:] == [
+        "  removed   b  baselines/b.yaml",
+        "  loosened  a  baselines/a.yaml:3  "
+        'baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
     ]
     assert headline(said).endswith("(2 weakened since main: --fail-on-weakened)")
-    assert "| `b` | removed | `baselines/b.yaml` |" in render(said)
+    assert "| removed | `b` | `baselines/b.yaml` |" in render(said)
     assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
     written = result_file.render(said)
     assert result_file.render(result_file.read(written, "x.json")) == written
@@ -250,7 +251,7 @@ def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
     assert found.weakened == ()
     said = report(found)
     assert said.exit_code == 5, "nothing was compared, and nothing is wrong"
-    assert [*describe_weakened(found, Style())][-1] == "            approved by ada: new names"
+    assert [*terminal_lines(weakened_blocks(found), Style())][-1].endswith("approved by ada: new names")
     assert "approved by ada: new names" in render(said)
     written = result_file.render(said)
     assert result_file.read(written, "x.json").against == found
@@ -308,12 +309,12 @@ def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(her
     replace(here, "baselines/mill.yaml", "      - contains: mill\n", "")
     replace(here, "baselines/mill.yaml", "{contains: passed, max", "{max")
     said = report(beside(here, "before"))
-    assert [*describe_weakened(said.against, Style())][1:] == [
-        "  LOOSENED  mill   baselines/mill.yaml:12",
-        '            baseline.output.checks.contains: is no longer expected: "passed"',
-        '            current.execution.checks: is no longer checked: {"contains": "mill"}',
-        "            current.execution.checks[0]: max_tokens: 40 -> 80",
-        "            current.execution.scores.at_least: 4 -> 2",
+    assert [*terminal_lines(weakened_blocks(said.against), Style())][1:] == [
+        "  loosened  mill  baselines/mill.yaml:12",
+        '      baseline.output.checks.contains: is no longer expected: "passed"',
+        '      current.execution.checks: is no longer checked: {"contains": "mill"}',
+        "      current.execution.checks[0]: max_tokens: 40 -> 80",
+        "      current.execution.scores.at_least: 4 -> 2",
     ]
     assert said.exit_code == 1
     assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)

@@ -15,8 +15,9 @@ from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Coverage, EarlierComparison, Report, Share, SuiteFacts
 from baselinekit.report import resultfile
-from baselinekit.report.beside import describe_earlier
+from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.table import render_report
+from baselinekit.report.sections import earlier_blocks
 from baselinekit.report.wording import Style, headline
 from baselinekit.structs import replace
 
@@ -103,7 +104,7 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     )
     assert found.metrics == ()
     assert compare_runs(now, before, [part]).cases[0].verdict == "insufficient evidence"
-    assert f"--across {part}" in "\n".join(describe_earlier(found, Style()))
+    assert f"--across {part}" in "\n".join(terminal_lines(earlier_blocks(found), Style()))
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
@@ -202,8 +203,8 @@ def test_what_was_compared_is_in_the_result_file_and_comes_back_from_it() -> Non
     raw["run"]["earlier"]["cases"][0]["verdict"] = "worse"
     with pytest.raises(InvalidInput, match="one of regressed, improved"):
         resultfile.read(json.dumps(raw), "x.json")
-    page = render_report(now, "x.eval.md")
-    assert "| `a` | 4/4 | 0/4 | 0.0286 | regressed |" in page
+    page = render_report(now, "x.md")
+    assert "| regressed | `a` | 4/4 -\\> 0/4 | p=0.0286 |" in page
 
 
 def test_the_last_run_is_the_last_of_the_same_suite(tmp_path: Path) -> None:
@@ -232,5 +233,5 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_where_nobody_asked() -> None:
-    assert [*describe_earlier(report(result("a", "+")).earlier, Style())] == []
+    assert [*earlier_blocks(report(result("a", "+")).earlier)] == []
     assert EarlierComparison("r", "s", False, (), (), (), (), ()).tells_nothing

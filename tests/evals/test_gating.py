@@ -11,8 +11,8 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst_exit_code
 from baselinekit.model.results import Coverage, Result, SuiteFacts
-from baselinekit.report.beside import describe_uncovered
-from baselinekit.report.evals.markdown import format_gates_markdown
+from baselinekit.report.evals.gates import format_gates_markdown
+from baselinekit.report.sections import describe_uncovered
 from baselinekit.structs import replace
 
 
@@ -253,7 +253,7 @@ def test_h72_the_phase_report_is_that_of_the_document() -> None:
     page = format_gates_markdown([gating.judge(Gate("auth", {"pass@1": 0.6}, ("pass^3",)), run)])
     for line in (
         "| Metric | Value | Threshold | Status |",
-        "| pass@1 | 0.667 | 0.60 | PASS |",
+        "| `pass@1` | 0.667 | 0.60 | PASS |",
         "#### Capability Evals (1/2 passed)",
         "- [x] cap-auth-001: Login flow",
         "- [ ] cap-auth-003: Session timeout (FAILED)",
@@ -271,14 +271,14 @@ def test_in_a_long_report_what_did_not_pass_is_listed_all_the_same() -> None:
     run = report(*(result(f"c{n}", "-" if n > 990 else "+") for n in range(1000)))
     page = format_gates_markdown([gating.judge(Gate("g", {"pass@1": 0.9}), run)])
     assert page.count("- [ ] ") == 9
-    assert "… and 991 more, of which 991 passed" in page
+    assert "… and 991 more; 991 passed" in page
 
 
 def test_a_threshold_that_is_missed_by_little_is_not_rounded_to_it() -> None:
     run = report(*(result(f"c{n}", "+" if n else "-") for n in range(1001)))
     for least, row in (
-        (0.9991, "| pass@1 | 0.999 | 0.9991 | FAIL |"),
-        (0.999, "| pass@1 | 0.999 | 0.999 | PASS |"),
-        (0.9990005, "| pass@1 | 0.999001 | 0.9990005 | PASS |"),
+        (0.9991, "| `pass@1` | 0.999 | 0.9991 | FAIL |"),
+        (0.999, "| `pass@1` | 0.999 | 0.999 | PASS |"),
+        (0.9990005, "| `pass@1` | 0.999001 | 0.9990005 | PASS |"),
     ):
         assert row in format_gates_markdown([gating.judge(Gate("g", {"pass@1": least}), run)])

@@ -48,7 +48,7 @@ def test_the_parts_are_kept_and_read_back(tmp_path: Path) -> None:
     assert grade.failed_gates == ("safe",)
     assert [part.grader for part in grade.parts[0].parts] == ["facts", "tone"]
     assert report.results[0].scores == {"gate": 0.25, "gate/inner": 0.5}
-    for form in ("x.html", "x.md", "x.xml", "x.sarif", "x.ctrf.json", "x.eval.json", "x.eval.md"):
+    for form in ("x.html", "x.md", "x.xml", "x.sarif", "x.ctrf.json", "x.eval.json"):
         assert "safe" in render_report(report, form), form
 
 

@@ -1,11 +1,16 @@
 """An HTML report as a browser reads it."""
 
 from html.parser import HTMLParser
+from pathlib import Path
+
+from baselinekit.report.html import page
 
 BREAKING = (
     "\"'><script>alert(1)</script><img src=x onerror=alert(1)> </style><!-- ]]> &lt; \u2028\u2029 {{7*7}}"
 )
-EMPTY = {"meta", "input"}
+EMPTY = {"meta", "input", "br"}
+_FOLDER = Path(page.__file__).parent
+STYLE, SCRIPT = ((_FOLDER / name).read_text("utf-8") for name in ("page.css", "page.js"))
 
 
 class Page(HTMLParser):

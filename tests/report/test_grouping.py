@@ -76,7 +76,7 @@ FAILED  get-1
     )
     comment = render_report(run, "x.md")
     assert "| failed | `get-1` |" in comment
-    assert "| failed | 2 more | only what several baselines have in common, below | |" in comment
+    assert "| failed | 2 baselines | only what several baselines have in common, below |  |" in comment
     assert "2 differences, 1 of them above" in comment
 
 
@@ -108,7 +108,7 @@ def test_every_difference_is_told_once_above_or_with_its_baseline() -> None:
     ]
     shared, left = share(results)
     own = sum(one.difference_count for one in left if one is not None)
-    assert own + sum(change.count for change in shared) == sum(one.difference_count for one in results)
+    assert own + sum(change.diff.count for change in shared) == sum(one.difference_count for one in results)
     assert [len(change.results) for change in shared] == [9, 8, 7, 6, 5, 4, 3]  # what most have comes first
 
 

@@ -94,9 +94,9 @@ def test_e5_what_was_replied_is_shown_to_who_wants_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("x.eval.md", [f"- error judge, unparseable ({FILE}:20)\n", "error: judge output unparseable"]),
-        ("x.eval.md", [f"- unscored judge, not judged ({FILE}:20): contains has failed it already"]),
-        ("x.eval.md", [f"- failed contains ({FILE}:14)\n", "failed: contains: 'private names' is missing"]),
+        ("x.md", ["| `judge` | model | error, unparseable |", f"{FILE}:20 | judge output unparseable"]),
+        ("x.md", [f"unscored, not judged |  | {FILE}:20 | contains has failed it already |"]),
+        ("x.md", [f"| `contains` | code | failed | 0.000 | {FILE}:14 | 'private names' is missing"]),
         ("x.md", ["| failed | `low` |", "| error | `unread` | BK640 judge output unparseable"]),
         ("github", [f"::error file={FILE},line=14,title=missing%3A failed::"]),
         ("github", [f"::error file={FILE},line=20,title=unread%3A error%2C unparseable::BK640 judge"]),

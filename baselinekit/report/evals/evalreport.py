@@ -3,26 +3,29 @@ counts, metrics, failures with expected and actual values, and recommendations."
 
 from collections.abc import Iterator, Sequence
 
+from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import metric_name
-from baselinekit.model.evals import GateResult, worst_exit_code
-from baselinekit.model.grades import Attempt, Grade, iterate_grades, map_grades
+from baselinekit.model.grades import BORDERLINE, Attempt, Grade, iterate_grades, map_grades
 from baselinekit.model.results import Metric, Report, ReportedDifference, Result, Typed
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.beside import metric_document, metric_facts
+from baselinekit.report.blocks import Heading, Items
 from baselinekit.report.confusion import classes_documents
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
-from baselinekit.report.values import encode, page, short, without_absent
+from baselinekit.report.sections import metric_document
+from baselinekit.report.values import cut_line, encode, page, short, without_absent
 from baselinekit.report.wording import collect_warnings, count_borderline
 from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 
-FORMAT = "baselinekit.gate/1"
 FAULTS = ("failed", "error", "unscored")
 _MOST_SHOWN = 20
 _MOST_PLACES = 10
 _KINDS = ("capability", "regression")
 _GRADERS = ("code", "model", "human")
+_TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
+_MOST_LISTED = 500
+_LONGEST_REASON = 200
 
 
 def render(report: Report) -> str:
@@ -60,42 +63,6 @@ def document(report: Report) -> dict[str, Json]:
             "recommendations": recommendations(report),
         }
     }
-
-
-def format_gates_json(judged: Sequence[GateResult]) -> str:
-    """Return the results of gates as JSON for programs."""
-    exit_code = worst_exit_code([gate.exit_code for gate in judged])
-    return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
-
-
-def gate_document(judged: GateResult) -> dict[str, Json]:
-    gate, report = judged.gate, judged.report
-    failing = [result for result in report.results if result.outcome in FAULTS]
-    facts = "value threshold met view low high count"
-    return {
-        "name": gate.name,
-        "state": judged.state,
-        "blocking": gate.blocking,
-        "exit_code": judged.exit_code,
-        "file": gate.file or None,
-        "suite": gate.suite,
-        "run": report.id,
-        "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
-        "allow_regressions": list(gate.allow_regressions),
-        "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
-        "why": gate_reasons(judged),
-        "summary": count_results(report.results),
-        "failures": [
-            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in failing
-        ],
-        "recommendations": recommendations(report),
-    }
-
-
-def gate_reasons(judged: GateResult) -> list[str]:
-    """Return why metrics have no value, and why else the gate is not met or undecided."""
-    unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
-    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.regressed, *judged.why]
 
 
 def summary(report: Report) -> dict[str, Json]:
@@ -275,6 +242,13 @@ def recommendations(report: Report) -> list[str]:
     return list(dict.fromkeys(_recommend(report)))
 
 
+def recommendation_blocks(report: Report) -> Iterator[Heading | Items]:
+    advice = [text.partition(": baselinekit ") for text in recommendations(report)]
+    if advice:
+        yield Heading("Recommendations")
+        yield Items(tuple((words, f"baselinekit {rest}" if mark else "") for words, mark, rest in advice))
+
+
 def _recommend(report: Report) -> Iterator[str]:
     for result in report.results:
         if result.case is None:
@@ -329,6 +303,43 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
 
 
+def check_lines(results: Sequence[Result], mark: str, sides: int) -> Iterator[str]:
+    """Yield Markdown that lists each case: `- [ ] id: name (FAILED)`. `sides`: up to how many of the expected
+    and actual values are shown of one that did not pass."""
+    for kind, title in _TITLES.items():
+        of_kind = [
+            result for result in results if (result.case.eval_type if result.case else "regression") == kind
+        ]
+        passed = sum(result.outcome == "passed" for result in of_kind)
+        if of_kind:
+            yield from ("", f"{mark} {title} ({passed}/{len(of_kind)} passed)", "")
+        listed = of_kind
+        if len(of_kind) > _MOST_LISTED:  # passed results are only counted then
+            listed = [result for result in of_kind if result.outcome != "passed"][:_MOST_LISTED]
+        for result in listed:
+            yield from _check(result, sides)
+        if len(of_kind) > len(listed):
+            yield f"- … and {len(of_kind) - len(listed):,} more; {passed:,} passed"
+
+
+def _check(result: Result, sides: int) -> Iterator[str]:
+    name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
+    words = ["" if result.outcome == "passed" else result.outcome.upper()]
+    words += [result.verdict or ""] if result.verdict in (BORDERLINE, "flaky") else []
+    stated = ", ".join(filter(None, words))
+    is_passed = result.outcome == "passed"
+    yield f"- [{'x' if is_passed else ' '}] {markdown_text(result.id)}{name}" + (
+        f" ({stated})" if stated else ""
+    )
+    if is_passed:
+        return
+    shown_sides = evidence(result)[:sides]
+    for label, text in shown_sides:
+        yield f"  - {markdown_text(cut_line(label))}: {markdown_code(cut_line(text, _LONGEST_REASON))}"
+    if not shown_sides and result.reason and (sides or result.outcome == "skipped"):
+        yield f"  - Reason: {markdown_text(cut_line(result.reason, _LONGEST_REASON))}"
+
+
 def describe_spot(spot: ReportedDifference) -> str:
     if spot.expected is ABSENT:
         return f"not in the baseline: {short(spot.actual)}"
@@ -340,29 +351,6 @@ def describe_spot(spot: ReportedDifference) -> str:
 def format_share(value: float) -> str:
     """Format with three digits, as is usual for rates."""
     return f"{value:.3f}"
-
-
-def format_status(metric: Metric) -> str:
-    return {True: "PASS", False: "FAIL", None: ""}[metric.met]
-
-
-def format_value(metric: Metric) -> str:
-    """Format the value with two or three digits; with more if they are needed to see on which side of its
-    threshold it is."""
-    if metric.value is None:
-        return "not available"
-    text = f"{metric.value:.3f}"
-    for digits in range(4, 10):
-        if metric.threshold is None or (float(text) >= metric.threshold) == bool(metric.met):
-            break
-        text = f"{metric.value:.{digits}f}"
-    return text[:-1] if text.endswith("0") and len(text) == 5 else text
-
-
-def format_threshold(metric: Metric) -> str:
-    """Format the threshold as it was written, with at least two digits."""
-    least = metric.threshold
-    return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"
 
 
 def other_reasons(result: Result) -> list[str]:

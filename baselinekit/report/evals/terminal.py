@@ -4,23 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.files.languages import dump_yaml
-from baselinekit.model.evals import GateResult
 from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
-from baselinekit.report.beside import RATE, describe_uncovered, format_interval
+from baselinekit.report.blocks import Cell, table, terminal_lines
 from baselinekit.report.evals.evalreport import (
-    FAULTS,
     all_grades_of,
     evidence,
     format_share,
-    format_status,
-    format_threshold,
-    format_value,
     other_reasons,
     place_of,
 )
+from baselinekit.report.sections import RATE, describe_uncovered, format_interval, format_status
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
 from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
 from baselinekit.structs import replace
@@ -176,33 +172,6 @@ def format_metric(metric: Metric, style: Style) -> str:
     return line
 
 
-def format_gate(judged: GateResult, style: Style) -> str:
-    """Format a gate: its metrics, why it is not met, and what did not pass."""
-    word = "NOT MET" if judged.state == "not met" else judged.state.upper()
-    name = style.paint(one_line(judged.gate.name), "bold")
-    lines = [f"{style.paint(word, _STATE_COLOURS[judged.state])}  {name}"]
-    widest = max((len(metric.name) for metric in judged.metrics), default=0)
-    for metric in judged.metrics:
-        value = f"not available: {metric.why}" if metric.value is None else format_value(metric)
-        line = f"  {metric.name:<{widest}}  {value}"
-        if metric.threshold is not None:
-            status = style.paint(format_status(metric), "green" if metric.met else "bold red")
-            line += f"  at least {format_threshold(metric)}  {status}"
-        lines.append(f"{line}  ({metric.estimator})" if metric.estimator else line)
-    lines += [f"  {style.paint('not met', 'bold red')} {cut_line(reason)}" for reason in judged.regressed]
-    lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(reason)}" for reason in judged.why]
-    failing = [result for result in judged.report.results if result.outcome in FAULTS]
-    most = len(failing) if style.verbose else _MOST_NAMED
-    listed = failing[:most] if judged.state != "met" or style.verbose else []
-    id_width = min(_WIDEST_ID, max((len(one_line(result.id)) for result in listed), default=0))
-    for result in listed:
-        reason = f"  {cut_line(result.reason)}" if result.reason else ""
-        lines.append(f"  {result.outcome:<8} {one_line(result.id):<{id_width}}{reason}".rstrip())
-    if len(failing) > most and judged.state != "met":
-        lines.append(style.paint(f"  … and {len(failing) - most:,} more", "dim"))
-    return format_lines(lines)
-
-
 def format_skipped(report: Report, style: Style) -> str:
     """Format one line for each reason why cases did not run; with `verbose`, one for each case."""
     skipped = [
@@ -234,7 +203,6 @@ _KEYS = (
     *(("n", "note"), ("N", "note for the last"), ("s", "skip")),
     *(("u", "undo"), ("v", "view again"), ("q", "quit")),
 )
-_COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "failed": "bold red"}
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
@@ -310,21 +278,15 @@ def describe_count(count: int, least: int) -> str:
 
 def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     """Format one line for each item: how many have rated it, and the result so far."""
-    widest = min(40, max((len(one_line(standing.queued.item.case)) for standing in standings), default=0))
-    lines = []
+    rows = []
     for standing in standings:
-        item, people = standing.queued.item, standing.queued.item.method.evaluators
+        item, ratings = standing.queued.item, standing.queued.ratings
         state = standing.grade.verdict or standing.grade.outcome
-        word = style.paint(f"{state:<8}", _COLOURS.get(state, ""))
-        rated = describe_count(len(standing.queued.ratings), people.min_required).replace("have ", "")
-        names = (
-            ""
-            if item.method.blind_evaluation
-            else ", ".join(one_line(r.rater) for r in standing.queued.ratings)
-        )
-        line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
-        lines.append(cut_to_width(line + (f"  {names}" if names else ""), max(40, style.width)))
-    return format_lines(lines)
+        rated = describe_count(len(ratings), item.method.evaluators.min_required).replace("have ", "")
+        names = "" if item.method.blind_evaluation else ", ".join(rating.rater for rating in ratings)
+        rows.append((Cell(state, standing.grade.outcome), item.case, item.grader, rated, item.key[:8], names))
+    heads = ("state", "case", "grader", "rated", "item", "by")
+    return format_lines(terminal_lines([table(heads, rows)] if rows else [], replace(style, verbose=True)))
 
 
 def format_queue_json(

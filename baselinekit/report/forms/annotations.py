@@ -10,10 +10,11 @@ from itertools import islice
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
-from baselinekit.report.beside import describe_revised
-from baselinekit.report.differences import Block, blocks
+from baselinekit.report.blocks import Diff
+from baselinekit.report.differences import diffs
 from baselinekit.report.evals.evalreport import describe_grades, evidence, line_of
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
+from baselinekit.report.sections import describe_revised
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
 from baselinekit.structs import Struct
@@ -70,9 +71,9 @@ def _commands(report: Report) -> Iterator[str]:
     ]
     for results, level in ((failed, "error"), (undecided, "warning")):
         annotated = sorted(islice(_take_turns(results), MOST), key=lambda pair: pair[0])
-        for number, block in annotated:
-            yield _command(_remark(report, level, results[number], block))
-        shown_count = sum(block.count if block else 1 for _, block in annotated)
+        for number, diff in annotated:
+            yield _command(_remark(report, level, results[number], diff))
+        shown_count = sum(diff.count if diff else 1 for _, diff in annotated)
         hidden_count += sum(max(1, count_differences(result)) for result in results) - shown_count
         remarks = [remark for remark in weakened if remark.level == level]
         yield from map(_command, remarks[: MOST - len(annotated)])
@@ -81,20 +82,20 @@ def _commands(report: Report) -> Iterator[str]:
         yield _notice(f"{hidden_count:,} more are not annotated: {headline(report)}")
 
 
-def _take_turns(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
-    """Yield the first block of each result, then the second of each, and so on. A result without differences
+def _take_turns(results: Sequence[Result]) -> Iterator[tuple[int, Diff | None]]:
+    """Yield the first difference of each result, then the second of each, and so on. A result without any
     yields None once."""
-    # with more results, none would have a second block
-    blocks_of_results = [blocks(result)[0] for result in results[:MOST]]
-    for turn in range(max(map(len, blocks_of_results), default=0) or 1):
-        for number, result_blocks in enumerate(blocks_of_results):
-            if turn < max(1, len(result_blocks)):
-                yield number, result_blocks[turn] if result_blocks else None
+    # with more results, none would have a second diff
+    diffs_of_results = [diffs(result)[0] for result in results[:MOST]]
+    for turn in range(max(map(len, diffs_of_results), default=0) or 1):
+        for number, result_diffs in enumerate(diffs_of_results):
+            if turn < max(1, len(result_diffs)):
+                yield number, result_diffs[turn] if result_diffs else None
 
 
-def _remark(report: Report, level: str, result: Result, block: Block | None) -> _Remark:
+def _remark(report: Report, level: str, result: Result, diff: Diff | None) -> _Remark:
     folder = report.folder
-    if block is None:
+    if diff is None:
         sides = evidence(result) if result.case is not None else []
         details = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
         details = [*describe_grades(result), *details]
@@ -103,11 +104,11 @@ def _remark(report: Report, level: str, result: Result, block: Block | None) -> 
         if result.verdict and result.outcome != "failed":
             title += f", {result.verdict}"
         return _Remark(level, in_repository(folder, result.file), line_of(result), title, text)
-    lines = [line.text for line in block.lines]
+    lines = [line.text for line in diff.lines]
     if select_renewable([result]):
         lines.append(f"Is the new answer right? {refresh_command([result], typed_of(report))}")
-    title = f"{result.id}: {block.path}" + (f" {block.remark}" if block.remark else "")
-    file, line = (block.file, block.line) if block.line else (result.file, result.line)
+    title = f"{result.id}: {diff.path}" + (f" {diff.remark}" if diff.remark else "")
+    file, line = (diff.file, diff.line) if diff.line else (result.file, result.line)
     return _Remark(level, in_repository(folder, file), line, title, "\n".join(lines))
 
 

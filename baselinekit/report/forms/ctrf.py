@@ -11,7 +11,7 @@ from baselinekit.escape import escape_controls
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import BaselineChange, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report import beside
+from baselinekit.report import sections
 from baselinekit.report.differences import describe_differences
 from baselinekit.report.evals.evalreport import line_of
 from baselinekit.report.values import page
@@ -27,8 +27,8 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """Return the run as CTRF; times are milliseconds since 1970, and a time without a zone is UTC."""
-    summary, weakened = report.summary, beside.select_failing(report)
-    verdicts = beside.verdicts_by_id(report)
+    summary, weakened = report.summary, sections.select_failing(report)
+    verdicts = sections.verdicts_by_id(report)
     start = 0
     with suppress(ValueError):
         moment = datetime.fromisoformat(report.started)
@@ -57,7 +57,7 @@ def document(report: Report) -> dict[str, Json]:
             *(_weakened(report, revised) for revised in weakened),
         ],
     }
-    if extra := beside.beside_document(report):
+    if extra := sections.beside_document(report):
         results["extra"] = extra
     if report.environment:
         results["environment"] = {"extra": report.environment}
@@ -72,7 +72,7 @@ def document(report: Report) -> dict[str, Json]:
 
 def _weakened(report: Report, revised: BaselineChange) -> dict[str, Json]:
     """Return the failed test of a weakened baseline that fails the run."""
-    change = beside.describe_revised(report, revised)
+    change = sections.describe_revised(report, revised)
     test: dict[str, Json] = {
         "name": f"{revised.id} ({change})",
         "status": "failed",

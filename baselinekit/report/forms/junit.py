@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line, xml
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import BaselineChange, Report, Result
-from baselinekit.report import beside
+from baselinekit.report import sections
 from baselinekit.report.differences import describe_differences, describe_in_brief
 from baselinekit.report.wording import (
     collect_warnings,
@@ -29,7 +29,7 @@ _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skip
 
 def render(report: Report) -> str:
     suites = Element("testsuites")
-    summary, weakened = report.summary, beside.select_failing(report)
+    summary, weakened = report.summary, sections.select_failing(report)
     attributes = {
         "name": "baselinekit",
         "tests": summary.total + len(weakened),
@@ -50,7 +50,7 @@ def render(report: Report) -> str:
         counts
         | borderline
         | {"complete": complete}
-        | dict(beside.list_figures(report))
+        | dict(sections.list_figures(report))
         | dict(_verdicts(report))
     )
     properties = _add(suite, "properties", {})
@@ -59,14 +59,14 @@ def render(report: Report) -> str:
     for result in report.results:
         add_result(suite, report.folder, result)
     for revised in weakened:
-        change = beside.describe_revised(report, revised)
+        change = sections.describe_revised(report, revised)
         case = add_case(suite, revised, f"{revised.id} ({change})", 0)
         failure = {"type": "weakened", "message": f"{change}: --fail-on-weakened"}
         _add(
             case, "failure", failure, "\n".join((_place(report.folder, revised), *(revised.how or (change,))))
         )
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
-    _add(suite, "system-out", {}, "\n".join((*beside.describe_beside(report), *notes)))
+    _add(suite, "system-out", {}, "\n".join((*sections.describe_beside(report), *notes)))
     _add(suite, "system-err", {}, "\n".join(collect_warnings(report)))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
@@ -86,7 +86,7 @@ def _clean(text: str) -> str:
 
 def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the verdicts of the results, in this run and compared with an earlier one."""
-    since = beside.verdicts_by_id(report)
+    since = sections.verdicts_by_id(report)
     for result in report.results:
         if result.verdict:
             yield f"{result.id}: verdict", result.verdict

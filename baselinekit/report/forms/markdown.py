@@ -1,25 +1,36 @@
 """Markdown for a comment on a pull request: what failed, where it differs, and how to go on.
 
 A comment has a size limit, so whole parts are left out once it is reached, and counted. The summary of a step
-is the same page with another limit, counted in bytes."""
+is the same page with another limit."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
+from baselinekit.escape import escape_ci_commands, markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
-from baselinekit.report import beside
-from baselinekit.report.differences import SharedChange, blocks, format_counts, share
-from baselinekit.report.evals import markdown as evalmarkdown
-from baselinekit.report.evals.evalreport import describe_parts, evidence
+from baselinekit.report.blocks import (
+    MOST_ROWS,
+    Block,
+    Cell,
+    CodeLine,
+    Diff,
+    Heading,
+    Items,
+    Note,
+    Table,
+    table,
+)
+from baselinekit.report.details import result_blocks
+from baselinekit.report.differences import Bounds, share
+from baselinekit.report.evals.evalreport import check_lines, recommendation_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
-from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.report.sections import page_blocks, suite_title
+from baselinekit.report.values import cut_line
 from baselinekit.report.wording import (
     collect_warnings,
     count_differences,
-    describe_drift,
     describe_reason,
-    describe_unshown,
     format_place,
     headline,
     in_repository,
@@ -28,40 +39,33 @@ from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
+"""Bytes of a comment."""
+
 _RESERVED = 1_000
-_MOST_ROWS = 100
 _MOST_OPEN = 3
 _LONGEST_CELL = 200
-_MOST_CASES = 20
-_MOST_PARTS = 20
-_MOST_LINES = 20
+_LONGEST_NOTE = 2_000
 _MOST_NAMED = 50
-_SIGNS = {"Expected": "-", "Actual": "+"}
+_BOUNDS = [Bounds(number, number) for number in (50, 40, 30, 20, 10, 5, 2, 0)]
+"""How much of a result is shown, if it fits."""
 
 
 def render(report: Report) -> str:
-    return _page(report, _Page(LONGEST, len))
-
-
-def format_step_summary(report: Report, room: int) -> str:
-    """Format the summary of a step: as much as fits into so many bytes."""
-    return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
+    return format_step_summary(report, LONGEST)
 
 
 class _Page:
     """A text that takes parts until it is full."""
 
-    def __init__(self, longest: int, size: Callable[[str], int]):
-        self.text, self.room, self._size = "", longest - _RESERVED, size
-
-    def fits(self, part: str) -> bool:
-        return self._size(part) <= self.room
+    def __init__(self, longest: int):
+        self.text, self.room = "", longest - _RESERVED
 
     def add(self, part: str) -> bool:
-        fits = bool(part) and self.fits(part)
+        size = len(part.encode("utf-8", "backslashreplace"))
+        fits = 0 < size <= self.room
         if fits:
             self.text += part
-            self.room -= self._size(part)
+            self.room -= size
         return fits
 
     def close(self, part: str) -> str:
@@ -71,14 +75,20 @@ class _Page:
         return self.text
 
 
-def _page(report: Report, page: _Page) -> str:
+def format_step_summary(report: Report, room: int) -> str:
+    """Format as much as fits into so many bytes."""
+    page = _Page(room)
+    report = _from_repository(report)
     page.add(f"## baselinekit: {headline(report)}\n")
+    if report.suite is not None:
+        facts = (suite_title(report), report.id, report.started, report.environment.get("model"))
+        page.add(f"\n{markdown_text(cut_line(', '.join(str(fact) for fact in facts if fact)))}\n")
     for warning in collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
-    page.add(beside.weakened_markdown(report.against, report.folder))
-    page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
+    for block in page_blocks(report):
+        page.add(format_blocks([block]))
     notable = sorted(
-        (_from_repository(report.folder, result) for result in report.results if result.outcome != "passed"),
+        (result for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
     )
     shared, unshared_results = share(notable)
@@ -88,141 +98,150 @@ def _page(report: Report, page: _Page) -> str:
         if unshared is not None
     ]
     if notable:
-        page.add(_table([result for result, _ in pairs], len(notable) - len(pairs)))
+        page.add(format_blocks([_table([result for result, _ in pairs], len(notable) - len(pairs))]))
+    for line in check_lines([result for result in report.results if result.case is not None], "###", 0):
+        page.add(f"{line}\n")
+    page.add(format_blocks(recommendation_blocks(report)))
     for number, change in enumerate(shared):
-        if not page.add(shared_section(change, number < _MOST_OPEN)):
+        path = markdown_html(cut_line(change.diff.path, _LONGEST_CELL))
+        blocks = (change.diff, Note(change.names(_MOST_NAMED)))
+        title = f"<b>{change.headline}</b> <code>{path}</code>"
+        if not page.add(_folded(title, blocks, number < _MOST_OPEN)):
             break
     count = 0
     for result, unshared in pairs:
-        section = _section(result, unshared, page, len(pairs) + len(shared) <= _MOST_OPEN)
-        if result.outcome != "skipped" and not page.add(section):
+        is_open = len(pairs) + len(shared) <= _MOST_OPEN
+        if result.outcome != "skipped" and not any(
+            page.add(part) for part in _sections(result, unshared, is_open)
+        ):
             break
         count += 1
     ending = ""
     if count < len(pairs):
         ending = f"\n*{len(pairs) - count:,} more are not shown here, because a comment has a size limit.*\n"
-    if failed := [result for result in report.results if result.outcome == "failed"]:
-        renewable = select_renewable(failed)
-        typed = typed_of(report)
-        ending += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed, typed=typed)))}."
-        ending += (
-            f" Is the new answer right? {markdown_code(refresh_command(renewable, typed))}"
-            if renewable
-            else ""
+    return page.close(ending + format_blocks(_commands(report)))
+
+
+def _commands(report: Report) -> Iterator[CodeLine]:
+    """Yield how to go on after a failure."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    typed = typed_of(report)
+    if failed:
+        yield from (CodeLine(command, "To see it:") for command in show_commands(failed, typed=typed))
+        if renewable := select_renewable(failed):
+            yield CodeLine(refresh_command(renewable, typed), "Is the new answer right?")
+        yield from (CodeLine(file, "Written by this job:") for file in typed.results)
+
+
+def _from_repository(report: Report) -> Report:
+    """Return the report with files named from the root of the repository, as a reviewer finds them."""
+
+    def moved(result: Result) -> Result:
+        differences = (
+            replace(spot, file=in_repository(report.folder, spot.file) if spot.file else "")
+            for spot in result.differences
         )
-        ending += (
-            f" ({', '.join(map(markdown_code, typed.results))} is what this job has written.)\n"
-            if typed.results
-            else "\n"
+        file = in_repository(report.folder, result.file)
+        return replace(result, file=file, differences=tuple(differences))
+
+    against = report.against
+    if against is not None:
+        changes = (
+            replace(change, file=in_repository(report.folder, change.file)) for change in against.changes
         )
-    return page.close(ending)
+        against = replace(against, changes=tuple(changes))
+    return replace(report, results=tuple(map(moved, report.results)), against=against)
 
 
-def _from_repository(folder: str, result: Result) -> Result:
-    """Return a result whose files are named from the root of the repository, as a reviewer finds them."""
-    differences = [
-        replace(spot, file=in_repository(folder, spot.file) if spot.file else "")
-        for spot in result.differences
-    ]
-    return replace(result, file=in_repository(folder, result.file), differences=tuple(differences))
-
-
-def _table(results: list[Result], shared_count: int) -> str:
+def _table(results: list[Result], shared_count: int) -> Table:
     """Return the table of results. `shared_count`: the results with only shared changes, which are shown
     below."""
-    if not results:
-        return ""
     kind = "case" if all(result.case is not None for result in results) else "baseline"
-    lines = ["", f"| outcome | {kind} | what | where |", "|---|---|---|---|"]
-    for result in results[:_MOST_ROWS]:
+    rows: list[tuple[str | Cell, ...]] = []
+    for result in results:
         number, reason = count_differences(result), describe_reason(result).partition("\n")[0]
-        summary = count_noun(number, "difference") if number else markdown_text(cut_line(reason, 160))
-        baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
-        if result.criticality:
-            baseline += f" ({markdown_text(result.criticality)})"
-        place = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
-        lines.append(f"| {result.outcome} | {baseline} | {summary} | {place} |")
-    if len(results) > _MOST_ROWS:
-        lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
+        summary = count_noun(number, "difference") if number else cut_line(reason, 160)
+        place = Cell(format_place(result), is_code=True)
+        rows.append((result.outcome, Cell(result.id, is_code=True), result.criticality or "", summary, place))
     if shared_count:
-        lines.append(
-            f"| failed | {shared_count:,} more | only what several baselines have in common, below | |"
-        )
-    return "\n".join(lines) + "\n"
+        what = "only what several baselines have in common, below"
+        rows.insert(0, ("failed", f"{shared_count:,} {kind}s", "", what, ""))
+    return table(("outcome", kind, "criticality", "what", "where"), rows)
 
 
-def shared_section(change: SharedChange, is_open: bool) -> str:
-    """Return a change that several baselines share, and their names."""
-    path = f"<code>{markdown_html(cut_line(change.path, _LONGEST_CELL))}</code>"
-    head = f"\n<details{' open' * is_open}><summary><b>{change.headline}</b> {path}</summary>\n\n"
-    texts = [f"@@ {'  '.join(part for part in (change.path, change.remark) if part)} @@"]
-    texts += [line.text if line.tone != "dim" else f"  {line.text}" for line in change.lines]
-    body = markdown_block("\n".join(texts), "diff")
-    return f"{head}{body}\n\n{markdown_text(cut_line(change.names(_MOST_NAMED), 4_000))}\n\n</details>\n"
-
-
-def _section(full_result: Result, result: Result, page: _Page, is_open: bool) -> str:
-    """Return one result, folded, with as much as fits; nothing if not even its head fits. Some differences of
-    the `full_result` may be shown above."""
+def _sections(result: Result, unshared: Result, is_open: bool) -> Iterator[str]:
+    """Yield the section of one result, each time shorter."""
     name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
     id = markdown_html(cut_line(result.id, _LONGEST_CELL))
     title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
-    head = f"\n<details{' open' * is_open}><summary>{title}</summary>\n\n"
-    if result.target:
-        head += f"{markdown_code(cut_line(result.target))}\n\n"
-    if full_result is not result:
-        head += f"{format_counts(full_result, result)}\n\n"
-    if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
-        head += "  \n".join(reason) + "\n\n"
-    parts = describe_parts(result)
-    if lines := [f"- {markdown_text(cut_line(line))}" for line in parts[:_MOST_PARTS]]:
-        head += "\n".join(lines) + "\n\n"
-    changed, commits = describe_drift(result)
-    drift = [
-        f"{markdown_text(short(name))} {markdown_code(short(was))} → {markdown_code(short(now))}"
-        for name, was, now in changed[:10]
-    ]
-    drift += [markdown_text(commits)] if commits else []
-    head += f"Changed since capture: {', '.join(drift)}\n\n" if drift else ""
-    tail = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
-    tail += "\n</details>\n"
-    if not page.fits(head + tail):
-        return ""
-    return head + _differences(result, page, head + tail) + tail
+    for bounds in _BOUNDS:
+        yield _folded(title, result_blocks(result, unshared, bounds), is_open)
 
 
-def _differences(result: Result, page: _Page, around: str) -> str:
-    """Return as many blocks as fit, and how many differences are left out."""
-    shown_blocks, left_out = blocks(result)
-    texts = [
-        "\n".join(
-            [
-                f"@@ {'  '.join(part for part in (block.path, block.remark, block.place) if part)} @@",
-                *(line.text if line.tone != "dim" else f"  {line.text}" for line in block.lines),
+def _folded(title: str, blocks: Iterable[Block], is_open: bool) -> str:
+    head = f"\n<details{' open' * is_open}><summary>{title}</summary>\n"
+    return f"{head}{format_blocks(blocks)}\n</details>\n"
+
+
+# Blocks as Markdown.
+
+
+def format_blocks(blocks: Iterable[Block]) -> str:
+    """Format blocks with an empty line before each. Differences one after the other share a fence."""
+    text = ""
+    for is_diff, group in groupby(blocks, key=lambda block: isinstance(block, Diff)):
+        neighbours = [*group]
+        parts = [_format_diffs(neighbours)] if is_diff else map(_format_block, neighbours)
+        text += "".join(f"\n{part}\n" for part in parts)
+    return text
+
+
+def _format_diffs(diffs: Iterable[Block]) -> str:
+    lines = []
+    for diff in diffs:
+        assert isinstance(diff, Diff)
+        lines.append(f"@@ {'  '.join(filter(None, (diff.path, diff.remark, diff.place)))} @@")
+        lines += [line.text if line.tone != "dim" else f"  {line.text}" for line in diff.lines]
+    return markdown_block("\n".join(lines), "diff")
+
+
+def _format_block(block: Block) -> str:
+    match block:
+        case Heading():
+            return f"### {markdown_text(cut_line(block.text))}"
+        case Note():
+            return escape_ci_commands(markdown_text(cut_line(block.text, _LONGEST_NOTE)))
+        case CodeLine():
+            return _words_and_code(block.words, block.text)
+        case Items():
+            lines = [
+                f"{number}. {_words_and_code(*item)}"
+                for number, item in enumerate(block.items[:MOST_ROWS], 1)
             ]
-        )
-        for block in shown_blocks
-    ] or _side_texts(result)
-    fitting = len(texts)
-    while True:
-        hidden_count = left_out + sum(block.count for block in shown_blocks[fitting:])
-        text = f"{markdown_block(chr(10).join(texts[:fitting]), 'diff')}\n" if fitting else ""
-        text += f"\n{describe_unshown(hidden_count)}\n" if hidden_count else ""
-        if page.fits(around + text):
-            return text
-        if not fitting:
-            return ""
-        fitting = fitting * 3 // 4
+            return "\n".join([*lines, *_more(block.items)])
+        case Table():
+            return _format_table(block)
+    raise AssertionError(block)
 
 
-def _side_texts(result: Result) -> list[str]:
-    """Return the expected and actual texts of an eval case, shortened."""
-    evidence_texts = evidence(result) if result.case is not None and result.outcome != "passed" else []
-    sides = []
-    for label, text in evidence_texts:
-        sign = _SIGNS.get(label, " ")
-        lines = first_lines(text, _MOST_LINES, 300) or [""]
-        side = [f"{sign} {line}" for line in lines[:_MOST_LINES]]
-        side += [f"  {line}" for line in lines[_MOST_LINES:]]
-        sides.append("\n".join([f"@@ {cut_line(label)} @@", *side]))
-    return sides
+def _words_and_code(words: str, code: str) -> str:
+    parts = [markdown_text(cut_line(words)) if words else "", markdown_code(cut_line(code)) if code else ""]
+    return " ".join(filter(None, parts))
+
+
+def _format_table(table: Table) -> str:
+    lines = [f"{markdown_text(table.caption)}\n"] if table.caption else []
+    lines.append(f"| {' | '.join(map(markdown_text, table.heads))} |")
+    lines.append("|---|" + ("---:|" if table.figures else "---|") * (len(table.heads) - 1))
+    lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in table.rows[:MOST_ROWS]]
+    return "\n".join([*lines, *_more(table.rows)])
+
+
+def _format_cell(cell: Cell) -> str:
+    if cell.is_code and cell.text:
+        return markdown_code(cut_line(cell.text, _LONGEST_CELL))
+    return "<br>".join(markdown_text(cut_line(line)) for line in cell.text.split("\n"))
+
+
+def _more(parts: Sequence[object]) -> list[str]:
+    return [f"\n… and {len(parts) - MOST_ROWS:,} more"] if len(parts) > MOST_ROWS else []

@@ -13,7 +13,8 @@ from baselinekit.escape import escape_controls
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.report import beside
+from baselinekit.report import sections
+from baselinekit.report.blocks import Table
 from baselinekit.report.differences import pair
 from baselinekit.report.evals.evalreport import describe_parts, line_of
 from baselinekit.report.values import cut_line, encode, page
@@ -83,8 +84,8 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     if left_out:
         texts.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in texts]
-    headlines = [line for line in beside.describe_beside(report) if not line.startswith(" ")]
-    notes += [{"level": "note", "message": _text(line)} for line in headlines]
+    beside = [block.text for block in sections.beside_blocks(report) if not isinstance(block, Table)]
+    notes += [{"level": "note", "message": _text(text)} for text in beside]
     return {
         "executionSuccessful": not report.interrupted and report.complete,
         "exitCode": report.exit_code,
@@ -126,7 +127,7 @@ def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
     for revised in against.weakened if against else ():
         rule = f"weakened/{revised.change}"
         details = "; ".join(cut_line(text) for text in revised.how)
-        text = f"{revised.id}: {beside.describe_revised(report, revised)}" + (
+        text = f"{revised.id}: {sections.describe_revised(report, revised)}" + (
             f": {details}" if details else ""
         )
         level = "error" if against and against.strict else "warning"

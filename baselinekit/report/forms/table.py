@@ -22,7 +22,6 @@ FORMS = {
     ".sarif.json": ".forms.sarif",
     ".ctrf.json": ".forms.ctrf",
     ".eval.json": ".evals.evalreport",
-    ".eval.md": ".evals.markdown",
 }
 """Each form with the module below `baselinekit.report` whose `render` makes it, imported on demand."""
 

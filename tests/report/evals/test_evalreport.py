@@ -77,13 +77,13 @@ def test_h66_of_nothing_there_is_no_rate() -> None:
 
 
 def test_h72_the_page_lists_what_passed_and_what_did_not() -> None:
-    page = render_report(many(), "x.eval.md")
-    assert "## Capability Evals (13/15 passed)" in page
-    assert "## Regression Evals (9/10 passed)" in page
-    assert "- [ ] `cap-13` (FAILED)\n  - Expected: `olleh`\n  - Actual: `hello`" in page
-    assert "| `pass@1 (per case)` | 0.880 | 0.700 to 0.960 | 0.900 | FAIL |" in page
-    assert "| `pass^3 (pooled attempts)` | 0.680 | 0.340 to 0.880 | 0.600 | PASS |" in page
-    assert "not available: 25 of 25 cases" in page
+    page = render_report(many(), "x.md")
+    assert "### Capability Evals (13/15 passed)" in page
+    assert "### Regression Evals (9/10 passed)" in page
+    assert "- [ ] cap-13 (FAILED)\n" in page
+    assert "```diff\n@@ expected and actual @@\n- olleh\n+ hello\n```" in page
+    assert "| `pass@1` | per case | 0.880 | 0.700 to 0.960 | 25 | 0.9 | FAIL |" in page
+    assert "| `pass^3` | pooled attempts | 0.680 | 0.340 to 0.880 | 25 | 0.6 | PASS |" in page
 
 
 def test_recommendations_follow_from_what_happened_and_name_it() -> None:
@@ -103,13 +103,13 @@ def test_recommendations_follow_from_what_happened_and_name_it() -> None:
     assert document(suite(case("fine")))["recommendations"] == []
 
 
-@pytest.mark.parametrize("form", ["x.eval.md", "x.eval.json", "x.html", "x.md", "x.json", "x.junit.xml"])
+@pytest.mark.parametrize("form", ["x.eval.json", "x.html", "x.md", "x.json", "x.junit.xml"])
 def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
     run = suite(case("a", "failed", name=NASTY, reason=NASTY, output={NASTY: [NASTY]}))
     page = render_report(run, form)
     assert "\x1b" not in page
     assert "\x07" not in page
-    if form == "x.eval.md":
+    if form == "x.md":
         assert "\n::error::" not in page
         assert "![i](http" not in page.replace("\\", "") or "```" in page
 
@@ -131,7 +131,7 @@ def test_the_terminal_shows_the_metrics_that_tell_something() -> None:
 
 def test_h67_a_suite_may_keep_the_details_to_itself() -> None:
     run = without_details(suite(case("a", "failed", output="a secret of the house", reason="it differs")))
-    for form in ("x.eval.md", "x.eval.json", "x.json", "x.html"):
+    for form in ("x.md", "x.eval.json", "x.json", "x.html"):
         page = render_report(run, form)
         assert "olleh" not in page
         assert "a secret of the house" not in page

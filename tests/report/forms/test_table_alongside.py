@@ -54,7 +54,7 @@ def test_every_form_lists_what_was_weakened(path: str) -> None:
         assert said in written, said
 
 
-@pytest.mark.parametrize("path", ["x.html", "x.md", "x.eval.md", "x.junit.xml", "x.ctrf.json", "x.eval.json"])
+@pytest.mark.parametrize("path", ["x.html", "x.md", "x.junit.xml", "x.ctrf.json", "x.eval.json"])
 def test_every_form_tells_of_the_earlier_run_and_of_the_judges(path: str) -> None:
     written = render_report(evals(), path)
     for said in (
@@ -79,7 +79,7 @@ def test_junit_is_red_where_weakened_baselines_fail_the_run_and_only_there() -> 
     assert red[0].findtext("failure") == f"{FILE}:7\nignore_fields: users.*.name"
     calm = suite_of(weakened(False))
     assert (calm.attrib["tests"], calm.attrib["failures"]) == ("1", "0")
-    assert "LOOSENED  users" in (calm.findtext("system-out") or "")
+    assert "loosened  users" in (calm.findtext("system-out") or "")
 
 
 def test_ctrf_is_red_in_the_same_way() -> None:
@@ -147,10 +147,10 @@ def test_ctrf_marks_what_is_flaky_and_what_regressed() -> None:
 
 def test_a_comment_shows_what_was_expected_and_what_came() -> None:
     page = render_report(evals(), "x.md")
-    assert "```diff\n@@ Expected @@\n- ab\n@@ Actual @@\n+ ba\n```" in page
-    assert "@@ Actual @@\n+ The parcel\n+ came late.\n" in page
+    assert "```diff\n@@ expected and actual @@\n- ab\n+ ba\n```" in page
+    assert "@@ actual @@\n+ The parcel\n+ came late.\n" in page
     assert "### Metrics\n" in page
-    assert "### Compared to eval-20240119-143052: 1 regressed" in page
+    assert "### compared to eval-20240119-143052: 1 regressed" in page
 
 
 def test_an_annotation_says_what_was_expected_and_what_came() -> None:
@@ -164,13 +164,13 @@ def test_a_comment_keeps_its_limit_with_many_cases_and_metrics() -> None:
     cases = tuple(replace(EARLIER.cases[0], id=f"{n}-" + "x" * 400) for n in range(500))
     page = render_report(evals(earlier=replace(EARLIER, cases=cases)), "x.md")
     assert len(page) <= 60_000
-    assert "… and 480 more" in page
+    assert "… and 450 more" in page
 
 
 def test_f33_names_of_metrics_from_a_file_stay_what_they_are() -> None:
     earlier = replace(EARLIER, run=NASTY, metrics=(MetricChange(NASTY, "regressed", 1, 0, 1, 1, 0, 1, 1),))
     suite = SuiteFacts(NASTY, None, (metric(NASTY, None, why=NASTY), metric(NASTY, 0.5, NASTY)))
-    for path in ("x.md", "x.eval.md", "x.junit.xml", "x.sarif"):
+    for path in ("x.md", "x.junit.xml", "x.sarif"):
         written = render_report(evals(earlier=earlier, suite=suite), path)
         assert "\x1b" not in written
         assert "\n::error::" not in written

@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from report.evalruns import EARLIER, a_run, case, grade
-from report.pages import BREAKING, Page
+from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import FILE, NASTY, metric, report
 
 from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
@@ -21,11 +21,7 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.html import markup
-from baselinekit.report.html.markup import read_asset
 from baselinekit.structs import replace
-
-STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
 
 EXAMPLES = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
@@ -52,10 +48,10 @@ def rows_of(run: Report) -> list[list[str]]:
         "eval-20240120-143052",
         "demo-2",
         "pass@3 is not available: 7 of 8 cases have fewer than 3 attempts",
-        "Compared to eval-20240119-143052: 1 regressed, 1 improved, 1 insufficient evidence",
+        "compared to eval-20240119-143052: 1 regressed, 1 improved, 1 insufficient evidence",
         "1 not comparable: the model differs",
-        "New: brand-new",
-        "Gone: long-gone",
+        "new: brand-new",
+        "gone: long-gone",
         "--across model",
         "other: its labels have changed since it was measured (x.yaml): baselinekit calibrate",
         "broken: could not be judged (BK640): fix that first, it has no result yet",
@@ -72,15 +68,15 @@ def test_h66_h67_the_page_states(said: str) -> None:
 
 def test_h66_metrics_stand_there_in_both_views_with_their_intervals() -> None:
     rows = rows_of(a_run())
-    assert ["pass@1", "per case", "0.500", "0.200 to 0.800", "", "8", "0.5", "PASS"] in rows
-    assert ["pass@1", "pooled attempts", "0.520", "0.300 to 0.700", "", "14", "", ""] in rows
-    assert ["pass@3", "per case", "none", "", "", "", "0.9", "FAIL"] in rows
-    assert 'aria-label="pass@1 0.500, 0.200 to 0.800"' in render_report(a_run(), "x.html")
+    assert ["pass@1", "per case", "0.500", "0.200 to 0.800", "8", "0.5", "PASS"] in rows
+    assert ["pass@1", "pooled attempts", "0.520", "0.300 to 0.700", "14", "", ""] in rows
+    assert ["pass@3", "per case", "none", "", "", "0.9", "FAIL"] in rows
+    assert 'aria-label="0.500, 0.200 to 0.800"' in render_report(a_run(), "x.html")
 
 
 def test_h66_the_counts_are_by_category_and_by_grader() -> None:
     rows = rows_of(a_run())
-    assert ["", "cases", "passed", "failed", "errors", "unscored", "skipped", "pass rate"] in rows
+    assert ["group", "cases", "passed", "failed", "errors", "unscored", "skipped", "pass rate"] in rows
     assert ["capability", "6", "1", "3", "1", "1", "0", "0.250"] in rows
     assert ["regression", "1", "0", "1", "0", "0", "0", "0.000"] in rows
     assert ["tone", "1", "0", "0", "0", "1", "0", "none"] in rows
@@ -91,15 +87,15 @@ def test_h66_the_counts_are_by_category_and_by_grader() -> None:
 
 def test_an_earlier_run_and_the_judges_stand_there_in_figures() -> None:
     rows = rows_of(a_run())
-    assert ["curt", "4/4", "0/4", "0.0286", "regressed"] in rows
+    assert ["regressed", "curt", "4/4 -&gt; 0/4", "p=0.0286"] in rows
     assert ["pass@1", "0.800", "0.500", "2", "1", "4", "1", "1", "insufficient evidence"] in rows
-    assert ["judge", "labels.yaml", "21 of 23", "0.913 (0.732 to 0.976)", "0.830", "1", "1", "1"] in rows
+    assert "judge judge: agrees with people on 21 of 23 (accuracy 0.913" in page_of(a_run()).text
 
 
 def test_expected_and_actual_stand_beside_each_other() -> None:
     written = render_report(a_run(), "x.html")
     assert '<div class="gone"><div>- ab</div></div><div class="came"><div>+ ba</div></div>' in written
-    assert '<div class="lines plain"><div>The parcel</div><div>came late.</div></div>' in written
+    assert '<div class="came"><div>+ The parcel</div><div>+ came late.</div></div>' in written
     assert '<div class="said">users[0].name</div><div class="pair">' in written
     assert '<div class="gone"><div>- Ada</div></div><div class="came"><div>+ Grace</div></div>' in written
 
@@ -111,7 +107,7 @@ def test_texts_of_several_lines_become_a_diff_where_they_share_lines() -> None:
 
     assert "<div>| b</div>" in lines("a\nb\nc\n", "a\nb\nd\n")
     assert '<div class="gone"><div>- a</div><div>- b</div></div>' in lines("a\nb\n", "c\nd\n")
-    assert "… and 80 more lines" in lines("x", "".join(f"{n}\n" for n in range(200)))
+    assert "… and 200 more lines" in lines("x", "".join(f"{n}\n" for n in range(600)))
 
 
 def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
@@ -137,7 +133,7 @@ def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
 
 def test_of_what_is_not_known_there_is_no_section() -> None:
     text = page_of(report(Result("a", FILE, 1, "http", "passed"))).text
-    assert not [word for word in ("Metrics", "Results by group", "Judges", "Compared") if word in text]
+    assert not [word for word in ("Metrics", "Results by group", "judge", "compared") if word in text]
     assert "Recommendations" not in page_of(report(case("a", "passed"))).text
 
 
@@ -166,13 +162,3 @@ def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) 
     assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}
     assert not {tag for tag, _ in parsed.elements} & {"img", "iframe", "a", "link", "form", "object"}
     assert not [name for _, known in parsed.elements for name in known if name.startswith("on")]
-
-
-@pytest.mark.parametrize(("value", "least"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
-def test_an_interval_stays_within_its_picture(value: float, least: float | None) -> None:
-    drawn = markup.interval_picture(value, max(0.0, value - 0.2), min(1.0, value + 0.2), least, "it")
-    parsed = Page(drawn)
-    wide = float(parsed.elements[0][1]["width"] or 0)
-    for _, known in parsed.elements[1:]:
-        left = float(known.get("x") or known.get("cx") or 0)
-        assert 0 <= left <= left + float(known.get("width") or 0) <= wide

@@ -1,10 +1,10 @@
-"""What a report says besides its results, in each form: the baselines that a change weakens (`--base`), the
-comparison with an earlier run (`--compare-to`), and how far judges agree with people."""
+"""The sections of a report besides its results: facts → blocks, for every form. The baselines that a change
+weakens (`--base`), the comparison with an earlier run (`--compare-to`), metrics, judges, recommendations."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from baselinekit.escape import markdown_code, markdown_text, one_line
+from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
 from baselinekit.model.grades import Agreement, JudgeFacts
 from baselinekit.model.results import (
@@ -17,18 +17,25 @@ from baselinekit.model.results import (
     Report,
 )
 from baselinekit.model.values import Json
-from baselinekit.report.confusion import class_figures, classes_documents, describe_classes
+from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table, terminal_lines
+from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
 from baselinekit.report.resultfile import written
-from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style, first_of, in_repository
+from baselinekit.report.wording import PLAIN, first_of, list_first
 
 RATE = "pass rate"
-_MOST_ROWS = 100
 _MOST_UNCOVERED = 10
-_MOST_CASES = 20
-_WIDEST_ID = 50
-_CHANGES = {"removed": "red", "loosened": "yellow", "changed": "cyan", "added": "green"}
-_NOTABLE = {"regressed": "bold red", "improved": "green", "insufficient evidence": "yellow"}
+_MOST_NAMED = 20
+_CHANGES: dict[str, Tone] = {
+    "removed": "failed",
+    "loosened": "unscored",
+    "changed": "",
+    "added": "passed",
+}
+_NOTABLE: dict[str, Tone] = {
+    "regressed": "failed",
+    "improved": "passed",
+    "insufficient evidence": "unscored",
+}
 _STATES = {
     "not calibrated": "it has not been measured",
     "another judge": "it was measured for another judge",
@@ -37,20 +44,30 @@ _STATES = {
 }
 
 
-def describe_weakened(against: BaselineChanges | None, style: Style) -> Iterator[str]:
-    """Yield the lines of the baselines that changed, for the terminal."""
+def beside_blocks(report: Report) -> Iterator[Words]:
+    """Yield what every form states besides the results and the metrics."""
+    yield from judge_blocks(report)
+    yield from classes_blocks(report)
+    yield from earlier_blocks(report.earlier)
+    yield from weakened_blocks(report.against)
+
+
+def weakened_blocks(against: BaselineChanges | None) -> Iterator[Words]:
+    """Yield the baselines that changed, the worst first, for the person who approves the change."""
     if against is None:
         return
-    yield style.paint(weakened_headline(against), "bold")
-    revised = sort_revised(against)
-    widest = min(_WIDEST_ID, max((len(one_line(change.id)) for change in revised[:_MOST_ROWS]), default=0))
-    for change in revised[:_MOST_ROWS]:
-        place = one_line(f"{change.file}:{change.line}" if change.line is not None else change.file)
-        line = f"  {change.change.upper():<8}  {one_line(change.id):<{widest}}   {place}"
-        yield style.paint(line, _CHANGES[change.change])
-        yield from (f"            {cut_line(text)}" for text in (*change.how, *describe_approval(change)))
-    if len(revised) > _MOST_ROWS:
-        yield style.paint(f"  … and {len(revised) - _MOST_ROWS:,} more", "dim")
+    yield Heading(weakened_headline(against))
+    rows = [
+        (
+            Cell(change.change, _CHANGES[change.change]),
+            Cell(change.id, is_code=True),
+            Cell(change.file if change.line is None else f"{change.file}:{change.line}", is_code=True),
+            "\n".join([*change.how, *describe_approval(change)]),
+        )
+        for change in sort_revised(against)
+    ]
+    if rows:
+        yield table(("change", "baseline", "where", "what passes now, or is expected"), rows)
 
 
 def weakened_headline(against: BaselineChanges) -> str:
@@ -59,24 +76,6 @@ def weakened_headline(against: BaselineChanges) -> str:
     counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
     commit = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
     return f"against {commit}: {counted or 'nothing added, removed, loosened or changed'}"
-
-
-def weakened_markdown(against: BaselineChanges | None, folder: str) -> str:
-    """Return a table for the person who approves the change. `folder`: the project's, in its repository."""
-    if against is None or not against.changes:
-        return ""
-    head = markdown_text(weakened_headline(against))
-    rows = ["", f"### {head}", "", "| baseline | | what passes now, or is expected |", "|---|---|---|"]
-    revised = sort_revised(against)
-    for change in revised[:_MOST_ROWS]:
-        file = in_repository(folder, change.file)
-        place = f"{file}:{change.line}" if change.line is not None else file
-        texts = [markdown_text(cut_line(way)) for way in (*change.how, *describe_approval(change))]
-        cell = "<br>".join(texts if change.how else [markdown_code(cut_line(place)), *texts])
-        rows.append(f"| {markdown_code(cut_line(change.id))} | {change.change} | {cell} |")
-    if len(revised) > _MOST_ROWS:
-        rows.append(f"| | | and {len(revised) - _MOST_ROWS:,} more |")
-    return "\n".join(rows) + "\n"
 
 
 def sort_revised(against: BaselineChanges) -> list[BaselineChange]:
@@ -101,8 +100,9 @@ def select_failing(report: Report) -> tuple[BaselineChange, ...]:
     return against.weakened if against is not None and against.strict else ()
 
 
-def describe_judges(judges: Sequence[JudgeFacts]) -> Iterator[str]:
-    yield from (f"judge {describe_judge(judge)}" for judge in judges)
+def judge_blocks(report: Report) -> Iterator[Note]:
+    for judge in report.suite.judges if report.suite else ():
+        yield Note(f"judge {describe_judge(judge)}", "" if judge.agreement else "unscored")
 
 
 def describe_judge(judge: JudgeFacts) -> str:
@@ -127,32 +127,47 @@ def describe_agreement(agreement: Agreement) -> str:
     return text + (f"; {agreement.undecided:,} {replies} unusable)" if agreement.undecided else ")")
 
 
-def describe_earlier(earlier: EarlierComparison | None, style: Style) -> Iterator[str]:
-    """Yield lines for the terminal: which cases changed since the earlier run, and whether the total did."""
+def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
+    """Yield which cases changed since the earlier run, and whether the total did."""
     if earlier is None:
         return
-    yield style.paint(earlier_headline(earlier), "bold")
-    notable = select_notable(earlier)
-    shown_cases = notable if style.verbose else notable[:_MOST_CASES]
-    widest = max((len(case.verdict) for case in shown_cases), default=0)
-    id_width = min(_WIDEST_ID, max((len(one_line(case.id)) for case in shown_cases), default=0))
-    for case in shown_cases:
-        text = f"{case.before} -> {case.now}"
-        text += f"  p={case.chance:.3g}" if case.chance is not None else ""
-        text += f"  {cut_line(case.why)}" if case.why else ""
-        line = f"  {case.verdict:<{widest}}  {one_line(case.id):<{id_width}}   {text}"
-        yield style.paint(line, _NOTABLE[case.verdict])
-    if len(notable) > len(shown_cases):
-        yield style.paint(f"  … and {len(notable) - len(shown_cases):,} more", "dim")
-    for reason, number in count_incomparable(earlier).items():
-        yield f"  {number:,} not comparable: {cut_line(reason)}"
+    yield Heading(earlier_headline(earlier))
+    metrics = []
     for metric in earlier.metrics:
-        test_text = (
-            f"{metric.lost:,} lost, {metric.won:,} won of {metric.pairs:,} pairs, p={metric.chance:.3g}"
+        shares = (f"{metric.before:.3f}", f"{metric.now:.3f}")
+        counts = (f"{metric.lost:,}", f"{metric.won:,}", f"{metric.pairs:,}")
+        chances = (f"{metric.chance:.3g}", f"{metric.adjusted:.3g}")
+        verdict = Cell(metric.verdict, _NOTABLE.get(metric.verdict, ""))
+        metrics.append((Cell(metric.name, is_code=True), *shares, *counts, *chances, verdict))
+    if metrics:
+        heads = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "verdict")
+        yield table(heads, metrics, "Over the cases that can be compared: exact McNemar", figures=True)
+    cases = [
+        (
+            Cell(case.verdict, _NOTABLE[case.verdict]),
+            Cell(case.id, is_code=True),
+            f"{case.before} -> {case.now}",
+            "" if case.chance is None else f"p={case.chance:.3g}",
+            Cell(case.why, "dim"),
         )
-        test_text += f", {metric.adjusted:.3g} after Holm" if metric.adjusted != metric.chance else ""
-        yield f"  {metric.name:<8} {metric.before:.3f} -> {metric.now:.3f}  {metric.verdict}  ({test_text})"
-    yield from (style.paint(f"  {hint}", "dim") for hint in earlier_hints(earlier))
+        for case in select_notable(earlier)
+    ]
+    if cases:
+        case_heads = ("verdict", "case", "passed", "exact Fisher", "why")
+        yield table(case_heads, cases, "Attempts that passed, of those decided")
+    for reason, number in count_incomparable(earlier).items():
+        yield Note(f"{number:,} not comparable: {reason}")
+    yield from (Note(hint, "dim") for hint in earlier_hints(earlier))
+
+
+def page_blocks(report: Report) -> Iterator[Words]:
+    """Yield what a page states besides the results."""
+    yield from metric_blocks(report)
+    yield from beside_blocks(report)
+    if report.earlier is not None:
+        for label, ids in (("new", report.earlier.added), ("gone", report.earlier.gone)):
+            if ids:
+                yield Note(f"{label}: {list_first(ids, _MOST_NAMED)}")
 
 
 def earlier_headline(earlier: EarlierComparison) -> str:
@@ -188,56 +203,61 @@ def earlier_hints(earlier: EarlierComparison) -> Iterator[str]:
         yield "more attempts tell more: --attempts 5, in both runs"
 
 
-def earlier_markdown(earlier: EarlierComparison | None, most: int = _MOST_ROWS, mark: str = "##") -> str:
-    """Return the section for a report that is passed on, or for a comment, which has less room."""
-    if earlier is None:
-        return ""
-    head = earlier_headline(earlier)
-    rows = ["", f"{mark} {markdown_text(head[0].upper() + head[1:])}", ""]
-    if earlier.metrics:
-        rows += [
-            "| Metric | Before | Now | Lost | Won | p (exact McNemar, Holm) | Verdict |",
-            "|---|---|---|---|---|---|---|",
-            *(
-                f"| {markdown_code(cut_line(metric.name))} | {metric.before:.3f} | {metric.now:.3f} "
-                f"| {metric.lost} | {metric.won} | {metric.adjusted:.3g} | {metric.verdict} |"
-                for metric in earlier.metrics
-            ),
-            "",
-        ]
-    notable = select_notable(earlier)
-    if notable:
-        rows += ["| Case | Before | Now | p (Fisher) | Verdict |", "|---|---|---|---|---|"]
-    for case in notable[:most]:
-        chance = "" if case.chance is None else f"{case.chance:.3g}"
-        note = f": {markdown_text(cut_line(case.why))}" if case.why else ""
-        rows.append(
-            f"| {markdown_code(cut_line(case.id))} | {case.before} "
-            f"| {case.now} | {chance} | {case.verdict}{note} |"
-        )
-    rows += [f"\n… and {len(notable) - most:,} more"] if len(notable) > most else []
-    incomparable = count_incomparable(earlier)
-    rows += [
-        f"\n{number:,} not comparable: {markdown_text(reason)}" for reason, number in incomparable.items()
-    ]
-    return "\n".join(rows) + "\n"
-
-
 def verdicts_by_id(report: Report) -> dict[str, str]:
     """Return the verdict of each case compared with the earlier run."""
     return {case.id: case.verdict for case in report.earlier.cases} if report.earlier else {}
 
 
-def describe_beside(report: Report) -> list[str]:
-    """Return all of it as terminal lines, for forms that have no place for it."""
-    judges = report.suite.judges if report.suite else ()
-    style = Style()
-    return [
-        *describe_weakened(report.against, style),
-        *describe_judges(judges),
-        *describe_classes(report, style),
-        *describe_earlier(report.earlier, style),
+def metric_blocks(report: Report) -> Iterator[Words]:
+    """Yield the metrics with a value or a threshold, and why a run failed although these are met."""
+    metrics = [
+        metric
+        for metric in (report.suite.metrics if report.suite else ())
+        if metric.value is not None or metric.threshold is not None
     ]
+    if not metrics:
+        return
+    yield Heading("Metrics")
+    rows = []
+    for metric in metrics:
+        interval = None
+        if metric.value is not None and metric.low is not None and metric.high is not None:
+            interval = Interval(metric.value, metric.low, metric.high, metric.threshold)
+        rows.append(
+            (
+                Cell(metric.name, is_code=True),
+                metric.basis,
+                Cell("none", "dim") if metric.value is None else f"{metric.value:.3f}",
+                Cell(format_interval(metric), interval=interval),
+                f"{metric.count:,}" if metric.count else "",
+                "" if metric.threshold is None else f"{metric.threshold:g}",
+                Cell(format_status(metric), "passed" if metric.met else "failed"),
+            )
+        )
+    heads = ("metric", "view", "value", "95 % interval", "counted", "at least", "status")
+    yield table(
+        heads, rows, "Per case: the mean over the cases. Pooled: all attempts together.", figures=True
+    )
+    for metric in metrics:
+        if metric.value is None:
+            yield Note(f"{metric.name} is not available: {metric.why}", "dim")
+    yield from map(Note, describe_uncovered(report))
+
+
+def suite_title(report: Report) -> str:
+    """Return the name of the suite, with its version if it states one."""
+    if report.suite is None:
+        return ""
+    return " ".join(filter(None, (report.suite.name, report.suite.version)))
+
+
+def format_status(metric: Metric) -> str:
+    return {True: "PASS", False: "FAIL", None: ""}[metric.met]
+
+
+def describe_beside(report: Report) -> list[str]:
+    """Return what is besides the results as terminal lines, for forms that have no place for it."""
+    return [*terminal_lines(beside_blocks(report), PLAIN)]
 
 
 def beside_document(report: Report) -> dict[str, Json]:

@@ -1,0 +1,155 @@
+"""What a report consists of: facts become blocks, and blocks become lines of a terminal, Markdown
+(`forms/markdown.py`) or HTML (`html/page.html`). Only these escape a text and cut it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from baselinekit.escape import one_line
+from baselinekit.report.values import cut_line
+from baselinekit.report.wording import Style
+from baselinekit.structs import Struct
+
+Tone = Literal["", "dim", "passed", "failed", "error", "unscored", "skipped"]
+LineTone = Literal["gone", "came", "dim"]
+
+MOST_ROWS = 50
+_WIDEST = 50
+_COLOURS: dict[Tone, str] = {
+    "": "",
+    "dim": "dim",
+    "passed": "green",
+    "failed": "red",
+    "error": "red",
+    "unscored": "yellow",
+    "skipped": "dim",
+}
+
+
+class Heading(Struct):
+    text: str
+
+
+class Note(Struct):
+    text: str
+    tone: Tone = ""
+
+
+class CodeLine(Struct):
+    """A command or a target, and the words before it."""
+
+    text: str
+    words: str = ""
+
+
+class Interval(Struct):
+    """A share between 0 and 1, drawn where a form can draw."""
+
+    value: float
+    low: float
+    high: float
+    threshold: float | None = None
+
+
+class Cell(Struct):
+    """A cell of a table. The last one of a row may have several lines."""
+
+    text: str
+    tone: Tone = ""
+    is_code: bool = False
+    interval: Interval | None = None
+
+
+class Table(Struct):
+    """A table without empty columns; `table` makes one. `figures`: it has numbers, which need their heads."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str
+    figures: bool
+
+
+class Items(Struct):
+    """A numbered list: words, and the command that they lead to."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+class Folded(Struct):
+    """Lines that only some readers want to see."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+class DiffLine(Struct):
+    """One line of a difference: `gone` shows what was expected, `came` what came instead, `dim` explains."""
+
+    tone: LineTone
+    text: str
+
+
+class Diff(Struct):
+    """One place of the output, or one that repeats. `count`: the number of differences in it."""
+
+    path: str
+    remark: str
+    place: str
+    lines: tuple[DiffLine, ...]
+    count: int = 1
+    file: str = ""
+    line: int | None = None
+
+
+Words = Heading | Note | Table
+Block = Words | CodeLine | Items | Diff | Folded
+
+
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[str | Cell]], caption: str = "", figures: bool = False
+) -> Table:
+    """Return a table without the columns that are empty, but for the first one, which names the rows."""
+    cells = [tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows]
+    filled = [number for number in range(len(heads)) if not number or any(row[number].text for row in cells)]
+    return Table(
+        tuple(heads[number] for number in filled),
+        tuple(tuple(row[number] for number in filled) for row in cells),
+        caption,
+        figures,
+    )
+
+
+def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Heading():
+                yield style.paint(one_line(block.text), "bold")
+            case Note():
+                yield f"  {style.paint(cut_line(block.text), _COLOURS[block.tone])}"
+            case Table():
+                yield from _table_lines(block, style)
+
+
+def _table_lines(table: Table, style: Style) -> Iterator[str]:
+    most = len(table.rows) if style.verbose else MOST_ROWS
+    rows = [*table.rows[:most]]
+    if table.figures:
+        rows.insert(0, tuple(Cell(head, "dim") for head in table.heads))
+    widths = [
+        min(_WIDEST, max(len(cut_line(cell.text)) for cell in column)) for column in zip(*rows, strict=True)
+    ]
+    for *cells, last in rows:
+        line = " "
+        for number, (cell, columns) in enumerate(zip(cells, widths, strict=False)):
+            text = cut_line(cell.text)
+            aligned = f"{text:>{columns}}" if table.figures and number else f"{text:<{columns}}"
+            line += f" {style.paint(aligned, _COLOURS[cell.tone])} "
+        below = [cut_line(part) for part in last.text.split("\n")]
+        if table.figures:
+            below = [f"{below[0]:>{widths[-1]}}"]
+        if len(below) == 1:
+            yield f"{line} {style.paint(below[0], _COLOURS[last.tone])}".rstrip()
+        else:
+            yield line.rstrip()
+            yield from (f"      {style.paint(part, _COLOURS[last.tone])}" for part in below)
+    if len(table.rows) > most:
+        yield style.paint(f"  … and {len(table.rows) - most:,} more (-v shows them)", "dim")
