@@ -22,34 +22,6 @@ from baselinekit.cli.options import (
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
-TYPES = ("exact", "structural", "numeric", "semantic")
-MODES = ("ordered", "unordered", "subset", "each")
-
-
-@dataclass(eq=False, repr=False)
-class RuleOptions(PathRuleOptions):
-    """What counts as equal: the `comparison:` of the new baseline."""
-
-    type: str | None = option(type=click.Choice(TYPES))
-    fields: tuple[str, ...] = several(
-        "--field",
-        metavar="PATH=TYPE",
-        help="Another type of comparison below a path; semantic:METHOD for texts.",
-    )
-    method: str | None = option(
-        type=click.Choice(["judge", "words", "embedding", "lexical"]),
-        help="Compare texts by meaning: judge (facts), words (near-verbatim), embedding (topic).",
-    )
-    min_similarity: float | None = option(
-        type=Number(0, 1),
-        metavar="0..1",
-        help="The similarity that texts must reach; makes the type semantic.",
-    )
-    latency: tuple[str, ...] = several(
-        metavar="LIMIT",
-        help="Fail if it takes longer than this: seconds (2.5), or a multiple of the capture (3x).",
-    )
-
 
 @dataclass(eq=False, repr=False)
 class NewBaselineOptions:
@@ -58,21 +30,18 @@ class NewBaselineOptions:
     id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
     group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
     name: str | None = option(help="A title for people.")
-    description: str | None = option(help="What it protects.")
     tags: tuple[str, ...] = several("--tag", help="A tag, to select it by.")
-    criticality: str | None = option(type=click.Choice(["critical", "high", "medium", "low"]))
-    rules: RuleOptions = including(RuleOptions)
+    rules: PathRuleOptions = including(PathRuleOptions)
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
         """The new record as given on the command line: everything but the output."""
-        record: dict[str, Any] = {"id": self.id or default_id}
-        titles = {"name": self.name, "description": self.description}
-        record |= {key: value for key, value in titles.items() if value}
-        record |= {"current": current, "comparison": rules}
-        record["metadata"] = {"criticality": self.criticality} if self.criticality else {}
-        if self.tags:
-            record["metadata"]["tags"] = list(self.tags)
-        return record
+        return {
+            "id": self.id or default_id,
+            **({"name": self.name} if self.name else {}),
+            "current": current,
+            "comparison": rules,
+            "metadata": {"tags": list(self.tags)} if self.tags else {},
+        }
 
 
 @dataclass(eq=False, repr=False)
@@ -122,12 +91,6 @@ class GradingOptions:
 def allow_option() -> Any:
     help = "Add its hosts to baselinekit.yaml, so that CI may send requests there too."
     return option(is_flag=True, help=help)
-
-
-def cost_option() -> Any:
-    """`--cost`, for the kinds that ask a model: only those cost anything."""
-    help = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
-    return option("--cost", metavar="LIMIT", multiple=True, help=help)
 
 
 def collect_option(*parts: str) -> Any:
@@ -224,7 +187,6 @@ class AskingOptions:
     grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("output", "tool_calls")
     new: NewBaselineOptions = including(NewBaselineOptions)
-    cost: tuple[str, ...] = cost_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options(ASKING)

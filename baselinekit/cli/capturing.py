@@ -34,7 +34,7 @@ from baselinekit.cli.recipes import (
     http_id,
     http_recipe,
     open_request,
-    parse_rules,
+    parse_path_rules,
     with_files,
 )
 from baselinekit.commands.capture import (
@@ -224,7 +224,7 @@ def capture_http(options: HttpOptions) -> int:
     named_project = replace(project, trust=project.trust.naming(typed_base))
     asked_recipes = [http_recipe(current)]
     named_project = allowing(named_project, asked_recipes, options.allow)
-    record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
+    record = options.new.record(http_id(current), current, parse_path_rules(options.new.rules))
     group = options.new.group or group_of(parse_record(record), project)
     record["current"] = with_files(current, group, project)
     notes = [f"left out: {part}" for part in request.dropped]
@@ -276,8 +276,8 @@ def capture_prompt(options: PromptOptions) -> int:
 def _capture_asking(
     project: Project, options: AskingOptions, id: str, group: str, current: dict[str, Any]
 ) -> int:
-    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    record = options.new.record(id, current, rules)
+    numeric: dict[str, Json] = {"type": "numeric"} if options.grading.scores else {}
+    record = options.new.record(id, current, numeric | parse_path_rules(options.new.rules))
     return capture_and_print(project, record, group, options, options.recording)
 
 
@@ -289,7 +289,7 @@ def capture_command(options: CommandOptions) -> int:
     current = recipes.command(options, project.way_back(group))
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
     id = slug(" ".join(with_names(list(argv), project.scope)))
-    record = options.new.record(id, current, parse_rules(options.new.rules))
+    record = options.new.record(id, current, parse_path_rules(options.new.rules))
     return capture_and_print(project, record, group, options, notes=[note] if note else [])
 
 

@@ -12,7 +12,7 @@ import click
 from baselinekit.cli import capturing, recipes, screen
 from baselinekit.cli.capture_options import DraftOptions, HttpOptions
 from baselinekit.cli.options import command, parse_pairs, project_of, read_text
-from baselinekit.cli.recipes import http_id, open_request, parse_rules, with_files
+from baselinekit.cli.recipes import http_id, open_request, parse_path_rules, with_files
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import CaptureResults, capture, group_of
 from baselinekit.commands.importing import (
@@ -52,7 +52,7 @@ def capture_http(options: HttpOptions) -> int:
     if options.new.id:
         message = f"--id names one baseline, and these are {len(urls)}"
         raise InvalidInput(Problem("BK508", message, "leave it out: each is named by its URL"))
-    rules = parse_rules(options.new.rules)
+    rules = parse_path_rules(options.new.rules)
 
     def read() -> tuple[Project, Files]:
         files: Files = {}

@@ -13,13 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.cli.capture_options import (
-    MODES,
-    TYPES,
     CommandOptions,
     GradingOptions,
     HttpOptions,
     PromptOptions,
-    RuleOptions,
     SkillOptions,
 )
 from baselinekit.cli.options import PathRuleOptions, ProjectOptions, parse_lists, parse_pairs, project_of
@@ -36,7 +33,6 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
 from baselinekit.model.values import Edit, Json, json_type
 from baselinekit.secrets.variables import names_in
@@ -45,8 +41,7 @@ from baselinekit.structs import Struct, replace
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
 
-
-_METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
+_MODES = ("ordered", "unordered", "subset", "each")
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
 _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
@@ -54,30 +49,6 @@ _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)
 def is_curl(word: str) -> bool:
     """Whether a word is the program curl, with or without its path and `.exe`."""
     return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
-
-
-def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
-    """The `comparison:` given by the options."""
-    rules: dict[str, Json] = {}
-    kind, method = _comparison_type(options, has_scores), options.method
-    if kind:
-        rules["type"] = kind
-    if method is not None:
-        rules["method"] = OLD_NAMES.get(method, method)
-    elif kind == "semantic":
-        raise InvalidInput(
-            Problem("BK206", "it is not stated how texts are compared", f"--method: {_METHODS}")
-        )
-    if options.min_similarity is not None:
-        rules["min_similarity"] = options.min_similarity
-    rules |= parse_path_rules(options)
-    if options.fields:
-        types = parse_pairs("--field", options.fields, "PATH=TYPE")
-        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
-    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
-        if limits:
-            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
-    return rules
 
 
 def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
@@ -92,17 +63,6 @@ def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
         modes = parse_pairs("--array", options.arrays, "PATH=MODE")
         rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
     return rules
-
-
-def _comparison_type(options: RuleOptions, has_scores: bool) -> str | None:
-    """The type of comparison: as stated, else `semantic` if a method is given, else `numeric` if there are
-    scores."""
-    chosen = options.type
-    is_semantic = options.method is not None or options.min_similarity is not None
-    if is_semantic and chosen not in (None, "semantic"):
-        message = f"--type {chosen} does not compare texts by meaning"
-        raise InvalidInput(Problem("BK508", message, "leave out --type, or --method and --min-similarity"))
-    return chosen or ("semantic" if is_semantic else "numeric" if has_scores else None)
 
 
 def _tolerance_rule(text: str) -> dict[str, Json]:
@@ -125,37 +85,10 @@ def _array_mode(text: str) -> Json:
     word, _, key = text.partition(":")
     if word == "by" and key:
         return {"by": key}
-    if text not in MODES:
-        hint = f"one of {', '.join(MODES)}, by:KEY"
+    if text not in _MODES:
+        hint = f"one of {', '.join(_MODES)}, by:KEY"
         raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", hint))
     return text
-
-
-def _field_rule(text: str, method: str | None) -> dict[str, Json]:
-    """Parse a rule of a field: `exact` or `semantic:judge`."""
-    kind, _, method_name = text.partition(":")
-    if kind not in TYPES or (method_name and kind != "semantic"):
-        raise InvalidInput(Problem("BK508", f"--field: {text!r} is not a type", f"one of {', '.join(TYPES)}"))
-    if kind != "semantic":
-        return {"type": kind}
-    method_name = OLD_NAMES.get(method_name, method_name)
-    if method_name and method_name not in PURPOSE:
-        hint = f"one of {', '.join(PURPOSE)}"
-        raise InvalidInput(Problem("BK508", f"--field: there is no method {method_name!r}", hint))
-    if not method_name and method is None:
-        message = "--field: it is not stated how texts are compared"
-        raise InvalidInput(Problem("BK206", message, f"semantic:METHOD, one of {_METHODS}"))
-    return {"type": kind, "method": method_name} if method_name else {"type": kind}
-
-
-def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
-    """Parse a limit: `2.5` or `3x`."""
-    digits, name = (text[:-1], "max_ratio") if text.endswith("x") else (text, absolute)
-    if not re.fullmatch(r"\d+(\.\d+)?", digits):
-        raise InvalidInput(
-            Problem("BK508", f"{option} {text!r} is not a limit", "a number, or a multiple: 2x")
-        )
-    return name, _number(digits)
 
 
 def execution_of(
