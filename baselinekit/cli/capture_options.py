@@ -113,15 +113,35 @@ class ManyOptions:
 
 
 @dataclass(eq=False, repr=False)
-class HttpOptions:
+class RequestOptions:
+    """What a request has beside the options of curl."""
+
+    params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = several(
+        "--keep-header", metavar="NAME", help="A response header to store as well."
+    )
+    parse: str | None = option(
+        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
+    )
+    take: int | None = option(
+        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
+    )
+    redirects: int | None = option(
+        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+    )
+    timeout: float | None = option(type=Number(), metavar="SECONDS")
+    allow: bool = allow_option()
+    many: ManyOptions = including(ManyOptions)
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = project_options()
+
+
+@dataclass(eq=False, repr=False)
+class HttpOptions(RequestOptions):
     """Send a request and record status, content-type and body of the answer.
 
-    URL is absolute, or begins with / if the project has a base_url. The options of a request are curl's. A
-    whole curl line is understood as well:
-
-    \b
-    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
-    baselinekit capture curl -          (the line comes from standard input)
+    URL is absolute, or begins with / if the project has a base_url. -X -H -d -F -u -b -L -k are curl's.
     """
 
     words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="[METHOD] URL")
@@ -133,51 +153,26 @@ class HttpOptions:
         metavar="TEXT",
         help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it.",
     )
-    data_raw: tuple[str, ...] = several(metavar="TEXT", help="The same, and @ is no file.")
-    data_binary: tuple[str, ...] = several(metavar="TEXT", help="The same, with the line ends of a file.")
-    data_urlencode: tuple[str, ...] = several(
-        metavar="NAME=VALUE", help="A form field that is encoded; NAME@FILE reads it."
-    )
-    json_body: tuple[str, ...] = several(
-        "--json-body", metavar="TEXT", help="A JSON body. `--json TEXT` does the same, as with curl."
-    )
-    get: bool = flag("-G", "--get", help="Put the data into the query, and send a GET.")
-    head: bool = flag("-I", "--head", help="Send a HEAD.")
     form: tuple[str, ...] = several(
         "-F", "--form", metavar="NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
     )
-    form_string: tuple[str, ...] = several(metavar="NAME=VALUE", help="The same, and @ is no file.")
-    params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
     user: str | None = option("-u", "--user", metavar="NAME:PASSWORD", help="Basic credentials.")
-    digest: bool = flag(help="Send the credentials of -u by digest.")
-    bearer: str | None = option("--oauth2-bearer", metavar="TOKEN", help="A bearer token.")
     cookies: tuple[str, ...] = several("-b", "--cookie", metavar="NAME=VALUE", help="Cookies to send.")
-    user_agent: str | None = option("-A", "--user-agent", metavar="TEXT")
-    referer: str | None = option("-e", "--referer", metavar="URL")
     insecure: bool = flag("-k", "--insecure", help="Accept any certificate, for this capture.")
     follow: bool = flag("-L", "--location", help="Follow redirects, 10 at most.")
-    compressed: bool = flag("--compressed", help="Needs no saying: answers may always be compressed.")
-    keep_headers: tuple[str, ...] = several(
-        "--keep-header", metavar="NAME", help="A response header to store as well."
-    )
-    parse: str | None = option(
-        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
-    )
-    take: int | None = option(
-        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
-    )
-    redirects: int | None = option(
-        "--redirects",
-        "--max-redirs",
-        type=click.IntRange(0, 20),
-        help="How many redirects to follow; the default is none.",
-    )
-    timeout: float | None = option("-m", "--max-time", "--timeout", type=Number(), metavar="SECONDS")
-    allow: bool = allow_option()
-    many: ManyOptions = including(ManyOptions)
-    new: NewBaselineOptions = including(NewBaselineOptions)
-    storing: StoringOptions = including(StoringOptions)
-    project: ProjectOptions = project_options()
+
+
+@dataclass(eq=False, repr=False)
+class CurlOptions(RequestOptions):
+    """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
+    anywhere in it; short ones, and those that curl has too, are curl's.
+
+    \b
+    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
+    baselinekit capture curl -          (the line comes from standard input)
+    """
+
+    words: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
 
 
 @dataclass(eq=False, repr=False)

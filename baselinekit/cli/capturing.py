@@ -13,6 +13,7 @@ from baselinekit.cli import recipes, screen
 from baselinekit.cli.capture_options import (
     AskingOptions,
     CommandOptions,
+    CurlOptions,
     DraftOptions,
     HttpOptions,
     PromptOptions,
@@ -217,7 +218,7 @@ def _is_confirmed(origin: str) -> bool:
 # `baselinekit capture http|prompt|skill|command|from`.
 
 
-def capture_http(options: HttpOptions) -> int:
+def capture_http(options: HttpOptions | CurlOptions) -> int:
     project, request = open_request(options)
     current = request.current
     typed_base = str(current["execution"].get("base_url", ""))
@@ -239,7 +240,11 @@ def capture_http(options: HttpOptions) -> int:
 
 
 def _show(
-    project: Project, record: dict[str, Any], group: str, options: HttpOptions, notes: Sequence[str]
+    project: Project,
+    record: dict[str, Any],
+    group: str,
+    options: HttpOptions | CurlOptions,
+    notes: Sequence[str],
 ) -> int:
     """Print the request that would be sent."""
     settings = capture_options(options.storing, group, options.new.id is not None)
@@ -409,7 +414,7 @@ def capture_and_print(
     project: Project,
     record: dict[str, Any],
     group: str | None,
-    options: HttpOptions | AskingOptions | CommandOptions,
+    options: HttpOptions | CurlOptions | AskingOptions | CommandOptions,
     recording: RecordingOptions | None = None,
     notes: Sequence[str] = (),
 ) -> int:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import click
 
 from baselinekit.cli import capturing, recipes, screen
-from baselinekit.cli.capture_options import DraftOptions, HttpOptions
-from baselinekit.cli.options import command, parse_pairs, project_of, read_text
+from baselinekit.cli.capture_options import CurlOptions, DraftOptions, HttpOptions
+from baselinekit.cli.options import InOrder, command, parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import http_id, open_request, parse_path_rules, with_files
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import CaptureResults, capture, group_of
@@ -24,6 +24,7 @@ from baselinekit.commands.importing import (
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
+from baselinekit.importers.curloptions import is_known
 from baselinekit.importers.drafts import (
     HINT_FOR_URL,
     DraftRecipe,
@@ -85,10 +86,24 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
     return method, [" ".join(urls)]
 
 
-@command(
-    DraftOptions,
-    name="",
-)
+class LineOfCurl(InOrder):
+    """A curl line among our options: short options, and long ones that curl knows, are left to curl."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        parser: Any = super().make_parser(ctx)
+        parser.ignore_unknown_options = True
+        parser._short_opt.clear()
+        for name in [name for name in parser._long_opt if is_known(name.removeprefix("--"))]:
+            del parser._long_opt[name]
+        return parser
+
+
+@command(CurlOptions, cls=LineOfCurl, name="curl", short_help="The request of a curl line.")
+def capture_curl(options: CurlOptions) -> int:
+    return capturing.capture_http(options)
+
+
+@command(DraftOptions, name="")
 def capture_files(options: DraftOptions) -> int:
     """Capture files of other tools, recognised by their content; the other paths hold our own recipes."""
     params = parse_pairs("--param", options.params, "NAME=VALUE")

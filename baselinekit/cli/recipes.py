@@ -7,13 +7,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.cli.capture_options import (
     CommandOptions,
+    CurlOptions,
     GradingOptions,
     HttpOptions,
     PromptOptions,
@@ -319,22 +320,11 @@ def describe_body(body: Json) -> str:
 
 _CURL_OPTIONS = {
     "verb": "-X",
-    "user": "-u",
-    "bearer": "--oauth2-bearer",
-    "user_agent": "-A",
-    "referer": "-e",
     "headers": "-H",
     "data": "-d",
-    "data_raw": "--data-raw",
-    "data_binary": "--data-binary",
-    "data_urlencode": "--data-urlencode",
-    "json_body": "--json",
     "form": "-F",
+    "user": "-u",
     "cookies": "-b",
-    "form_string": "--form-string",
-    "get": "-G",
-    "head": "-I",
-    "digest": "--digest",
     "insecure": "-k",
     "follow": "-L",
 }
@@ -349,7 +339,7 @@ class TypedRequest(Struct):
     is_insecure: bool
 
 
-def open_request(options: HttpOptions) -> tuple[Project, TypedRequest]:
+def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequest]:
     """Open the project, and parse the request, with a variable in place of each credential. A named secret
     that is not set in the environment gets the value that was typed in the request."""
     names = [text for text in options.project.secrets if "=" not in text]
@@ -415,18 +405,12 @@ def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[
     return names
 
 
-def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRequest:
-    """Parse `[METHOD] URL` with the options of a request, or `curl` with its line."""
-    line = list(_curl_words(options, read))
-    if is_curl(options.words[0]):
-        words = list(options.words[1:])
-        line += _pasted_words(read) if words == ["-"] else words
+def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Read) -> TypedRequest:
+    """Parse `[METHOD] URL` with the options of a request, or the words of a curl line."""
+    if isinstance(options, HttpOptions):
+        line = _curl_words(options, project, read)
     else:
-        *method, url = options.words
-        if len(method) > 1:
-            message = f"{' '.join(options.words)!r} is not [METHOD] URL"
-            raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
-        line = [*(["-X", *method] if method and not options.verb else []), *line, _absolute_url(url, project)]
+        line = _pasted_words(read) if options.words == ("-",) else list(options.words)
     parsed = parse_words(line, read)
     execution = {"type": "http", **parsed.execution}
     if is_insecure := execution.get("verify") is False:
@@ -456,22 +440,27 @@ def _pasted_words(read: Read) -> list[str]:
     return commands[0][1:]
 
 
-def _curl_words(options: HttpOptions, read: Read) -> Iterator[str]:
-    """The options as words of a curl line. JSON data is sent as JSON unless a header says otherwise."""
+def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]:
+    """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header says
+    otherwise."""
+    *method, url = options.words
+    if len(method) > 1:
+        message = f"{' '.join(options.words)!r} is not [METHOD] URL"
+        raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
+    line = ["-X", *method] if method else []
     for name, flag in _CURL_OPTIONS.items():
         value = getattr(options, name)
         if isinstance(value, bool):
-            yield from [flag] * value
+            line += [flag] * value
         else:
             for text in (value,) if isinstance(value, str) else value or ():
-                yield from (flag, text)
-    data = [*options.data, *options.data_binary, *options.data_raw]
-    if len(data) == 1 and not options.data_urlencode and not options.get:
-        is_file = data[0].startswith("@") and not options.data_raw
-        text = read(data[0][1:]) if is_file else data[0]
-        has_type = any(header.lower().startswith("content-type:") for header in options.headers)
-        if not has_type and not isinstance(json_or_text(text), str):
-            yield from ("-H", "Content-Type: application/json")
+                line += [flag, text]
+    has_type = any(header.lower().startswith("content-type:") for header in options.headers)
+    if len(options.data) == 1 and not has_type:
+        (text,) = options.data
+        if not isinstance(json_or_text(read(text[1:]) if text.startswith("@") else text), str):
+            line += ["-H", "Content-Type: application/json"]
+    return [*line, _absolute_url(url, project)]
 
 
 def http_recipe(current: Mapping[str, Any]) -> Recipe:
@@ -486,7 +475,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
     if files := request.get("files"):
         for path in files.values():
             if not os.path.isfile(os.path.join(project.cwd, path)):
-                hint = "name a file behind the @, or use --form-string"
+                hint = "name a file after the @; in a curl line, --form-string sends it as a text"
                 raise InvalidInput(Problem("BK508", f"there is no file {path!r}", hint))
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}

@@ -1,6 +1,6 @@
 """The options of curl: their letters, which of them take a value, and how each is handled here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 _LETTERS = (
     "X=request H=header d=data u=user b=cookie F=form k=insecure L=location G=get I=head A=user-agent "
@@ -57,36 +57,6 @@ def has_value(name: str) -> bool:
     return name in TAKES_VALUE or name in WITHOUT_EFFECT_VALUED or name in NO_COUNTERPART_VALUED
 
 
-def split_our_options(words: Sequence[str], own: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """The words of a line that are our own options, and the line without them. `own`: our options, and
-    whether a value follows; an option that curl knows as well is curl's."""
-    own_words: list[str] = []
-    line: list[str] = []
-    remaining = list(words)
-    while remaining:
-        word = remaining.pop(0)
-        name, equals, _ = word.partition("=")
-        is_own = name in own and not _is_known(name[2:]) if name.startswith("--") else False
-        target = own_words if is_own else line
-        target.append(word)
-        if is_own:
-            follows = own[name] and not equals
-        elif word.startswith("--"):
-            follows = has_value(word[2:])
-        else:
-            follows = _ends_in_value(word)
-        if follows and remaining:
-            target.append(remaining.pop(0))
-    return own_words, line
-
-
-def _is_known(name: str) -> bool:
-    known = (TAKES_VALUE, FLAGS, WITHOUT_EFFECT, WITHOUT_EFFECT_VALUED, NO_COUNTERPART)
-    return any(name in names for names in known) or name in NO_COUNTERPART_VALUED
-
-
-def _ends_in_value(word: str) -> bool:
-    """Whether the value of a word such as `-sSX` is the next one."""
-    letters = word[1:] if word.startswith("-") else ""
-    place = next((n for n, letter in enumerate(letters) if has_value(SHORT.get(letter, ""))), None)
-    return place is not None and place == len(letters) - 1
+def is_known(name: str) -> bool:
+    """Whether curl has an option with this long name."""
+    return has_value(name) or name in FLAGS or name in WITHOUT_EFFECT or name in NO_COUNTERPART
