@@ -2,8 +2,14 @@
 
 import click
 
-from baselinekit.cli.capturing import capture_command, capture_prompt, capture_skill
-from baselinekit.cli.importing import capture_curl, capture_files, capture_http
+from baselinekit.cli.capturing import (
+    capture_command,
+    capture_curl,
+    capture_http,
+    capture_prompt,
+    capture_skill,
+)
+from baselinekit.cli.importing import capture_files
 from baselinekit.cli.recipes import is_curl
 
 FILES = ""

@@ -88,11 +88,6 @@ class GradingOptions:
     scored_by: str | None = option(metavar="MODEL", help="The model that grades; the default is `judge`.")
 
 
-def allow_option() -> Any:
-    help = "Add its hosts to baselinekit.yaml, so that CI may send requests there too."
-    return option(is_flag=True, help=help)
-
-
 def collect_option(*parts: str) -> Any:
     return option(
         type=click.Choice(parts),
@@ -109,6 +104,7 @@ class ManyOptions:
     write_config: bool = flag(
         help="Put the base_url that several new baselines share into baselinekit.yaml, and declare secrets."
     )
+    allow: bool = flag(help="Add their hosts to baselinekit.yaml, so that CI may send requests there too.")
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
@@ -130,7 +126,6 @@ class RequestOptions:
         type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
     )
     timeout: float | None = option(type=Number(), metavar="SECONDS")
-    allow: bool = allow_option()
     many: ManyOptions = including(ManyOptions)
     new: NewBaselineOptions = including(NewBaselineOptions)
     storing: StoringOptions = including(StoringOptions)
@@ -263,7 +258,6 @@ class DraftOptions:
     group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write to.")
     tags: tuple[str, ...] = several("--tag", help="A tag, to select them by.")
     many: ManyOptions = including(ManyOptions)
-    allow: bool = allow_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options()

@@ -20,8 +20,9 @@ from baselinekit.cli.capture_options import (
     PromptOptions,
     SkillOptions,
 )
-from baselinekit.cli.options import PathRuleOptions, ProjectOptions, parse_lists, parse_pairs, project_of
+from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
 from baselinekit.clients.trust import origin
+from baselinekit.commands.capture import group_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
@@ -31,13 +32,12 @@ from baselinekit.importers.curl import Read, parse_words
 from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
-from baselinekit.model.values import Edit, Json, json_type
-from baselinekit.secrets.variables import names_in
-from baselinekit.store.writing import edit_config
+from baselinekit.model.values import Json, json_type
+from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
@@ -331,7 +331,7 @@ _CURL_OPTIONS = {
 
 
 class TypedRequest(Struct):
-    """`current`: the recipe of the new file; `dropped`: the parts of the line without a counterpart;
+    """`current`: the recipe of the new file; `dropped`: notes on the parts of the line without a counterpart;
     `is_insecure`: whether certificates are not verified, which no file may ask for."""
 
     current: dict[str, Any]
@@ -372,7 +372,7 @@ def _refusal(
         return Problem(
             code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
         )
-    host = request_host(current, project)
+    host = host_of(http_recipe(current), project)
     entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
     hint = (
         f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
@@ -382,27 +382,38 @@ def _refusal(
     return Problem(code, credential.message, hint + override_hint)
 
 
-def request_host(current: Mapping[str, Any], project: Project) -> str:
+def host_of(recipe: Recipe, project: Project) -> str:
     """The host and port that the secrets in a request are sent to."""
-    recipe = http_recipe(current)
     base = kind_of(recipe).base_url(recipe, project.override_base_url, project.base_url)
-    return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
+    return urlsplit(str(project.scope.expand(base or "", ()) or "")).netloc
 
 
-def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
-    """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
-    that from now on only the environment has to provide them. Return their names."""
-    secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))
-    used = set(names_in(dict(current)))
-    names = [name for name in secret_names if name in used and name not in project.config.variables]
-    if not names or project.operator.config_from is not None:
-        return []
-    asks_address = KINDS[current["execution"]["type"]].asks_address
-    host = request_host(current, project) if asks_address else ""
-    entry: dict[str, Json] = {"secret": True, **({"hosts": [host]} if host else {})}
-    edits = [Edit(("variables", name), {"from_env": re.sub(r"\W", "_", name), **entry}) for name in names]
-    edit_config(project.root, project.config_file, edits)
-    return names
+def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) -> tuple[Project, list[str]]:
+    """The project that may also do what the operator typed for this capture, and notes on what a compare
+    needs for it, as no file may ask for that."""
+    execution, notes = current["execution"], []
+    asking = replace(
+        project,
+        trust=project.trust.naming(str(execution.get("base_url", ""))),
+        ceilings=project.ceilings.granting(execution.get("timeout")),
+    )
+    if asking.ceilings.timeout > project.ceilings.timeout:
+        line = f"`limits: {{timeout: {execution['timeout']:g}}}`"
+        granted = f"a file may ask for {project.ceilings.timeout:g} s"
+        notes.append(f"to compare it, add {line} to baselinekit.yaml: {granted}")
+    if is_insecure and asking.ceilings.verify:
+        asking = asking.trusting_any_certificate()
+        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
+    return asking, notes
+
+
+def typed_record(
+    options: HttpOptions | CurlOptions, current: dict[str, Any], project: Project
+) -> dict[str, Any]:
+    """The new record of a typed request."""
+    record = options.new.record(http_id(current), current, parse_path_rules(options.new.rules))
+    group = options.new.group or group_of(parse_record(record), project)
+    return record | {"current": with_files(current, group, project)}
 
 
 def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Read) -> TypedRequest:
@@ -426,7 +437,8 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
     execution |= drop_unset(parse=options.parse, take=options.take)
     if options.keep_headers:
         execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
-    return TypedRequest({"input": request, "execution": execution}, parsed.dropped, is_insecure)
+    dropped = tuple(f"left out: {part}" for part in parsed.dropped)
+    return TypedRequest({"input": request, "execution": execution}, dropped, is_insecure)
 
 
 def _pasted_words(read: Read) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from baselinekit.cli.capture import Kinds
 from baselinekit.cli.capture_options import CurlOptions, HttpOptions
-from baselinekit.cli.importing import LineOfCurl
+from baselinekit.cli.capturing import LineOfCurl
 from baselinekit.cli.main import COMMANDS, Commands
 from baselinekit.cli.options import command
 from baselinekit.cli.recipes import typed_request
@@ -98,7 +98,9 @@ def test_what_stands_below_the_base_is_an_endpoint(words: list[str]) -> None:
 
 
 def test_what_has_no_counterpart_is_named() -> None:
-    assert asked(["curl", "-x", "http://p:1", URL])[1] == ("--proxy has no counterpart: set HTTPS_PROXY",)
+    assert asked(["curl", "-x", "http://p:1", URL])[1] == (
+        "left out: --proxy has no counterpart: set HTTPS_PROXY",
+    )
 
 
 @pytest.mark.parametrize(

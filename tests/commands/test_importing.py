@@ -10,7 +10,7 @@ from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
-from baselinekit.commands.importing import ImportSummary, read_requests, summarize
+from baselinekit.commands.importing import Batch, read_requests, summarize
 from baselinekit.errors import BaselinekitError, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
 from baselinekit.structs import replace
@@ -30,7 +30,7 @@ def document(*names: str, **security: Any) -> str:
     return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
 
 
-def summary_of(desk: Ticking, text: str, **options: Any) -> ImportSummary:
+def summary_of(desk: Ticking, text: str, **options: Any) -> Batch:
     choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
     files = {"api.json": read_requests("api.json", text, choices)}
 
