@@ -10,7 +10,7 @@ from baselinekit.cli.capturing import (
     capture_skill,
 )
 from baselinekit.cli.importing import capture_files
-from baselinekit.cli.recipes import is_curl
+from baselinekit.importers.curl import is_curl
 
 FILES = ""
 """The name of the command that captures what files ask for: it is typed without one."""

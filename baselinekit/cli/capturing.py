@@ -45,7 +45,7 @@ from baselinekit.commands.importing import Batch, summarize, worst_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Place, Problem
-from baselinekit.importers.curloptions import is_known
+from baselinekit.importers.curloptions import NAMES
 from baselinekit.importers.drafts import DraftRecipe, ImportedFile
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import MOST_VALUES
@@ -551,8 +551,8 @@ class LineOfCurl(InOrder):
         parser: Any = super().make_parser(ctx)
         parser.ignore_unknown_options = True
         parser._short_opt.clear()
-        for name in [name for name in parser._long_opt if is_known(name.removeprefix("--"))]:
-            del parser._long_opt[name]
+        for name in NAMES:
+            parser._long_opt.pop(f"--{name}", None)
         return parser
 
 

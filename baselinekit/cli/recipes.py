@@ -28,7 +28,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
-from baselinekit.importers.curl import Read, parse_words
+from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
@@ -45,11 +45,6 @@ from baselinekit.structs import Struct, replace
 _MODES = ("ordered", "unordered", "subset", "each")
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
 _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
-
-
-def is_curl(word: str) -> bool:
-    """Whether a word is the program curl, with or without its path and `.exe`."""
-    return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
 
 
 def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
