@@ -128,7 +128,7 @@ def _text_beside(document: str, reference: str) -> str:
     target = os.path.realpath(os.path.join(folder, reference))
     check_inside(os.path.realpath(project_root(None, folder)), target, reference)
     if not os.path.isfile(target):
-        raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
+        raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
     return read_text("capture", target, "a JSON or YAML file")
 
 
