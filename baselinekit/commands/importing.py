@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from baselinekit.commands.capture import Adapt, Captured, CaptureOptions, NewBaseline, new_baseline
-from baselinekit.commands.naming import is_same
+from baselinekit.commands.naming import free_id, is_same
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.importers.drafts import (
@@ -14,7 +14,6 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     SourceText,
-    with_unique_ids,
 )
 from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
@@ -86,16 +85,18 @@ def summarize(
 ) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
-    taken = records_by_id(project.root, project.folders)
+    records = records_by_id(project.root, project.folders)
+    taken = {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
     captured: dict[str, list[Baseline]] = defaultdict(list)
     base_counts = Counter[str]()
-    for source, raw in taken.values():
-        if (existing := read_record(raw, source)[0]) is not None:
+    for existing in taken.values():
+        if existing is not None:
             captured[digest(existing.current.input)].append(existing)
             base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
             base_counts.update([base] if base else [])
     known_names = {*project.scope.values, *project.scope.secrets}
-    ready: list[tuple[DraftRecipe, NewBaseline]] = []
+    drafts: list[DraftRecipe] = []
+    ready: list[NewBaseline] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
@@ -114,17 +115,19 @@ def summarize(
                 known += 1
             else:
                 same_input.append(new.draft)
+                new = new.named(free_id(new.draft, taken, project))
+                taken[new.draft.id.casefold()] = new.draft
                 adapt = _describes(draft, options)
-                ready.append((draft, replace(new, place=place, notes=draft.notes, adapt=adapt)))
+                label = new.draft.id
+                ready.append(replace(new, place=place, label=label, notes=draft.notes, adapt=adapt))
+                drafts.append(draft)
         for one in imported.left_out:
             place = Place(one.file or file, one.line)
             errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
-    drafts = with_unique_ids([draft for draft, _ in ready], taken)
-    new_ones = [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)]
     unsafe, unselected = (
         sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
     )
-    return Batch(project, new_ones, errors, failed, known, unsafe, unselected, base_counts, drafts)
+    return Batch(project, ready, errors, failed, known, unsafe, unselected, base_counts, drafts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
