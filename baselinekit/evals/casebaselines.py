@@ -26,7 +26,7 @@ from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.variables import escape_variables, names_in
+from baselinekit.secrets.variables import escape_variables_in, names_in
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
@@ -138,7 +138,7 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
         **({"name": case.name} if case.name else {}),
         "current": {
             "input": _input(case, group, project),
-            "execution": _execution(case, [_literal(check) for check in checks], judges),
+            "execution": _execution(case, [escape_variables_in(check) for check in checks], judges),
         },
         "comparison": _rules(is_text_compared=False, is_scored=bool(judges)),
         "metadata": {"tags": list(tags)} if tags else {},
@@ -200,15 +200,6 @@ def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> d
             "form": "line",
         }
     return fields
-
-
-def _literal(value: Json) -> Json:
-    """Escape a value, so that it is the same after variables have been expanded."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, dict):
-        return {escape_variables(key): _literal(item) for key, item in value.items()}
-    return [_literal(item) for item in value] if isinstance(value, list) else value
 
 
 def _notes(case: Case) -> Iterator[str]:

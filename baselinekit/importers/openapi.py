@@ -26,7 +26,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
 from baselinekit.secrets.finding import is_secret_key
-from baselinekit.secrets.variables import as_text, escape_variables
+from baselinekit.secrets.variables import as_text, escape_variables_in
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
@@ -197,7 +197,7 @@ class _Operation:
             schema = parameter.get("schema")
             value = self.document.body_value(schema, (*at, "schema"))
             self.document.check_kind(value, schema, (*at, "schema"), "the example of the body")
-            self.body = {"json": _escaped(value)}
+            self.body = {"json": escape_variables_in(value)}
             return
         if given is ABSENT and is_secret_key(name) and where in ("query", "header"):
             self.needs.append(variable_name(name))
@@ -222,9 +222,9 @@ class _Operation:
         elif where == "query":
             self.query |= self.in_query(name, parameter, value)
         elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
-            self.headers[name] = _escaped(_joined(value, ","))
+            self.headers[name] = escape_variables_in(_joined(value, ","))
         elif where == "cookie":
-            self.cookies[name] = _escaped(_joined(value, ","))
+            self.cookies[name] = escape_variables_in(_joined(value, ","))
         elif where == "formData":
             self.form[name] = _field(value)
             media_types = listed(self.operation.get("consumes") or self.document.root.get("consumes"))
@@ -244,12 +244,12 @@ class _Operation:
         )
         explodes = style == "multi" or parameter.get("explode", style in (None, "form"))
         if isinstance(value, dict) and parameter.get("style") == "deepObject":
-            return {f"{name}[{key}]": _escaped(inner) for key, inner in value.items()}
+            return {f"{name}[{key}]": escape_variables_in(inner) for key, inner in value.items()}
         if isinstance(value, dict) and explodes:
-            return {key: _escaped(inner) for key, inner in value.items()}
+            return {key: escape_variables_in(inner) for key, inner in value.items()}
         if isinstance(value, list) and explodes and not (self.document.is_swagger and style != "multi"):
-            return {name: [_escaped(item) for item in value]}
-        return {name: _escaped(_joined(value, separators.get(str(style), ",")))}
+            return {name: [escape_variables_in(item) for item in value]}
+        return {name: escape_variables_in(_joined(value, separators.get(str(style), ",")))}
 
     def take_body(self) -> None:
         node = self.operation.get("requestBody")
@@ -278,12 +278,12 @@ class _Operation:
             value = self.document.body_value(described.get("schema"), (*media_at, "schema"))
         self.document.check_kind(value, described.get("schema"), media_at, "the example of the body")
         if "json" in media:
-            self.body = {"json": _escaped(value)}
+            self.body = {"json": escape_variables_in(value)}
             if media != "application/json":
                 self.headers["Content-Type"] = media
         elif isinstance(value, str):
             self.headers["Content-Type"] = media
-            self.body = {"body": _escaped(value)}
+            self.body = {"body": escape_variables_in(value)}
         else:
             hint = "write a curl line for it: baselinekit capture curl --data-binary …"
             raise CannotAskError(media_at, f"a body of {media} is not made from a schema", hint)
@@ -383,19 +383,8 @@ def _field(value: Json) -> Json:
     """A field of a form: what is neither a text nor a list of texts is sent as JSON."""
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         return [_field(item) for item in value]
-    return _escaped(as_text(value) if isinstance(value, dict | list) else value)
+    return escape_variables_in(as_text(value) if isinstance(value, dict | list) else value)
 
 
 def _joined(value: Json, separator: str) -> str:
     return separator.join(map(as_text, value)) if isinstance(value, list) else as_text(value)
-
-
-def _escaped(value: Json) -> Json:
-    """The value with texts escaped that look like our variables: in the document they are plain texts."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, list):
-        return [_escaped(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _escaped(item) for key, item in value.items()}
-    return value
