@@ -22,34 +22,6 @@ from baselinekit.cli.options import (
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
-TYPES = ("exact", "structural", "numeric", "semantic")
-MODES = ("ordered", "unordered", "subset", "each")
-
-
-@dataclass(eq=False, repr=False)
-class RuleOptions(PathRuleOptions):
-    """What counts as equal: the `comparison:` of the new baseline."""
-
-    type: str | None = option(type=click.Choice(TYPES))
-    fields: tuple[str, ...] = several(
-        "--field",
-        metavar="PATH=TYPE",
-        help="Another type of comparison below a path; semantic:METHOD for texts.",
-    )
-    method: str | None = option(
-        type=click.Choice(["judge", "words", "embedding", "lexical"]),
-        help="Compare texts by meaning: judge (facts), words (near-verbatim), embedding (topic).",
-    )
-    min_similarity: float | None = option(
-        type=Number(0, 1),
-        metavar="0..1",
-        help="The similarity that texts must reach; makes the type semantic.",
-    )
-    latency: tuple[str, ...] = several(
-        metavar="LIMIT",
-        help="Fail if it takes longer than this: seconds (2.5), or a multiple of the capture (3x).",
-    )
-
 
 @dataclass(eq=False, repr=False)
 class NewBaselineOptions:
@@ -58,21 +30,18 @@ class NewBaselineOptions:
     id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
     group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
     name: str | None = option(help="A title for people.")
-    description: str | None = option(help="What it protects.")
     tags: tuple[str, ...] = several("--tag", help="A tag, to select it by.")
-    criticality: str | None = option(type=click.Choice(["critical", "high", "medium", "low"]))
-    rules: RuleOptions = including(RuleOptions)
+    rules: PathRuleOptions = including(PathRuleOptions)
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
         """The new record as given on the command line: everything but the output."""
-        record: dict[str, Any] = {"id": self.id or default_id}
-        titles = {"name": self.name, "description": self.description}
-        record |= {key: value for key, value in titles.items() if value}
-        record |= {"current": current, "comparison": rules}
-        record["metadata"] = {"criticality": self.criticality} if self.criticality else {}
-        if self.tags:
-            record["metadata"]["tags"] = list(self.tags)
-        return record
+        return {
+            "id": self.id or default_id,
+            **({"name": self.name} if self.name else {}),
+            "current": current,
+            "comparison": rules,
+            "metadata": {"tags": list(self.tags)} if self.tags else {},
+        }
 
 
 @dataclass(eq=False, repr=False)
@@ -119,17 +88,6 @@ class GradingOptions:
     scored_by: str | None = option(metavar="MODEL", help="The model that grades; the default is `judge`.")
 
 
-def allow_option() -> Any:
-    help = "Add its hosts to baselinekit.yaml, so that CI may send requests there too."
-    return option(is_flag=True, help=help)
-
-
-def cost_option() -> Any:
-    """`--cost`, for the kinds that ask a model: only those cost anything."""
-    help = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
-    return option("--cost", metavar="LIMIT", multiple=True, help=help)
-
-
 def collect_option(*parts: str) -> Any:
     return option(
         type=click.Choice(parts),
@@ -146,19 +104,39 @@ class ManyOptions:
     write_config: bool = flag(
         help="Put the base_url that several new baselines share into baselinekit.yaml, and declare secrets."
     )
+    allow: bool = flag(help="Add their hosts to baselinekit.yaml, so that CI may send requests there too.")
     jobs: int = jobs_option("How many requests may be under way at once.", default=8)
 
 
 @dataclass(eq=False, repr=False)
-class HttpOptions:
+class RequestOptions:
+    """What a request has beside the options of curl."""
+
+    params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = several(
+        "--keep-header", metavar="NAME", help="A response header to store as well."
+    )
+    parse: str | None = option(
+        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
+    )
+    take: int | None = option(
+        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
+    )
+    redirects: int | None = option(
+        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+    )
+    timeout: float | None = option(type=Number(), metavar="SECONDS")
+    many: ManyOptions = including(ManyOptions)
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = project_options()
+
+
+@dataclass(eq=False, repr=False)
+class HttpOptions(RequestOptions):
     """Send a request and record status, content-type and body of the answer.
 
-    URL is absolute, or begins with / if the project has a base_url. The options of a request are curl's. A
-    whole curl line is understood as well:
-
-    \b
-    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
-    baselinekit capture curl -          (the line comes from standard input)
+    URL is absolute, or begins with / if the project has a base_url. -X -H -d -F -u -b -L -k are curl's.
     """
 
     words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="[METHOD] URL")
@@ -170,51 +148,26 @@ class HttpOptions:
         metavar="TEXT",
         help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it.",
     )
-    data_raw: tuple[str, ...] = several(metavar="TEXT", help="The same, and @ is no file.")
-    data_binary: tuple[str, ...] = several(metavar="TEXT", help="The same, with the line ends of a file.")
-    data_urlencode: tuple[str, ...] = several(
-        metavar="NAME=VALUE", help="A form field that is encoded; NAME@FILE reads it."
-    )
-    json_body: tuple[str, ...] = several(
-        "--json-body", metavar="TEXT", help="A JSON body. `--json TEXT` does the same, as with curl."
-    )
-    get: bool = flag("-G", "--get", help="Put the data into the query, and send a GET.")
-    head: bool = flag("-I", "--head", help="Send a HEAD.")
     form: tuple[str, ...] = several(
         "-F", "--form", metavar="NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
     )
-    form_string: tuple[str, ...] = several(metavar="NAME=VALUE", help="The same, and @ is no file.")
-    params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
     user: str | None = option("-u", "--user", metavar="NAME:PASSWORD", help="Basic credentials.")
-    digest: bool = flag(help="Send the credentials of -u by digest.")
-    bearer: str | None = option("--oauth2-bearer", metavar="TOKEN", help="A bearer token.")
     cookies: tuple[str, ...] = several("-b", "--cookie", metavar="NAME=VALUE", help="Cookies to send.")
-    user_agent: str | None = option("-A", "--user-agent", metavar="TEXT")
-    referer: str | None = option("-e", "--referer", metavar="URL")
     insecure: bool = flag("-k", "--insecure", help="Accept any certificate, for this capture.")
     follow: bool = flag("-L", "--location", help="Follow redirects, 10 at most.")
-    compressed: bool = flag("--compressed", help="Needs no saying: answers may always be compressed.")
-    keep_headers: tuple[str, ...] = several(
-        "--keep-header", metavar="NAME", help="A response header to store as well."
-    )
-    parse: str | None = option(
-        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
-    )
-    take: int | None = option(
-        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
-    )
-    redirects: int | None = option(
-        "--redirects",
-        "--max-redirs",
-        type=click.IntRange(0, 20),
-        help="How many redirects to follow; the default is none.",
-    )
-    timeout: float | None = option("-m", "--max-time", "--timeout", type=Number(), metavar="SECONDS")
-    allow: bool = allow_option()
-    many: ManyOptions = including(ManyOptions)
-    new: NewBaselineOptions = including(NewBaselineOptions)
-    storing: StoringOptions = including(StoringOptions)
-    project: ProjectOptions = project_options()
+
+
+@dataclass(eq=False, repr=False)
+class CurlOptions(RequestOptions):
+    """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
+    anywhere in it; short ones, and those that curl has too, are curl's.
+
+    \b
+    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
+    baselinekit capture curl -          (the line comes from standard input)
+    """
+
+    words: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
 
 
 @dataclass(eq=False, repr=False)
@@ -224,7 +177,6 @@ class AskingOptions:
     grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("output", "tool_calls")
     new: NewBaselineOptions = including(NewBaselineOptions)
-    cost: tuple[str, ...] = cost_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options(ASKING)
@@ -306,7 +258,6 @@ class DraftOptions:
     group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write to.")
     tags: tuple[str, ...] = several("--tag", help="A tag, to select them by.")
     many: ManyOptions = including(ManyOptions)
-    allow: bool = allow_option()
     storing: StoringOptions = including(StoringOptions)
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options()

@@ -2,9 +2,8 @@
 
 import json
 import os
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -13,14 +12,16 @@ from baselinekit.cli import recipes, screen
 from baselinekit.cli.capture_options import (
     AskingOptions,
     CommandOptions,
-    DraftOptions,
+    CurlOptions,
     HttpOptions,
+    ManyOptions,
     PromptOptions,
     SkillOptions,
     StoringOptions,
 )
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import (
+    InOrder,
     RecordingOptions,
     command,
     command_line,
@@ -29,14 +30,7 @@ from baselinekit.cli.options import (
     project_of,
     typed_command,
 )
-from baselinekit.cli.recipes import (
-    declare_secrets,
-    http_id,
-    http_recipe,
-    open_request,
-    parse_rules,
-    with_files,
-)
+from baselinekit.cli.recipes import http_id, open_request, parse_path_rules, typed_record, with_typed
 from baselinekit.commands.capture import (
     Captured,
     CaptureOptions,
@@ -47,25 +41,25 @@ from baselinekit.commands.capture import (
     named_new,
     unnamed_origins,
 )
-from baselinekit.commands.context import RunContext
-from baselinekit.commands.importing import worst_of
-from baselinekit.commands.loading import load
+from baselinekit.commands.importing import Batch, summarize, worst_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Place, Problem
-from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.importers.curloptions import NAMES
+from baselinekit.importers.drafts import DraftRecipe, ImportedFile
+from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import MOST_VALUES
 from baselinekit.learning.templating import with_names
 from baselinekit.learning.varying import Volatile
 from baselinekit.model.recipes import Recipe
-from baselinekit.model.values import Json
+from baselinekit.model.values import Edit, Json
 from baselinekit.report.differences import shorten_pair
-from baselinekit.report.next_commands import check_commands, lies_in, rule_commands
+from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import list_first
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
-from baselinekit.store.writing import add_origin
+from baselinekit.store.writing import add_origin, edit_config
 from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
@@ -181,80 +175,390 @@ def document(captured: Captured) -> dict[str, Json]:
     return facts | {"replays": captured.replays, "volatile": volatile, "refused": refused}
 
 
-# capture --allow: add the hosts of new baselines to the configuration, or say what CI would refuse.
+# The pipeline of every capture. A single request is a batch of one.
 
 
-def allowing(project: Project, recipes: Sequence[Recipe], allow: bool) -> Project:
-    """The project that may also send requests to the origins which `--allow` adds to the configuration."""
-    from baselinekit.clients.http import addresses_soon
+def capture_batch(
+    read: Callable[[], Batch],
+    storing: StoringOptions,
+    settings: CaptureOptions,
+    many: ManyOptions,
+    recording: RecordingOptions,
+) -> int:
+    """Read what is to be captured, show it (`--dry-run`) or replay and store it, and report."""
+    batch = read()
+    if not many.dry_run and _write_base_url(batch, many, storing):
+        batch = read()
+    if not batch.new:
+        if batch.failed > len(batch.problems) or (batch.problems and (batch.known or batch.unsafe)):
+            _print_notes(batch, storing, many)
+        raise _nothing_error(batch)
+    if many.dry_run:
+        _preview(batch, storing, many)
+        return _finish(batch, CaptureResults((), []), storing)
+    asking, recipes = batch.asking or batch.project, [new.draft.current for new in batch.new]
+    for url in _unnamed(batch.project, recipes) if many.allow else ():
+        asking = replace(asking, trust=asking.trust.allowing(url))
+    action = "" if storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, action) as context:
+        context = with_models(context, asking, recording)
+        outcome = capture(asking, batch.new, replace(settings, jobs=many.jobs), context)
+    if outcome.done:
+        ids = {baseline.id for baseline in outcome.done}
+        new = [new for new in batch.new if new.draft.id in ids]
+        _report(batch, new, outcome, storing, many)
+        if not outcome.left:
+            _offer_to_name(batch.project, [one.draft.current for one in new], many.allow, storing)
+    return _finish(batch, outcome, storing)
 
-    for url in unnamed_origins(project, recipes, addresses_soon) if allow else ():
-        project = replace(project, trust=project.trust.allowing(url))
-    return project
+
+def _nothing_error(batch: Batch) -> BaselinekitError:
+    if batch.problems:
+        return worst_of(batch.problems)
+    if batch.known:
+        hint = "to accept new answers: baselinekit refresh ID --replay"
+        return InvalidInput(Problem("BK520", "everything there is captured already", hint))
+    if batch.unsafe:
+        each = "the only request" if batch.unsafe == 1 else f"each of the {batch.unsafe:,} requests"
+        return NothingSelected(Problem("BK509", f"{each} there may write", "--unsafe sends them"))
+    hint = "choose others with --host and --type, such as --type text"
+    return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
 
-def offer_to_name(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
+def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
+    """Print what would be captured."""
+    project = batch.project
+    requests = [(new, _describe_request(project, new.draft.current)) for new in batch.new]
+    if storing.as_json:
+        rows: list[Json] = [
+            {
+                "id": new.draft.id,
+                "request": request,
+                "at": new.place and str(new.place),
+                "notes": list(new.notes),
+            }
+            for new, request in requests
+        ]
+        _show_json({"would_capture": rows}, batch, batch.problems)
+        return
+    available = {*project.scope.secrets, *project.scope.values}
+    for new, request in requests:
+        names = ", ".join(f"{{{{{name}}}}}" for name in sorted(_names(new.draft.current) & available))
+        place = f"   ({new.place})" if new.place else ""
+        screen.line(screen.safe_line(f"{new.draft.id}   {request}{names and f', with {names}'}{place}"))
+        for note in new.notes:
+            screen.line(f"  note: {screen.safe(note)}")
+    _print_notes(batch, storing, many)
+
+
+def _describe_request(project: Project, recipe: Recipe) -> str:
+    kind = kind_of(recipe)
+    base = kind.base_url(recipe, project.override_base_url, project.base_url)
+    return kind.target(recipe, project.redactor.mask, base)
+
+
+def _names(recipe: Any) -> set[str]:
+    """The variables that a recipe uses."""
+    return set(names_in(recipe))
+
+
+def _report(
+    batch: Batch,
+    new: Sequence[NewBaseline],
+    outcome: CaptureResults,
+    storing: StoringOptions,
+    many: ManyOptions,
+) -> None:
+    """Print what was captured. `new`: those of the batch that are."""
+    project, done = batch.project, outcome.done
+    declared = _declare_secrets(project, new, many.write_config)
+    if storing.as_json:
+        rows: dict[str, Json] = {"captured": [document(baseline) for baseline in done]}
+        if outcome.left:
+            rows["not_reached"] = outcome.left
+        _show_json(rows, batch, [*batch.problems, *outcome.errors])
+        return
+    if storing.quiet:
+        return
+    for baseline in done:
+        output = recipes.describe_output(baseline.output)
+        screen.line(screen.safe_line(f"captured {baseline.id} -> {baseline.file}   {output}"))
+        for text in describe_captured(baseline, storing.repeat is not None):
+            screen.line(text)
+        for note in baseline.notes:
+            screen.line(f"  note: {screen.safe(note)}")
+    failed = batch.failed + len(outcome.errors)
+    _print_notes(replace(batch, new=new, failed=failed), storing, many, done, declared)
+    words = ["--repeat", str(storing.repeat)] if (storing.repeat or 1) > 1 else []
+    words += _compare_arguments(project, [one.draft.current for one in new], declared)
+    rules = {baseline.id: [found.rule for found, _ in baseline.unlearnt if found.rule] for baseline in done}
+    written = [(baseline.id, baseline.file) for baseline in done]
+    folders = project.folders, project.eval_folders
+    screen.next_commands(rule_commands(rules, typed_command().operator))
+    screen.next_commands(check_commands(written, *folders, words, path_from_here(project)))
+
+
+def _print_notes(
+    batch: Batch,
+    storing: StoringOptions,
+    many: ManyOptions,
+    done: Sequence[Captured] = (),
+    declared: Collection[str] = (),
+) -> None:
+    if not storing.is_silent:
+        for text in _notes(batch, many, done, declared):
+            screen.line(screen.safe_line(text))
+
+
+def _notes(
+    batch: Batch, many: ManyOptions, done: Sequence[Captured], declared: Collection[str]
+) -> Iterator[str]:
+    """How many were captured, and what the operator may want to do about the others, secrets and the
+    base_url."""
+    project, config = batch.project, batch.project.config_file or CONFIG_NAME
+    count = len(batch.new) if many.dry_run else len(done)
+    if many.dry_run or count + batch.failed + batch.known != 1:
+        parts = [f"{count:,} {'would be captured' if many.dry_run else 'captured'}"]
+        if refused := sum(_is_client_error(baseline.output) for baseline in done):
+            parts.append(f"{refused:,} of them with a 4xx status")
+        parts += [f"{batch.failed:,} not"] if batch.failed else []
+        parts += [f"{batch.known:,} captured already"] if batch.known else []
+        yield ", ".join(parts)
+    for note in batch.notes(done):
+        yield f"note: {note}"
+    if batch.unsafe:
+        yield f"note: {count_noun(batch.unsafe, 'request')} that may write left out: --unsafe sends them"
+    if batch.unselected:
+        yield f"note: {batch.unselected:,} of another host or type left out: see --host and --type"
+    used = {name for new in batch.new for name in _names(new.draft.current)} & {*project.scope.secrets}
+    if declared:
+        yield f"note: {config} now takes {_in_braces(declared)} from the environment"
+    if undeclared := used - {*project.config.variables, *declared}:
+        replaced = f"note: {_in_braces(undeclared)}, in place of secrets"
+        yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
+    declarations = {name: project.config.variables.get(name) for name in sorted(used)}
+    variables = [
+        re.sub(r"\W", "_", name) if declaration is None else getattr(declaration, "from_env", None)
+        for name, declaration in declarations.items()
+    ]
+    unset = [f"{variable}=…" for variable in variables if variable and not os.environ.get(variable)]
+    if unset and not many.dry_run:
+        yield f"note: before the next compare: export {' '.join(unset)}"
+    if shared := batch.shared_base():
+        base, sharing_count, file_count = shared
+        files_note = f" with {count_noun(file_count, 'file')} of the project" if file_count else ""
+        hint = "--write-config puts it into baselinekit.yaml instead"
+        who = f"{sharing_count:,} of {len(batch.new):,}" if sharing_count < len(batch.new) else "they"
+        yield f"note: {who} share base_url: {base}{files_note}; {hint}"
+
+
+def _in_braces(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
+
+
+def _is_client_error(output: Json) -> bool:
+    """Whether an answer has a 4xx status: its request may be a mistake."""
+    steps = output.values() if isinstance(output, dict) and "status" not in output else [output]
+    statuses = [step.get("status") for step in steps if isinstance(step, dict) and "body" in step]
+    return any(isinstance(status, int) and 400 <= status < 500 for status in statuses)
+
+
+def _show_json(rows: dict[str, Json], batch: Batch, errors: Sequence[BaselinekitError]) -> None:
+    left_out: list[Json] = [
+        {
+            "file": problem.place and problem.place.file,
+            "line": problem.place and problem.place.line,
+            "code": problem.code,
+            "message": problem.message,
+            "hint": problem.hint,
+        }
+        for error in errors
+        for problem in error.problems
+    ]
+    counts = {"captured_already": batch.known, "unsafe": batch.unsafe, "unselected": batch.unselected}
+    screen.show_json(json.dumps({**rows, "left_out": left_out, **counts}, default=str) + "\n")
+
+
+def _finish(batch: Batch, outcome: CaptureResults, storing: StoringOptions) -> int:
+    """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
+    if outcome.done and outcome.left and not storing.as_json:
+        message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
+        hint = f"the same command captures what is left: {screen.redact(command_line(batch.project))}"
+        screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
+    errors = [*batch.problems, *outcome.errors, *refusals(outcome.done)]
+    if outcome.is_interrupted:
+        for error in errors:
+            screen.line(screen.safe(str(error)), err=True)
+        raise KeyboardInterrupt
+    if errors:
+        raise worst_of(errors)
+    return 0
+
+
+# What a capture writes into the configuration, if the operator wants that.
+
+
+def _write_base_url(batch: Batch, many: ManyOptions, storing: StoringOptions) -> bool:
+    """Write the base_url that new baselines share; return whether it was written."""
+    project = batch.project
+    base, *counts = batch.shared_base() or (None, 0, 0)
+    if many.write_config and not project.config.base_url:
+        base = base or project.override_base_url
+    question = f"{count_noun(sum(counts), 'request')} go to {base}: write it to baselinekit.yaml as base_url?"
+    if not base or not (many.write_config or _is_confirmed(question, storing)):
+        return False
+    file = edit_config(project.root, project.config_file, [Edit(("base_url",), base)])
+    if not storing.is_silent:
+        screen.line(screen.safe_line(f"wrote base_url: {base} in {file}"))
+    return True
+
+
+def _is_confirmed(question: str, storing: StoringOptions) -> bool:
+    """Ask at the terminal, if there is one."""
+    if storing.is_silent or not screen.can_ask():
+        return False
+    return bool(click.confirm(screen.safe_line(question), default=True))
+
+
+def _declare_secrets(project: Project, new: Sequence[NewBaseline], every: bool) -> list[str]:
+    """Declare the secrets in new baselines that the operator named, or every one, so that from now on only
+    the environment has to provide them. Return their names."""
+    if project.operator.config_from is not None:
+        return []
+    edits = []
+    for name in sorted({*project.scope.secrets} - {*project.config.variables}):
+        users = [one.draft.current for one in new if name in _names(one.draft.current)]
+        if users and (every or name in project.operator.secrets):
+            hosts = sorted({host for recipe in users if (host := recipes.host_of(recipe, project))})
+            entry: dict[str, Json] = {"from_env": re.sub(r"\W", "_", name), "secret": True}
+            edits.append(Edit(("variables", name), entry | ({"hosts": hosts} if hosts else {})))
+    if edits:
+        edit_config(project.root, project.config_file, edits)
+    return [str(edit.path[-1]) for edit in edits]
+
+
+def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, storing: StoringOptions) -> None:
     """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
-    from baselinekit.clients.http import addresses_soon
-
-    for origin in unnamed_origins(project, recipes, addresses_soon):
-        if allow or (not options.is_silent and _is_confirmed(origin)):
+    for origin in _unnamed(project, asked):
+        question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
+        if allow or _is_confirmed(question, storing):
             file = add_origin(project.root, project.config_file, origin)
-            if not options.is_silent:
+            if not storing.is_silent:
                 screen.line(screen.safe_line(f"wrote {file}: CI may send requests there too"))
-        elif not options.is_silent:
+        elif not storing.is_silent:
             note = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
             example = f"`variables: {{internal_url: {origin}}}`"
             screen.line(screen.safe_line(f"{note}: capture --allow writes that, such as {example}"))
 
 
-def _is_confirmed(origin: str) -> bool:
-    """Ask at the terminal, if there is one."""
-    question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
-    return screen.can_ask() and click.confirm(screen.safe_line(question), default=True)
+def _compare_arguments(project: Project, asked: Sequence[Recipe], declared: Sequence[str]) -> list[str]:
+    """The arguments that a compare needs because the configuration does not state them. `declared`: the
+    variables that have just been added to it."""
+    scope, words = project.scope, []
+    used = _names(with_names(list(asked), scope)) - {*project.config.variables, *declared}
+    for name in sorted(used & set(scope.secrets)):
+        words += ["--secret", name]
+    bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
+    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
+    if bases and base:
+        words += ["--base-url", base]
+    if project.operator.environment:
+        words += ["--environment", project.operator.environment]
+    for name in sorted(used & set(scope.values)):
+        words += ["--var", f"{name}={scope.values[name]}"]
+    return words
 
 
-# `baselinekit capture http|prompt|skill|command|from`.
+def _unnamed(project: Project, asked: Sequence[Recipe]) -> list[str]:
+    from baselinekit.clients.http import addresses_soon  # most runs have loaded it by now
+
+    return unnamed_origins(project, asked, addresses_soon)
 
 
-def capture_http(options: HttpOptions) -> int:
-    project, request = open_request(options)
-    current = request.current
-    typed_base = str(current["execution"].get("base_url", ""))
-    named_project = replace(project, trust=project.trust.naming(typed_base))
-    asked_recipes = [http_recipe(current)]
-    named_project = allowing(named_project, asked_recipes, options.allow)
-    record = options.new.record(http_id(current), current, parse_rules(options.new.rules))
-    group = options.new.group or group_of(parse_record(record), project)
-    record["current"] = with_files(current, group, project)
-    notes = [f"left out: {part}" for part in request.dropped]
-    if options.many.dry_run:
-        return _show(named_project, record, group, options, notes)
-    if request.is_insecure and named_project.ceilings.verify:
-        named_project = named_project.trusting_any_certificate()
-        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
-    code = capture_and_print(named_project, record, group, options, notes=notes)
-    offer_to_name(project, asked_recipes, options.allow, options.storing)
-    return code
+# `baselinekit capture http|curl|skill|prompt|command`.
 
 
-def _show(
-    project: Project, record: dict[str, Any], group: str, options: HttpOptions, notes: Sequence[str]
+def _capture_one(
+    project: Project,
+    record: dict[str, Any],
+    group: str,
+    options: HttpOptions | CurlOptions | AskingOptions | CommandOptions,
+    *,
+    many: ManyOptions | None = None,
+    recording: RecordingOptions | None = None,
+    is_insecure: bool = False,
+    notes: Sequence[str] = (),
 ) -> int:
-    """Print the request that would be sent."""
+    asking, typed_notes = with_typed(project, record["current"], is_insecure)
     settings = capture_options(options.storing, group, options.new.id is not None)
-    draft = named_new(project, record, settings).draft
-    address = kind_of(draft.current).base_url(draft.current, project.override_base_url, project.base_url)
-    target = kind_of(draft.current).target(draft.current, project.redactor.mask, address)
-    if options.storing.as_json:
-        preview = {"would_capture": [{"id": draft.id, "request": target, "notes": list(notes)}]}
-        screen.show_json(json.dumps(preview) + "\n")
-        return 0
-    screen.line(screen.safe_line(f"{draft.id}   {target}"))
-    for note in notes:
-        screen.line(f"  note: {screen.safe(note)}")
-    screen.line("1 would be captured")
-    return 0
+    new = replace(named_new(project, record, settings), notes=(*notes, *typed_notes))
+    batch = Batch(project, [new], asking=asking)
+    return capture_batch(
+        lambda: batch, options.storing, settings, many or ManyOptions(), recording or RecordingOptions()
+    )
+
+
+def capture_request(options: HttpOptions | CurlOptions) -> int:
+    project, request = open_request(options)
+    record = typed_record(options, request.current, project)
+    group = options.new.group or group_of(parse_record(record), project)
+    return _capture_one(
+        project,
+        record,
+        group,
+        options,
+        many=options.many,
+        is_insecure=request.is_insecure,
+        notes=request.dropped,
+    )
+
+
+@command(HttpOptions, name="http", short_help="HTTP requests.")
+def capture_http(options: HttpOptions) -> int:
+    """Capture one request, or several URLs that share their method and their options."""
+    first, *others = options.words
+    method = [first] if others and first.isalpha() and first.isupper() else []
+    urls = list(dict.fromkeys(others if method else options.words))
+    if len(urls) < 2 or not all("://" in url or url.startswith("/") for url in urls):
+        return capture_request(options)
+    if options.new.id:
+        message = f"--id names one baseline, and these are {len(urls)}"
+        raise InvalidInput(Problem("BK508", message, "leave it out: each is named by its URL"))
+    settings = capture_options(options.storing, options.new.group)
+
+    def read() -> Batch:
+        opened = [open_request(replace(options, words=(*method, url))) for url in urls]
+        files, (asking, _) = {}, opened[0]
+        for url, (_, request) in zip(urls, opened, strict=True):
+            asking, notes = with_typed(asking, request.current, request.is_insecure)
+            draft = DraftRecipe(
+                http_id(request.current), request.current, 0, notes=(*request.dropped, *notes)
+            )
+            files[url] = ImportedFile((draft,))
+        project, _ = opened[0]
+        batch = summarize(
+            project, files, lambda draft: typed_record(options, draft.current, project), settings
+        )
+        return replace(batch, asking=asking)
+
+    return capture_batch(read, options.storing, settings, options.many, RecordingOptions())
+
+
+class LineOfCurl(InOrder):
+    """A curl line among our options: short options, and long ones that curl knows, are left to curl."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        parser: Any = super().make_parser(ctx)
+        parser.ignore_unknown_options = True
+        parser._short_opt.clear()
+        for name in NAMES:
+            parser._long_opt.pop(f"--{name}", None)
+        return parser
+
+
+@command(CurlOptions, cls=LineOfCurl, name="curl", short_help="The request of a curl line.")
+def capture_curl(options: CurlOptions) -> int:
+    return capture_request(options)
 
 
 @command(SkillOptions, name="skill", short_help="A skill that the configuration names.")
@@ -276,9 +580,9 @@ def capture_prompt(options: PromptOptions) -> int:
 def _capture_asking(
     project: Project, options: AskingOptions, id: str, group: str, current: dict[str, Any]
 ) -> int:
-    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    record = options.new.record(id, current, rules)
-    return capture_and_print(project, record, group, options, options.recording)
+    numeric: dict[str, Json] = {"type": "numeric"} if options.grading.scores else {}
+    record = options.new.record(id, current, numeric | parse_path_rules(options.new.rules))
+    return _capture_one(project, record, group, options, recording=options.recording)
 
 
 @command(CommandOptions, name="command", short_help="A program: its exit code and what it prints.")
@@ -289,85 +593,8 @@ def capture_command(options: CommandOptions) -> int:
     current = recipes.command(options, project.way_back(group))
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
     id = slug(" ".join(with_names(list(argv), project.scope)))
-    record = options.new.record(id, current, parse_rules(options.new.rules))
-    return capture_and_print(project, record, group, options, notes=[note] if note else [])
-
-
-def capture_drafts(options: DraftOptions) -> int:
-    project = project_of(options.project)
-    original, loaded = project, load(project, options.paths)
-    drafts = [draft for draft in loaded if draft.baseline is None]
-    if not drafts and loaded:
-        message = "every baseline there already has an output, and capture does not overwrite"
-        hint = "to accept new answers: baselinekit refresh PATH --replay"
-        raise InvalidInput(Problem("BK520", message, hint))
-    if not drafts:
-        hint = "a file needs an id and a `current:`"
-        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
-    _refuse_unread(project, [draft.source.file for draft in drafts])
-    project = allowing(project, [draft.current for draft in drafts], options.allow)
-    with capture_context(project, options.storing, options.recording) as context:
-        settings = replace(capture_options(options.storing), jobs=options.many.jobs)
-        wanted = [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-        outcome = capture(project, wanted, settings, context)
-    if outcome.done:
-        done_ids = {baseline.id for baseline in outcome.done}
-        asked_recipes = [draft.current for draft in drafts if draft.id in done_ids]
-        bases = [recipe.execution.base_url for recipe in asked_recipes if kind_of(recipe).asks_address]
-        words = compare_arguments(project, asked_recipes, bases)
-        print_captured(project, outcome.done, options.storing, words)
-        if not outcome.left:
-            offer_to_name(original, asked_recipes, options.allow, options.storing)
-        client_errors = count_client_errors(outcome.done)
-        if client_errors and not options.storing.is_silent:
-            screen.line(f"{len(outcome.done):,} captured, {client_errors}")
-    return finish(project, outcome, options.storing)
-
-
-def _refuse_unread(project: Project, files: Sequence[str]) -> None:
-    """Refuse drafts where neither `compare` nor `run` looks: what was captured would never be compared."""
-    problems = []
-    for file in dict.fromkeys(files):
-        if not lies_in(file, (*project.folders, *project.eval_folders)):
-            folder = project.folders[0]
-            message = f"a compare does not look there, only in {', '.join(project.folders)}"
-            is_there = os.path.isdir(os.path.join(project.root, folder))
-            create = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
-            move = shlex.join(["mv", file, os.path.join(folder, os.path.basename(file))])
-            hint = f"{create}{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
-            problems.append(Problem("BK529", message, hint, Place(file)))
-    if problems:
-        raise InvalidInput(*problems)
-
-
-@contextmanager
-def capture_context(
-    project: Project, storing: StoringOptions, recording: RecordingOptions | None = None
-) -> Iterator[RunContext]:
-    action = "" if storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
-        yield with_models(context, project, recording or RecordingOptions())
-
-
-def finish(
-    project: Project,
-    outcome: CaptureResults,
-    storing: StoringOptions,
-    problems: Iterable[BaselinekitError] = (),
-) -> int:
-    """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
-    if outcome.done and outcome.left and not storing.as_json:
-        message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
-        hint = f"the same command captures what is left: {screen.redact(command_line(project))}"
-        screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
-    errors = [*problems, *outcome.errors, *refusals(outcome.done)]
-    if outcome.is_interrupted:
-        for error in errors:
-            screen.line(screen.safe(str(error)), err=True)
-        raise KeyboardInterrupt
-    if errors:
-        raise worst_of(errors)
-    return 0
+    record = options.new.record(id, current, parse_path_rules(options.new.rules))
+    return _capture_one(project, record, group, options, notes=[note] if note else [])
 
 
 def capture_options(
@@ -403,100 +630,3 @@ def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> boo
     if len(lookalikes) == 1:
         subject, stored = "it looks like an id", "a placeholder"
     return bool(click.confirm(f"{subject} and did not vary: store {stored}?", default=False))
-
-
-def capture_and_print(
-    project: Project,
-    record: dict[str, Any],
-    group: str | None,
-    options: HttpOptions | AskingOptions | CommandOptions,
-    recording: RecordingOptions | None = None,
-    notes: Sequence[str] = (),
-) -> int:
-    timeout, granted = record["current"]["execution"].get("timeout"), project.ceilings.timeout
-    project = replace(project, ceilings=project.ceilings.granting(timeout))
-    if project.ceilings.timeout > granted:
-        line = f"`limits: {{timeout: {timeout:g}}}`"
-        notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
-    settings = capture_options(options.storing, group, options.new.id is not None)
-    new = named_new(project, record, settings)
-    with capture_context(project, options.storing, recording) as context:
-        outcome = capture(project, [new], settings, context)
-    if outcome.done:
-        execution = new.current["execution"]
-        bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
-        declared = declare_secrets(project, options.project, new.current)
-        notes = [*outcome.done[0].notes, *notes, *describe_declared(declared, project)]
-        captured = replace(outcome.done[0], notes=tuple(notes))
-        words = compare_arguments(project, new.current, bases, declared)
-        print_captured(project, [captured], options.storing, words)
-    return finish(project, outcome, options.storing)
-
-
-def describe_declared(names: Sequence[str], project: Project) -> Iterator[str]:
-    """Notes on the variables written into the configuration, and on what the next compare needs."""
-    for name in names:
-        note = f"{project.config_file or CONFIG_NAME} now takes {{{{{name}}}}} from the environment"
-        yield f"{note}{'' if os.environ.get(name) else f': export {name}=…'}"
-
-
-def compare_arguments(
-    project: Project, asked_recipes: Any, bases: Sequence[str | None], declared: Sequence[str] = ()
-) -> list[str]:
-    """The arguments that a compare needs because the configuration does not state them. `bases`: the base_url
-    in the file of each request; `declared`: variables that have just been added to the configuration."""
-    scope, words = project.scope, []
-    used = set(names_in(with_names(asked_recipes, scope))) - {*project.config.variables, *declared}
-    for name in sorted(used & set(scope.secrets)):
-        words += ["--secret", name]
-    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
-    if bases and base:
-        words += ["--base-url", base]
-    if project.operator.environment:
-        words += ["--environment", project.operator.environment]
-    for name in sorted(used & set(scope.values)):
-        words += ["--var", f"{name}={scope.values[name]}"]
-    return words
-
-
-def count_client_errors(captured: Sequence[Captured]) -> str:
-    """Return how many of the captured answers have a 4xx status: they may be mistakes in the requests."""
-    number = sum(_is_client_error(baseline.output) for baseline in captured)
-    return f"{number:,} of them with a 4xx status" if number else ""
-
-
-def _is_client_error(output: Json) -> bool:
-    steps = output.values() if isinstance(output, dict) and "status" not in output else [output]
-    statuses = [step.get("status") for step in steps if isinstance(step, dict) and "body" in step]
-    return any(isinstance(status, int) and 400 <= status < 500 for status in statuses)
-
-
-def print_captured(
-    project: Project,
-    captured: Sequence[Captured],
-    options: StoringOptions,
-    arguments: Iterable[str],
-    notes: Iterable[str] = (),
-) -> None:
-    """Print the captured baselines. `arguments`: those of the next compare; `notes`: about all of them."""
-    if options.as_json:
-        documents = [document(baseline) for baseline in captured]
-        screen.show_json(json.dumps(documents, default=str) + "\n")
-    elif not options.quiet:
-        for baseline in captured:
-            output = recipes.describe_output(baseline.output)
-            screen.line(screen.safe_line(f"captured {baseline.id} -> {baseline.file}   {output}"))
-            for text in describe_captured(baseline, options.repeat is not None):
-                screen.line(text)
-            for note in baseline.notes:
-                screen.line(f"  note: {screen.safe(note)}")
-        for note in notes:
-            screen.line(screen.safe_line(f"note: {note}"))
-        words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *arguments]
-        written = [(baseline.id, baseline.file) for baseline in captured]
-        folders, from_here = (project.folders, project.eval_folders), path_from_here(project)
-        rules = {
-            baseline.id: [found.rule for found, _ in baseline.unlearnt if found.rule] for baseline in captured
-        }
-        screen.next_commands(rule_commands(rules, typed_command().operator))
-        screen.next_commands(check_commands(written, *folders, words, from_here))

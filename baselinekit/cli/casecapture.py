@@ -1,24 +1,22 @@
 """What `baselinekit capture FILE` does with a prompt folder: each of its cases becomes a baseline of its
 checks and its score."""
 
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from baselinekit.cli import capturing, screen
 from baselinekit.cli.capture_options import DraftOptions
+from baselinekit.cli.clients import real_context
 from baselinekit.cli.options import operator_of, project_of
-from baselinekit.commands.importing import worst_of
+from baselinekit.commands.capture import Captured, CaptureOptions
+from baselinekit.commands.importing import Batch, worst_of
 from baselinekit.commands.loading import load_partly
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.evals.casebaselines import (
-    CaseDraft,
     baseline_ids,
-    capture_cases,
+    batch_of_cases,
     drafts_of,
     has_answer,
-    notes_on,
     with_script_inputs,
     with_values,
 )
@@ -69,23 +67,25 @@ def _drafts_below(path: str, project: Project) -> list[Baseline]:
     return load_partly(project, inner)[0] if inner else []
 
 
-def capture_from_cases(options: DraftOptions) -> int:
+def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
+    """The cases of prompt folders. The script before a case is run, unless nothing is to be captured."""
     project = project_of(options.project)
     cases, ids, queries = _cases(project, options)
-    if options.many.dry_run:
-        return _show(_drafts(cases, ids, project, options), queries, options)
-    with capturing.capture_context(project, options.storing, options.recording) as context:
-        ready = [with_script_inputs(case, project, context.clients) for case in cases]
-        drafts = _drafts(ready, ids, project, options)
-        capture_options = replace(capturing.capture_options(options.storing), jobs=options.many.jobs)
-        outcome, known_count = capture_cases(project, drafts, capture_options, context)
-    if outcome.done:
-        recipes = [draft.record["current"] for draft in drafts]
-        words = capturing.compare_arguments(project, recipes, [])
-        notes = [*notes_on(outcome.done), *_query_notes(queries)]
-        notes += [f"{known_count:,} captured already"] if known_count else []
-        capturing.print_captured(project, outcome.done, options.storing, words, notes)
-    return capturing.finish(project, outcome, options.storing)
+    if not options.many.dry_run:
+        with real_context() as context:
+            cases = [with_script_inputs(case, project, context.clients) for case in cases]
+    drafts, errors = drafts_of(cases, ids, project, options.group, options.tags)
+    if errors:
+        raise worst_of(errors)
+    batch = batch_of_cases(project, drafts, settings)
+
+    def notes(captured: Sequence[Captured]) -> Iterator[str]:
+        yield from batch.notes(captured)
+        if queries:
+            subject = "a trigger query is" if queries == 1 else f"{queries:,} trigger queries are"
+            yield f"{subject} not captured: only a judge is asked, by baselinekit run"
+
+    return replace(batch, notes=notes)
 
 
 def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[str, str], int]:
@@ -111,33 +111,3 @@ def _prompt_folders_for(path: str, project: Project) -> list[str]:
         return [path]
     folders = (os.path.join(project.root, folder) for folder in _prompts_at(path, project))
     return [os.path.relpath(folder, project.cwd) for folder in folders]
-
-
-def _drafts(
-    cases: Sequence[Case], ids: Mapping[str, str], project: Project, options: DraftOptions
-) -> list[CaseDraft]:
-    drafts, errors = drafts_of(cases, ids, project, options.group, options.tags)
-    if errors:
-        raise worst_of(errors)
-    return drafts
-
-
-def _show(drafts: Sequence[CaseDraft], queries: int, options: DraftOptions) -> int:
-    if options.storing.as_json:
-        documents = [
-            {"id": draft.record["id"], "case": draft.case.id, "at": str(draft.place)} for draft in drafts
-        ]
-        screen.show_json(json.dumps({"would_capture": documents}) + "\n")
-        return 0
-    for draft in drafts:
-        screen.line(screen.safe_line(f"{draft.record['id']}   {draft.case.id}   ({draft.place})"))
-    screen.line(f"{len(drafts):,} would be captured")
-    for note in _query_notes(queries):
-        screen.line(f"note: {note}")
-    return 0
-
-
-def _query_notes(queries: int) -> Iterator[str]:
-    if queries:
-        subject = "a trigger query is" if queries == 1 else f"{queries:,} trigger queries are"
-        yield f"{subject} not captured: only a judge is asked, by baselinekit run"

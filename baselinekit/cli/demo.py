@@ -43,6 +43,13 @@ description: Turns a change into one sentence
 ---
 Summarise the change in one sentence.
 """
+_NOTE = """\
+id: release-note
+current:
+  input: Prompts are compared by what they say. It took a while.
+  execution: {type: skill, skill_name: release-note}
+comparison: {type: semantic, method: words}
+"""
 _CONFIG = """\
 version: 1
 models:
@@ -53,10 +60,7 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
         *("capture", "prompt", "prompts/extract.md", "--parse", "json"),
         *("--input", "message=My order 4711 never arrived, says ada@example.org"),
     ],
-    [
-        *("capture", "skill", "release-note", "--method", "words"),
-        *("--input-text", "Prompts are compared by what they say. It took a while."),
-    ],
+    ["capture", "baselines/release-note.yaml"],
 )
 
 
@@ -135,7 +139,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
         print_step(
             style,
             2,
-            "A model answers there as well. Record a prompt, and a skill (a folder with a SKILL.md):",
+            "A model answers there as well. Record a prompt, and what a file asks of a skill (a SKILL.md):",
         )
         for words in _MODEL_CAPTURES:
             run_and_show(style, words, ["--quiet"])
@@ -168,6 +172,7 @@ def make_folder(folder: str, url: str) -> None:
         "baselinekit.yaml": _CONFIG % url,
         os.path.join("prompts", "extract.md"): _PROMPT,
         os.path.join("skills", "release-note", "SKILL.md"): _SKILL,
+        os.path.join("baselines", "release-note.yaml"): _NOTE,
     }
     for name, content in texts.items():
         path = os.path.join(folder, name)

@@ -52,7 +52,7 @@ version: 1
 # Models for prompts, skills with a SKILL.md, and judges; prices in dollars per million tokens
 # models:
 #   default: {{openai: gpt-4.1-mini, key: openai_key, prices: {{input: 0.4, output: 1.6}}}}
-#   judge: {{openai: gpt-4.1, key: openai_key}}   # capture prompt FILE --method judge: are the facts kept?
+#   judge: {{openai: gpt-4.1, key: openai_key}}   # for `method: judge`: are the facts kept?
 # limits: {{calls: 500, usd: 2.5}}
 
 # What to record about the environment at each capture

@@ -91,7 +91,9 @@ def several(*flags: str, **attributes: Any) -> Any:
     return option(*flags, multiple=True, **attributes)
 
 
-def command(kind: type[Options], **attributes: Any) -> Callable[[Callable[[Options], object]], click.Command]:
+def command(
+    kind: type[Options], cls: type[InOrder] | None = None, **attributes: Any
+) -> Callable[[Callable[[Options], object]], click.Command]:
     """Make a command of a function, which takes the options as an object of `kind`: its fields are the
     options, its docstring is the help. With `--json`, the problems that end the command are also printed as
     JSON, all of them, where nothing else was printed as JSON."""
@@ -110,7 +112,7 @@ def command(kind: type[Options], **attributes: Any) -> Callable[[Callable[[Optio
                     screen.show_document({"problem_count": len(problems), "problems": problems})
                 raise
 
-        return InOrder(
+        return (cls or InOrder)(
             attributes.pop("name", work.__name__.replace("_", "-")),
             callback=callback,
             params=[*_parameters(kind), *project_parameters()],

@@ -7,77 +7,44 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from baselinekit.cli.capture_options import (
-    MODES,
-    TYPES,
     CommandOptions,
+    CurlOptions,
     GradingOptions,
     HttpOptions,
     PromptOptions,
-    RuleOptions,
     SkillOptions,
 )
-from baselinekit.cli.options import PathRuleOptions, ProjectOptions, parse_lists, parse_pairs, project_of
+from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
 from baselinekit.clients.trust import origin
+from baselinekit.commands.capture import group_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
-from baselinekit.importers.curl import Read, parse_words
+from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
-from baselinekit.model.values import Edit, Json, json_type
-from baselinekit.secrets.variables import names_in
-from baselinekit.store.writing import edit_config
+from baselinekit.model.values import Json, json_type
+from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
 
-
-_METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
+_MODES = ("ordered", "unordered", "subset", "each")
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
 _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
-
-
-def is_curl(word: str) -> bool:
-    """Whether a word is the program curl, with or without its path and `.exe`."""
-    return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
-
-
-def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
-    """The `comparison:` given by the options."""
-    rules: dict[str, Json] = {}
-    kind, method = _comparison_type(options, has_scores), options.method
-    if kind:
-        rules["type"] = kind
-    if method is not None:
-        rules["method"] = OLD_NAMES.get(method, method)
-    elif kind == "semantic":
-        raise InvalidInput(
-            Problem("BK206", "it is not stated how texts are compared", f"--method: {_METHODS}")
-        )
-    if options.min_similarity is not None:
-        rules["min_similarity"] = options.min_similarity
-    rules |= parse_path_rules(options)
-    if options.fields:
-        types = parse_pairs("--field", options.fields, "PATH=TYPE")
-        rules["fields"] = {path: _field_rule(text, method) for path, text in types.items()}
-    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
-        if limits:
-            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
-    return rules
 
 
 def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
@@ -92,17 +59,6 @@ def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
         modes = parse_pairs("--array", options.arrays, "PATH=MODE")
         rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
     return rules
-
-
-def _comparison_type(options: RuleOptions, has_scores: bool) -> str | None:
-    """The type of comparison: as stated, else `semantic` if a method is given, else `numeric` if there are
-    scores."""
-    chosen = options.type
-    is_semantic = options.method is not None or options.min_similarity is not None
-    if is_semantic and chosen not in (None, "semantic"):
-        message = f"--type {chosen} does not compare texts by meaning"
-        raise InvalidInput(Problem("BK508", message, "leave out --type, or --method and --min-similarity"))
-    return chosen or ("semantic" if is_semantic else "numeric" if has_scores else None)
 
 
 def _tolerance_rule(text: str) -> dict[str, Json]:
@@ -125,37 +81,10 @@ def _array_mode(text: str) -> Json:
     word, _, key = text.partition(":")
     if word == "by" and key:
         return {"by": key}
-    if text not in MODES:
-        hint = f"one of {', '.join(MODES)}, by:KEY"
+    if text not in _MODES:
+        hint = f"one of {', '.join(_MODES)}, by:KEY"
         raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", hint))
     return text
-
-
-def _field_rule(text: str, method: str | None) -> dict[str, Json]:
-    """Parse a rule of a field: `exact` or `semantic:judge`."""
-    kind, _, method_name = text.partition(":")
-    if kind not in TYPES or (method_name and kind != "semantic"):
-        raise InvalidInput(Problem("BK508", f"--field: {text!r} is not a type", f"one of {', '.join(TYPES)}"))
-    if kind != "semantic":
-        return {"type": kind}
-    method_name = OLD_NAMES.get(method_name, method_name)
-    if method_name and method_name not in PURPOSE:
-        hint = f"one of {', '.join(PURPOSE)}"
-        raise InvalidInput(Problem("BK508", f"--field: there is no method {method_name!r}", hint))
-    if not method_name and method is None:
-        message = "--field: it is not stated how texts are compared"
-        raise InvalidInput(Problem("BK206", message, f"semantic:METHOD, one of {_METHODS}"))
-    return {"type": kind, "method": method_name} if method_name else {"type": kind}
-
-
-def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
-    """Parse a limit: `2.5` or `3x`."""
-    digits, name = (text[:-1], "max_ratio") if text.endswith("x") else (text, absolute)
-    if not re.fullmatch(r"\d+(\.\d+)?", digits):
-        raise InvalidInput(
-            Problem("BK508", f"{option} {text!r} is not a limit", "a number, or a multiple: 2x")
-        )
-    return name, _number(digits)
 
 
 def execution_of(
@@ -386,29 +315,18 @@ def describe_body(body: Json) -> str:
 
 _CURL_OPTIONS = {
     "verb": "-X",
-    "user": "-u",
-    "bearer": "--oauth2-bearer",
-    "user_agent": "-A",
-    "referer": "-e",
     "headers": "-H",
     "data": "-d",
-    "data_raw": "--data-raw",
-    "data_binary": "--data-binary",
-    "data_urlencode": "--data-urlencode",
-    "json_body": "--json",
     "form": "-F",
+    "user": "-u",
     "cookies": "-b",
-    "form_string": "--form-string",
-    "get": "-G",
-    "head": "-I",
-    "digest": "--digest",
     "insecure": "-k",
     "follow": "-L",
 }
 
 
 class TypedRequest(Struct):
-    """`current`: the recipe of the new file; `dropped`: the parts of the line without a counterpart;
+    """`current`: the recipe of the new file; `dropped`: notes on the parts of the line without a counterpart;
     `is_insecure`: whether certificates are not verified, which no file may ask for."""
 
     current: dict[str, Any]
@@ -416,7 +334,7 @@ class TypedRequest(Struct):
     is_insecure: bool
 
 
-def open_request(options: HttpOptions) -> tuple[Project, TypedRequest]:
+def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequest]:
     """Open the project, and parse the request, with a variable in place of each credential. A named secret
     that is not set in the environment gets the value that was typed in the request."""
     names = [text for text in options.project.secrets if "=" not in text]
@@ -449,7 +367,7 @@ def _refusal(
         return Problem(
             code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
         )
-    host = request_host(current, project)
+    host = host_of(http_recipe(current), project)
     entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
     hint = (
         f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
@@ -459,41 +377,46 @@ def _refusal(
     return Problem(code, credential.message, hint + override_hint)
 
 
-def request_host(current: Mapping[str, Any], project: Project) -> str:
+def host_of(recipe: Recipe, project: Project) -> str:
     """The host and port that the secrets in a request are sent to."""
-    recipe = http_recipe(current)
     base = kind_of(recipe).base_url(recipe, project.override_base_url, project.base_url)
-    return urlsplit(str(project.scope.expand(base, ()) or "")).netloc
+    return urlsplit(str(project.scope.expand(base or "", ()) or "")).netloc
 
 
-def declare_secrets(project: Project, options: ProjectOptions, current: Mapping[str, Any]) -> list[str]:
-    """Write the secrets that the operator gave and the recipe uses into the configuration as variables, so
-    that from now on only the environment has to provide them. Return their names."""
-    secret_names = dict.fromkeys(name for name, *_ in (text.split("=", 1) for text in options.secrets))
-    used = set(names_in(dict(current)))
-    names = [name for name in secret_names if name in used and name not in project.config.variables]
-    if not names or project.operator.config_from is not None:
-        return []
-    asks_address = KINDS[current["execution"]["type"]].asks_address
-    host = request_host(current, project) if asks_address else ""
-    entry: dict[str, Json] = {"secret": True, **({"hosts": [host]} if host else {})}
-    edits = [Edit(("variables", name), {"from_env": re.sub(r"\W", "_", name), **entry}) for name in names]
-    edit_config(project.root, project.config_file, edits)
-    return names
+def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) -> tuple[Project, list[str]]:
+    """The project that may also do what the operator typed for this capture, and notes on what a compare
+    needs for it, as no file may ask for that."""
+    execution, notes = current["execution"], []
+    asking = replace(
+        project,
+        trust=project.trust.naming(str(execution.get("base_url", ""))),
+        ceilings=project.ceilings.granting(execution.get("timeout")),
+    )
+    if asking.ceilings.timeout > project.ceilings.timeout:
+        line = f"`limits: {{timeout: {execution['timeout']:g}}}`"
+        granted = f"a file may ask for {project.ceilings.timeout:g} s"
+        notes.append(f"to compare it, add {line} to baselinekit.yaml: {granted}")
+    if is_insecure and asking.ceilings.verify:
+        asking = asking.trusting_any_certificate()
+        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
+    return asking, notes
 
 
-def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRequest:
-    """Parse `[METHOD] URL` with the options of a request, or `curl` with its line."""
-    line = list(_curl_words(options, read))
-    if is_curl(options.words[0]):
-        words = list(options.words[1:])
-        line += _pasted_words(read) if words == ["-"] else words
+def typed_record(
+    options: HttpOptions | CurlOptions, current: dict[str, Any], project: Project
+) -> dict[str, Any]:
+    """The new record of a typed request."""
+    record = options.new.record(http_id(current), current, parse_path_rules(options.new.rules))
+    group = options.new.group or group_of(parse_record(record), project)
+    return record | {"current": with_files(current, group, project)}
+
+
+def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Read) -> TypedRequest:
+    """Parse `[METHOD] URL` with the options of a request, or the words of a curl line."""
+    if isinstance(options, HttpOptions):
+        line = _curl_words(options, project, read)
     else:
-        *method, url = options.words
-        if len(method) > 1:
-            message = f"{' '.join(options.words)!r} is not [METHOD] URL"
-            raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
-        line = [*(["-X", *method] if method and not options.verb else []), *line, _absolute_url(url, project)]
+        line = _pasted_words(read) if options.words == ("-",) else list(options.words)
     parsed = parse_words(line, read)
     execution = {"type": "http", **parsed.execution}
     if is_insecure := execution.get("verify") is False:
@@ -509,7 +432,8 @@ def typed_request(options: HttpOptions, project: Project, read: Read) -> TypedRe
     execution |= drop_unset(parse=options.parse, take=options.take)
     if options.keep_headers:
         execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
-    return TypedRequest({"input": request, "execution": execution}, parsed.dropped, is_insecure)
+    dropped = tuple(f"left out: {part}" for part in parsed.dropped)
+    return TypedRequest({"input": request, "execution": execution}, dropped, is_insecure)
 
 
 def _pasted_words(read: Read) -> list[str]:
@@ -523,22 +447,27 @@ def _pasted_words(read: Read) -> list[str]:
     return commands[0][1:]
 
 
-def _curl_words(options: HttpOptions, read: Read) -> Iterator[str]:
-    """The options as words of a curl line. JSON data is sent as JSON unless a header says otherwise."""
+def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]:
+    """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header says
+    otherwise."""
+    *method, url = options.words
+    if len(method) > 1:
+        message = f"{' '.join(options.words)!r} is not [METHOD] URL"
+        raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
+    line = ["-X", *method] if method else []
     for name, flag in _CURL_OPTIONS.items():
         value = getattr(options, name)
         if isinstance(value, bool):
-            yield from [flag] * value
+            line += [flag] * value
         else:
             for text in (value,) if isinstance(value, str) else value or ():
-                yield from (flag, text)
-    data = [*options.data, *options.data_binary, *options.data_raw]
-    if len(data) == 1 and not options.data_urlencode and not options.get:
-        is_file = data[0].startswith("@") and not options.data_raw
-        text = read(data[0][1:]) if is_file else data[0]
-        has_type = any(header.lower().startswith("content-type:") for header in options.headers)
-        if not has_type and not isinstance(json_or_text(text), str):
-            yield from ("-H", "Content-Type: application/json")
+                line += [flag, text]
+    has_type = any(header.lower().startswith("content-type:") for header in options.headers)
+    if len(options.data) == 1 and not has_type:
+        (text,) = options.data
+        if not isinstance(json_or_text(read(text[1:]) if text.startswith("@") else text), str):
+            line += ["-H", "Content-Type: application/json"]
+    return [*line, _absolute_url(url, project)]
 
 
 def http_recipe(current: Mapping[str, Any]) -> Recipe:
@@ -553,7 +482,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
     if files := request.get("files"):
         for path in files.values():
             if not os.path.isfile(os.path.join(project.cwd, path)):
-                hint = "name a file behind the @, or use --form-string"
+                hint = "name a file after the @; in a curl line, --form-string sends it as a text"
                 raise InvalidInput(Problem("BK508", f"there is no file {path!r}", hint))
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}

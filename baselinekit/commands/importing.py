@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import Adapt, CaptureOptions, NewBaseline, new_baseline
-from baselinekit.commands.naming import is_same
+from baselinekit.commands.capture import Adapt, Captured, CaptureOptions, NewBaseline, new_baseline
+from baselinekit.commands.naming import free_id, is_same
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.importers.drafts import (
@@ -14,7 +14,6 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     SourceText,
-    with_unique_ids,
 )
 from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
@@ -23,33 +22,36 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, field, replace
 
 _SHARED_FROM = 2
 
 
-class ImportSummary(Struct):
-    """What is to be captured from some files. `project`: with the secrets that the files contain; `drafts`:
-    where the new ones come from; `known`: how many are captured already; `failed`: how many requests the
-    problems are about; `stated`: the base_urls in the files of the project, each with the number of its
-    files."""
+class Batch(Struct):
+    """What is to be captured together. `project`: with the secrets that files contain; `asking`: the project
+    that may also do what the operator typed, if that is more; `drafts`: where those of files come from;
+    `known`: how many are captured already; `failed`: how many requests the problems are about; `stated`: the
+    base_urls in the files of the project, each with the number of its files; `notes`: about what was
+    captured."""
 
     project: Project
-    drafts: Sequence[DraftRecipe]
     new: Sequence[NewBaseline]
-    problems: Sequence[BaselinekitError]
-    known: int
-    unsafe: int
-    unselected: int
-    failed: int
-    stated: Mapping[str, int]
+    problems: Sequence[BaselinekitError] = ()
+    failed: int = 0
+    known: int = 0
+    unsafe: int = 0
+    unselected: int = 0
+    stated: Mapping[str, int] = field(default_factory=dict)
+    drafts: Sequence[DraftRecipe] = ()
+    asking: Project | None = None
+    notes: Callable[[Sequence[Captured]], Iterable[str]] = lambda captured: ()
 
     def shared_base(self) -> tuple[str, int, int] | None:
         """Return the base_url that most files have in common, at least one of them new, if the configuration
         has none: with the number of the new files that have it, and of the existing ones."""
         if self.project.config.base_url or self.project.override_base_url:
             return None
-        new = Counter(new.current["execution"].get("base_url") for new in self.new)
+        new = Counter(getattr(new.draft.current.execution, "base_url", None) for new in self.new)
         counts = {base: count + self.stated.get(base, 0) for base, count in new.items() if base is not None}
         base = max(counts, key=lambda base: counts[base], default="")
         count = counts.get(base, 0)
@@ -80,19 +82,21 @@ def summarize(
     files: Mapping[str, ImportedFile],
     record_of: Callable[[DraftRecipe], dict[str, Any]],
     options: CaptureOptions,
-) -> ImportSummary:
+) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
-    taken = records_by_id(project.root, project.folders)
+    records = records_by_id(project.root, project.folders)
+    taken = {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
     captured: dict[str, list[Baseline]] = defaultdict(list)
     base_counts = Counter[str]()
-    for source, raw in taken.values():
-        if (existing := read_record(raw, source)[0]) is not None:
+    for existing in taken.values():
+        if existing is not None:
             captured[digest(existing.current.input)].append(existing)
             base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
             base_counts.update([base] if base else [])
     known_names = {*project.scope.values, *project.scope.secrets}
-    ready: list[tuple[DraftRecipe, NewBaseline]] = []
+    drafts: list[DraftRecipe] = []
+    ready: list[NewBaseline] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
@@ -111,17 +115,19 @@ def summarize(
                 known += 1
             else:
                 same_input.append(new.draft)
+                new = new.named(free_id(new.draft, taken, project))
+                taken[new.draft.id.casefold()] = new.draft
                 adapt = _describes(draft, options)
-                ready.append((draft, replace(new, place=place, notes=draft.notes, adapt=adapt)))
+                label = new.draft.id
+                ready.append(replace(new, place=place, label=label, notes=draft.notes, adapt=adapt))
+                drafts.append(draft)
         for one in imported.left_out:
             place = Place(one.file or file, one.line)
             errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
-    drafts = with_unique_ids([draft for draft, _ in ready], taken)
-    new_ones = [replace(new.named(one.id), label=one.id) for one, (_, new) in zip(drafts, ready, strict=True)]
     unsafe, unselected = (
         sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
     )
-    return ImportSummary(project, drafts, new_ones, errors, known, unsafe, unselected, failed, base_counts)
+    return Batch(project, ready, errors, failed, known, unsafe, unselected, base_counts, drafts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:

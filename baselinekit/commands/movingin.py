@@ -166,9 +166,9 @@ def moved_cassettes(
         try:
             record, notes = _answered(summary.project, new, answer, options, clients, moment)
         except BaselinekitError as error:
-            moved.lose(place, f"{draft.id}: {error.problems[0].message}", error.problems[0].hint)
+            moved.lose(place, f"{new.draft.id}: {error.problems[0].message}", error.problems[0].hint)
         else:
-            moved.add(MovedBaseline(f"{new.folder}/{draft.id}.yaml", record, place), notes)
+            moved.add(MovedBaseline(f"{new.folder}/{new.draft.id}.yaml", record, place), notes)
     return moved, len(files) + broken
 
 

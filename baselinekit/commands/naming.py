@@ -5,7 +5,7 @@ two is added (`get-orders-page-2`), or a hash of the recipe if nothing readable 
 same id beside the same others."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
 from baselinekit.commands.project import Project
@@ -56,6 +56,13 @@ def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
 def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:
     is_other = f" is {existing_id!r} in different case, which" if existing_id != id else ""
     return InvalidInput(Problem("BK113", f"the id {id!r}{is_other} is taken by {owner}", hint, place))
+
+
+def free_id(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> str:
+    """Return its id, or a longer one where another baseline has that. `taken`: baselines by their ids, in
+    lower case; None for one that cannot be read."""
+    longer = longer_ids(draft, taken.get(draft.id.casefold()), project)
+    return next(id for id in (draft.id, *longer) if id.casefold() not in taken)
 
 
 def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:

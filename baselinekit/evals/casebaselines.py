@@ -5,15 +5,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import (
-    Captured,
-    CaptureOptions,
-    CaptureResults,
-    NewBaseline,
-    capture,
-    new_baseline,
-)
-from baselinekit.commands.context import RunContext
+from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, new_baseline
+from baselinekit.commands.importing import Batch
 from baselinekit.commands.naming import is_same, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -33,7 +26,7 @@ from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.variables import escape_variables, names_in
+from baselinekit.secrets.variables import escape_variables_in, names_in
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
@@ -145,7 +138,7 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
         **({"name": case.name} if case.name else {}),
         "current": {
             "input": _input(case, group, project),
-            "execution": _execution(case, [_literal(check) for check in checks], judges),
+            "execution": _execution(case, [escape_variables_in(check) for check in checks], judges),
         },
         "comparison": _rules(is_text_compared=False, is_scored=bool(judges)),
         "metadata": {"tags": list(tags)} if tags else {},
@@ -209,38 +202,21 @@ def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> d
     return fields
 
 
-def _literal(value: Json) -> Json:
-    """Escape a value, so that it is the same after variables have been expanded."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, dict):
-        return {escape_variables(key): _literal(item) for key, item in value.items()}
-    return [_literal(item) for item in value] if isinstance(value, list) else value
-
-
 def _notes(case: Case) -> Iterator[str]:
     if case.scripts.before:
         script = os.path.basename(case.scripts.before)
         yield f"{script} ran now, and its inputs are stored: compare does not run it"
 
 
-# The capture: each case is asked, checked and scored, and written if all of that succeeds.
-
-
-def capture_cases(
-    project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions, context: RunContext
-) -> tuple[CaptureResults, int]:
-    """Write new files. Return the captures, and how many cases were captured already. What cannot be captured
-    is reported with its line."""
+def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions) -> Batch:
+    """The new baselines of cases; what cannot be captured is reported with its line."""
     wanted: list[NewBaseline] = []
     errors: list[BaselinekitError] = []
-    taken, known_count = records_by_id(project.root, project.folders), 0
+    taken = records_by_id(project.root, project.folders)
     for draft in drafts:
         try:
             new = new_baseline(project, draft.record, replace(options, group=draft.group))
-            if _is_there(new, taken, project):
-                known_count += 1
-            else:
+            if not _is_there(new, taken, project):
                 wanted.append(_of_case(new, draft))
         except BaselinekitError as error:
             problems = (
@@ -248,12 +224,8 @@ def capture_cases(
                 for problem in error.problems
             )
             errors.append(type(error)(*problems))
-    if known_count and not wanted and not errors:
-        message = "each case there is captured already"
-        hint = "to accept new answers: baselinekit refresh ID --replay"
-        raise InvalidInput(Problem("BK520", message, hint))
-    outcome = capture(project, wanted, options, context)
-    return replace(outcome, errors=[*errors, *outcome.errors]), known_count
+    known = len(drafts) - len(wanted) - len(errors)
+    return Batch(project, wanted, errors, len(errors), known, notes=_notes_on)
 
 
 def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
@@ -274,7 +246,7 @@ def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
 _STEADY = "the text came the same each time and is compared, too"
 
 
-def notes_on(captured: Sequence[Captured]) -> Iterator[str]:
+def _notes_on(captured: Sequence[Captured]) -> Iterator[str]:
     """Notes on all captures together."""
     varying = [baseline for baseline in captured if _STEADY not in baseline.notes]
     if any(baseline.replays > 1 for baseline in varying):

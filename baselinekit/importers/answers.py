@@ -49,16 +49,16 @@ Resolve = Callable[[Json, Path], tuple[Json, Path]]
 """The node itself, or the one that it refers to, and its place."""
 
 
-def formats_of(outputs: Sequence[Json], responses: Json, resolve: Resolve) -> Mapping[Path, str]:
-    """Placeholders for the texts in the first of the outputs that vary by nature, and for those that did."""
+def formats_of(outputs: Sequence[Json], responses: Json, at: Path, resolve: Resolve) -> Mapping[Path, str]:
+    """Placeholders for the texts in the first of the outputs that vary by nature, and for those that did.
+    `at`: the place of the responses."""
     output, *others = outputs
     if not isinstance(responses, dict) or not isinstance(output, dict):
         return {}
     stated_formats = _StatedFormats(resolve)
     with suppress(CannotAskError):  # where the document is broken
-        stated_formats.look(
-            _schema_of(responses, str(output.get("status")), resolve), output.get("body"), ("body",)
-        )
+        schema, at = _schema_of(responses, at, str(output.get("status")), resolve)
+        stated_formats.look(schema, at, output.get("body"), ("body",))
     return {
         path: text
         for path, text in stated_formats.at.items()
@@ -66,18 +66,18 @@ def formats_of(outputs: Sequence[Json], responses: Json, resolve: Resolve) -> Ma
     }
 
 
-def _schema_of(responses: dict[str, Json], status: str, resolve: Resolve) -> Json:
-    """The schema of an answer with this status."""
+def _schema_of(responses: dict[str, Json], at: Path, status: str, resolve: Resolve) -> tuple[Json, Path]:
+    """The schema of an answer with this status, and a place in its file."""
     stated = {str(key).upper(): value for key, value in responses.items()}
     response_reference = next(
         (stated[key] for key in (status, f"{status[:1]}XX", "DEFAULT") if key in stated), None
     )
-    response, _ = resolve(response_reference, ())
+    response, at = resolve(response_reference, at)
     if not isinstance(response, dict):
-        return None
+        return None, at
     content = response.get("content") or {}
     media: Json = next(iter(content.values()), {}) if isinstance(content, dict) else {}
-    return response.get("schema") or (media.get("schema") if isinstance(media, dict) else None)
+    return response.get("schema") or (media.get("schema") if isinstance(media, dict) else None), at
 
 
 class _StatedFormats(MutableStruct):
@@ -87,15 +87,16 @@ class _StatedFormats(MutableStruct):
     at: dict[Path, str] = field(default_factory=dict)
     seen: set[tuple[int, Path]] = field(default_factory=set)
 
-    def look(self, schema: Json, value: Json, path: Path, depth: int = 0) -> None:
-        schema, _ = self.resolve(schema, ())
+    def look(self, schema: Json, at: Path, value: Json, path: Path, depth: int = 0) -> None:
+        """`at`: a place in the file of the schema."""
+        schema, at = self.resolve(schema, at)
         if not isinstance(schema, dict) or depth > _DEEPEST or (id(schema), path) in self.seen:
             return
         self.seen.add((id(schema), path))  # parts of a schema may contain it
         for key in ("allOf", "oneOf", "anyOf"):
             parts = schema.get(key)
             for part in parts if isinstance(parts, list) else ():
-                self.look(part, value, path, depth + 1)
+                self.look(part, at, value, path, depth + 1)
         if isinstance(value, str) and len(path) > 1 and "enum" not in schema and "const" not in schema:
             text = PLACEHOLDERS.get(str(schema.get("format")))
             if text is not None and path not in self.at and accepts_all(text, [value]):
@@ -104,10 +105,10 @@ class _StatedFormats(MutableStruct):
             properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
             others = schema.get("additionalProperties")
             for key, item in value.items():
-                self.look(properties.get(key, others), item, (*path, key), depth + 1)
+                self.look(properties.get(key, others), at, item, (*path, key), depth + 1)
         elif isinstance(value, list) and isinstance(schema.get("items"), dict):
             for number, item in enumerate(value):
-                self.look(schema["items"], item, (*path, number), depth + 1)
+                self.look(schema["items"], at, item, (*path, number), depth + 1)
 
 
 def _differs(output: Json, other: Json, path: Path) -> bool:

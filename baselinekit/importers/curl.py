@@ -3,20 +3,19 @@
 The request is what curl would send: `-d` without a content type is a form, even if it looks like JSON."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from getopt import GetoptError, getopt
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.importers.curloptions import (
     FLAGS,
+    GETOPT_LETTERS,
+    GETOPT_NAMES,
+    NAMES,
     NO_COUNTERPART,
-    NO_COUNTERPART_VALUED,
     SHORT,
-    TAKES_VALUE,
-    WITHOUT_EFFECT,
-    WITHOUT_EFFECT_VALUED,
-    has_value,
 )
 from baselinekit.importers.drafts import FORM_TYPE, HINT_FOR_URL, add_value, body_of, flaw_of_url
 from baselinekit.lazy import lazy_pattern
@@ -61,95 +60,90 @@ class CurlLine(MutableStruct):
     parts: dict[str, Json] = field(default_factory=dict)
     files: dict[str, Json] = field(default_factory=dict)
     is_multipart: bool = False
-    user: str | None = None
-    token: str | None = None
     cookies: dict[str, Json] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
     values: dict[str, str] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
 
 
+def is_curl(word: str) -> bool:
+    """Whether a word is the program curl, with or without its path and `.exe`."""
+    return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
+
+
 def parse_words(words: list[str], read: Read) -> CurlRequest:
     """The request of a line that a shell has split into words. The first may be `curl`."""
     line = CurlLine()
-    remaining = list(words[1:] if words and re.fullmatch(r"(.*[/\\])?curl(\.exe)?", words[0]) else words)
-    only_urls = False
-    while remaining:
-        word = remaining.pop(0)
-        if only_urls or not word.startswith("-") or word == "-":
-            line.urls.append(word)
-        elif word == "--":
-            only_urls = True
-        elif word in ("--next", "-:"):
+    remaining = words[1:] if words and is_curl(words[0]) else list(words)
+    for following in ("--next", "-:"):
+        if following in remaining:
+            remaining = remaining[: remaining.index(following)]
             line.dropped.append(
                 "--next: what follows it is another request; write a curl line of its own for it"
             )
-            break
-        elif word.startswith("--"):
-            _take(line, word[2:], remaining, read)
-        else:
-            _take_short(line, word[1:], remaining, read)
+    while remaining:
+        try:
+            options, remaining = getopt(remaining, GETOPT_LETTERS, GETOPT_NAMES)
+        except GetoptError as error:
+            raise InvalidInput(_no_option(error)) from None
+        for flag, value in options:
+            _take(line, flag[2:] if flag.startswith("--") else SHORT[flag[1:]], value, read)
+        line.urls += remaining[:1]
+        remaining = remaining[1:]
     return _request(line)
 
 
-def _take_short(line: CurlLine, letters: str, remaining: list[str], read: Read) -> None:
-    """`-sSL`, `-XPOST`, `-d@file`: flags together, and a value right behind its letter."""
-    while letters:
-        letter, letters = letters[0], letters[1:]
-        name = SHORT.get(letter)
-        if name is None:
-            raise InvalidInput(Problem("BK508", f"curl has no option -{letter}", "check the line"))
-        if has_value(name):
-            if letters:
-                remaining.insert(0, letters)
-            letters = ""
-        _take(line, name, remaining, read)
+def _no_option(error: GetoptError) -> Problem:
+    if "requires argument" in error.msg:
+        message = f"--{SHORT.get(error.opt, error.opt)} needs a value behind it"
+        return Problem("BK508", message, "check the line")
+    if len(error.opt) == 1:
+        return Problem("BK508", f"curl has no option -{error.opt}", "check the line")
+    message = f"the option --{error.opt} of curl is not known"
+    return Problem("BK508", message, suggest(error.opt, NAMES) or "leave it out")
 
 
-def _take(line: CurlLine, name: str, remaining: list[str], read: Read) -> None:
-    if has_value(name) and not remaining:
-        raise InvalidInput(Problem("BK508", f"--{name} needs a value behind it", "check the line"))
-    if name in TAKES_VALUE:
-        _VALUED.get(name, _keep)(line, name, remaining.pop(0), read)
-    elif name in WITHOUT_EFFECT_VALUED:
-        remaining.pop(0)
-    elif name in NO_COUNTERPART or name in NO_COUNTERPART_VALUED:
-        hint = NO_COUNTERPART.get(name) or NO_COUNTERPART_VALUED.get(name)
-        line.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
-        if name in NO_COUNTERPART_VALUED:
-            remaining.pop(0)
-    elif name in FLAGS:
-        line.flags.add(name)
-    elif name not in WITHOUT_EFFECT and f"no-{name}" not in WITHOUT_EFFECT:
-        opposite = name.removeprefix("no-")
-        if opposite == name or opposite not in WITHOUT_EFFECT | FLAGS:
-            option_names = {*TAKES_VALUE, *FLAGS, *WITHOUT_EFFECT, *NO_COUNTERPART, *NO_COUNTERPART_VALUED}
-            hint = (
-                "baselinekit capture http --help"
-                if name == "help"
-                else suggest(name, option_names) or "leave it out"
-            )
-            raise InvalidInput(Problem("BK508", f"the option --{name} of curl is not known", hint))
-        line.flags.discard(opposite)
+def _take(line: CurlLine, name: str, value: str, read: Read) -> None:
+    match name:
+        case "request":
+            line.method = value.upper()
+        case "url":
+            line.urls.append(value)
+        case "header":
+            _take_header(line, value, read)
+        case "user-agent" | "referer" | "range":
+            value = f"bytes={value}" if name == "range" else value.removesuffix(";auto")
+            if value:
+                _add_header(line, name.title(), value)
+        case "cookie" if "=" in value:
+            _add_cookies(line, value)
+        case "cookie":
+            reason = "cookies from a file have no counterpart; write them out: -b 'name=value'"
+            line.dropped.append(f"-b FILE: {reason}")
+        case "data" | "data-raw" | "data-ascii" | "data-binary" | "data-urlencode" | "json":
+            _take_data(line, name, value, read)
+        case "url-query":
+            line.query.append(value[1:] if value.startswith("+") else _urlencoded(value, read))
+        case "form" | "form-string":
+            _take_part(line, name, value, read)
+        case "upload-file":
+            line.upload, line.values[name] = read(value), value
+        case _ if name in NO_COUNTERPART:
+            hint = NO_COUNTERPART[name]
+            line.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
+        case _ if name in FLAGS:
+            line.flags.add(name)
+        case _ if name.startswith("no-"):
+            line.flags.discard(name.removeprefix("no-"))
+        case _:
+            line.values[name] = value
 
 
-def _keep(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.values[name] = value
-
-
-def _take_method(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.method = value.upper()
-
-
-def _take_url(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.urls.append(value)
-
-
-def _take_header(line: CurlLine, name: str, value: str, read: Read) -> None:
+def _take_header(line: CurlLine, value: str, read: Read) -> None:
     if value.startswith("@"):
         for text in read(value[1:]).splitlines():
             if text.strip():
-                _take_header(line, name, text, read)
+                _take_header(line, text, read)
         return
     header, colon, text = value.partition(":")
     header, text = header.strip(), text.strip()
@@ -174,15 +168,6 @@ def _add_header(line: CurlLine, header: str, text: str) -> None:
         line.headers[lower] = (original_name, f"{earlier}, {text}")
     else:
         line.headers[lower] = (header, text)
-
-
-def _take_cookie(line: CurlLine, name: str, value: str, read: Read) -> None:
-    if "=" in value:
-        _add_cookies(line, value)
-    else:
-        line.dropped.append(
-            "-b FILE: cookies from a file have no counterpart; write them out: -b 'name=value'"
-        )
 
 
 def _add_cookies(line: CurlLine, text: str) -> None:
@@ -219,10 +204,6 @@ def _urlencoded(value: str, read: Read) -> str:
     return f"{match[1]}={encoded}" if match[1] else encoded
 
 
-def _take_query(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.query.append(value[1:] if value.startswith("+") else _urlencoded(value, read))
-
-
 def _take_part(line: CurlLine, name: str, value: str, read: Read) -> None:
     key, is_pair, text = value.partition("=")
     if not is_pair:
@@ -249,40 +230,6 @@ def _take_part(line: CurlLine, name: str, value: str, read: Read) -> None:
         line.dropped.append(f"-F {key}: `{match[0]}` has no counterpart: a field is sent as text")
         text = text[: match.start()]
     add_value(line.parts, key, text)
-
-
-def _take_upload(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.upload, line.values[name] = read(value), value
-
-
-def _take_user(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.user = value
-
-
-def _take_token(line: CurlLine, name: str, value: str, read: Read) -> None:
-    line.token = value
-
-
-def _take_named_header(line: CurlLine, name: str, value: str, read: Read) -> None:
-    header = {"user-agent": "User-Agent", "referer": "Referer", "range": "Range"}[name]
-    value = f"bytes={value}" if name == "range" else value.removesuffix(";auto")
-    if value:
-        _add_header(line, header, value)
-
-
-_VALUED: Mapping[str, Callable[[CurlLine, str, str, Read], None]] = {
-    "request": _take_method,
-    "url": _take_url,
-    "header": _take_header,
-    "cookie": _take_cookie,
-    **dict.fromkeys(("data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json"), _take_data),
-    "url-query": _take_query,
-    **dict.fromkeys(("form", "form-string"), _take_part),
-    "upload-file": _take_upload,
-    "user": _take_user,
-    "oauth2-bearer": _take_token,
-    **dict.fromkeys(("user-agent", "referer", "range"), _take_named_header),
-}
 
 
 # The options together, as a request.
@@ -335,7 +282,7 @@ def _url(line: CurlLine) -> str:
     authority, *path = re.split(r"(?=[/?#])", remaining, maxsplit=1)
     if "@" in authority:
         credentials, _, authority = authority.rpartition("@")
-        line.user = line.user or unquote(credentials)
+        line.values.setdefault("user", unquote(credentials))
     if "$" in authority:
         message = f"{authority!r} is no host: nothing is known here of a variable of a shell"
         raise InvalidInput(Problem("BK508", message, "write its value there"))
@@ -381,11 +328,11 @@ def _body(line: CurlLine) -> dict[str, Any]:
 
 
 def _auth(line: CurlLine) -> dict[str, Json]:
-    if line.token is not None:
-        return {"type": "bearer", "token": line.token}
-    if line.user is None:
+    if "oauth2-bearer" in line.values:
+        return {"type": "bearer", "token": line.values["oauth2-bearer"]}
+    if "user" not in line.values:
         return {}
-    name, has_password, password = line.user.partition(":")
+    name, has_password, password = line.values["user"].partition(":")
     if not has_password:
         line.dropped.append(f"-u {name} has no password, for which curl would ask; it is sent empty")
     return {"type": "digest" if "digest" in line.flags else "basic", "username": name, "password": password}

@@ -1,9 +1,8 @@
 """The result of importing a file: draft recipes, and what could not be carried over."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import count
 from urllib.parse import parse_qsl, urlsplit
 
 from baselinekit.errors import BaselinekitError
@@ -13,7 +12,7 @@ from baselinekit.files.text import mark, place, reach
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, field
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 """From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the
@@ -128,31 +127,6 @@ def _with_merges(value: Json) -> Json:
 def slug(text: str) -> str:
     """A name for a file: lower case, words joined by `-`."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_ID].rstrip("-") or "baseline"
-
-
-def with_unique_ids(drafts: Sequence[DraftRecipe], taken: Iterable[str] = ()) -> list[DraftRecipe]:
-    """The drafts with ids that are unique, among those that are taken as well."""
-    used_ids = {id.casefold() for id in taken}
-    renamed = []
-    for draft in drafts:
-        id = next(id for id in _ids(draft) if id.casefold() not in used_ids)
-        used_ids.add(id.casefold())
-        renamed.append(replace(draft, id=id))
-    return renamed
-
-
-def _ids(draft: DraftRecipe) -> Iterator[str]:
-    """The ids to try: the preferred one, the same with the query of its request, with its host, with
-    numbers."""
-    request = draft.current["input"]
-    request = request.get("steps", [request])[-1]
-    yield draft.id
-    endpoint = str(request.get("endpoint", ""))
-    if "?" in endpoint:
-        yield slug(f"{draft.id} {endpoint.partition('?')[2]}")
-    if base := draft.current["execution"].get("base_url"):
-        yield slug(f"{draft.id} {urlsplit(base).netloc}")
-    yield from (f"{draft.id}-{number}" for number in count(2))
 
 
 def flaw_of_url(url: str) -> str:

@@ -30,7 +30,7 @@ from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
-from baselinekit.secrets.variables import escape_variables
+from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
@@ -156,7 +156,7 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
     sent: dict[str, Any] = {"method": method, "url": escape_variables(url)}
     body, unsent = dict[str, Json](), ""
     try:
-        body = _escaped(_body(request))
+        body = escape_variables_in(_body(request))
     except _Unsent as reason:
         unsent = str(reason)
     if body.keys() & {"json", "form"}:
@@ -259,14 +259,6 @@ def _add_part(fields: dict[str, Json], name: Any, value: str, file: str | None) 
         raise _Unsent(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
     if isinstance(name, str):
         add_value(fields, name, value)
-
-
-def _escaped(value: Any) -> Any:
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, list):
-        return [_escaped(item) for item in value]
-    return {key: _escaped(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _answer(content: dict[str, Any]) -> Json:

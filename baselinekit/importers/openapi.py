@@ -21,12 +21,12 @@ from baselinekit.importers.drafts import (
     flaw_of_url,
     slug,
 )
-from baselinekit.importers.openapidocument import Bundle, OpenApiDocument, list_below, listed, mapping_below
+from baselinekit.importers.openapidocument import METHODS, OpenApiDocument, list_below, listed, mapping_below
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
 from baselinekit.secrets.finding import is_secret_key
-from baselinekit.secrets.variables import as_text, escape_variables
+from baselinekit.secrets.variables import as_text, escape_variables_in
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
@@ -46,34 +46,38 @@ def recognises(source: SourceText) -> bool:
 
 
 def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
-    bundle = Bundle(source, choices)
-    document = OpenApiDocument(bundle.root, bundle.unreached)
-    if not isinstance(document.root.get("paths", {}), dict):
+    document = OpenApiDocument(source, choices)
+    paths = document.root.get("paths", {})
+    if not isinstance(paths, dict):
         raise InvalidInput(Problem("BK550", "`paths` is not a mapping", "", Place(source.name)))
     drafts: list[tuple[DraftRecipe, Path]] = []
     errors: list[tuple[CannotAskError, str]] = []
     unsafe = 0
-    for path in document.root.get("paths", {}):
+    for path in [path for path, node in paths.items() if node is not None and not path.startswith("x-")]:
         try:
-            operations = document.operations(path)
+            item = document.path_item(path)
         except CannotAskError as error:
             errors.append((error, path))
             continue
-        errors += [(error, path) for error in document.flaws(path)]
-        for at, method, operation, shared in operations:
+        errors += [(error, path) for error in document.flaws(*item)]
+        for method in METHODS:
+            if not isinstance(item[0].get(method), dict):
+                continue
             if method.upper() not in SAFE and not choices.unsafe:
                 unsafe += 1
                 continue
             try:
-                drafts.append((_Operation(document, at, method, operation, shared, choices).draft(), at))
+                draft = _Operation(document, path, method, item, choices).draft()
             except CannotAskError as error:
                 errors.append((error, f"{method.upper()} {path}"))
-    told = _without_repeats(errors)
-    places = bundle.places([*(at for _, at in drafts), *(error.at for error, _, _ in told)])
+            else:
+                drafts.append((draft, ("paths", path, method)))
+    reasons = _without_repeats(errors)
+    places = document.files.places([*(at for _, at in drafts), *(error.at for error, _, _ in reasons)])
     placed = [replace(draft, line=line) for (draft, _), (_, line) in zip(drafts, places, strict=False)]
     left_out = [
         LeftOut(line, f"{operation}: {error.message}", error.hint, file, count)
-        for (error, operation, count), (file, line) in zip(told, places[len(drafts) :], strict=True)
+        for (error, operation, count), (file, line) in zip(reasons, places[len(drafts) :], strict=True)
     ]
     return ImportedFile(tuple(placed), tuple(left_out), unsafe)
 
@@ -97,15 +101,16 @@ class _Operation:
     def __init__(
         self,
         document: OpenApiDocument,
-        at: Path,
+        path: str,
         method: str,
-        operation: dict[str, Json],
-        item: dict[str, Json],
+        item: tuple[dict[str, Json], Path],
         choices: ImportChoices,
     ):
-        self.document, self.at, self.method = document, at, method
-        self.operation, self.item, self.choices = operation, item, choices
-        self.path = str(at[1])
+        self.document, self.path, self.method = document, path, method
+        self.item, self.choices = item, choices
+        self.operation: dict[str, Json] = item[0][method]
+        self.at: Path = (*item[1], method)
+        self.id = str(self.operation.get("operationId") or "")
         self.query: dict[str, Json] = {}
         self.headers: dict[str, Json] = {}
         self.cookies: dict[str, Json] = {}
@@ -117,6 +122,7 @@ class _Operation:
 
     def draft(self) -> DraftRecipe:
         base_url, prefix = self.base()
+        path = self.path
         for parameter, at in self.parameters():
             self.take(parameter, at)
         if missing := re.search(r"\{([^{}]*)\}", self.path):
@@ -130,11 +136,8 @@ class _Operation:
         request |= {"auth": self.auth} if self.auth else {}
         request |= {"cookies": self.cookies} if self.cookies else {}
         execution = {"type": "http"} | ({"base_url": base_url} if base_url else {})
-        operation_id = str(self.operation.get("operationId") or "")
         return DraftRecipe(
-            id=operation_id
-            if _ID.fullmatch(operation_id)
-            else slug(operation_id or f"{self.method} {self.at[1]}"),
+            id=self.id if _ID.fullmatch(self.id) else slug(self.id or f"{self.method} {path}"),
             current={"input": request, "execution": execution},
             line=0,
             name=" ".join(str(self.operation.get("summary") or "").split()) or None,
@@ -167,8 +170,7 @@ class _Operation:
     def parameters(self) -> list[tuple[dict[str, Json], Path]]:
         """The parameters. Those of the operation take precedence over those of its path."""
         by_name: dict[tuple[Json, Json], tuple[dict[str, Json], Path]] = {}
-        places = ((self.item, self.at[:2]), (self.operation, self.at))
-        for holder, at in places:
+        for holder, at in (self.item, (self.operation, self.at)):
             for number, node in enumerate(list_below(holder, "parameters", at)):
                 parameter, parameter_at = self.document.resolve(node, (*at, "parameters", number))
                 if not isinstance(parameter, dict):
@@ -177,7 +179,7 @@ class _Operation:
                 key = (parameter.get("name"), parameter.get("in"))
                 if not all(isinstance(part, str) for part in key):
                     message = "a parameter whose `name` or `in` is no text"
-                    raise CannotAskError(parameter_at, message, "mend the document")
+                    raise CannotAskError(parameter_at, message, "correct the document")
                 by_name[key] = (parameter, parameter_at)
         return list(by_name.values())
 
@@ -189,13 +191,13 @@ class _Operation:
         if given is ABSENT and not parameter.get("required") and where != "path":
             return
         if where not in _PLACES:
-            hint = f"a parameter is in {', '.join(_PLACES)}: mend the document"
+            hint = f"a parameter is in {', '.join(_PLACES)}: correct the document"
             raise CannotAskError(at, f"the parameter {name} is in {where!r}", hint)
         if where == "body":
             schema = parameter.get("schema")
             value = self.document.body_value(schema, (*at, "schema"))
             self.document.check_kind(value, schema, (*at, "schema"), "the example of the body")
-            self.body = {"json": _escaped(value)}
+            self.body = {"json": escape_variables_in(value)}
             return
         if given is ABSENT and is_secret_key(name) and where in ("query", "header"):
             self.needs.append(variable_name(name))
@@ -220,9 +222,9 @@ class _Operation:
         elif where == "query":
             self.query |= self.in_query(name, parameter, value)
         elif where == "header" and name.lower() not in ("accept", "content-type", "authorization"):
-            self.headers[name] = _escaped(_joined(value, ","))
+            self.headers[name] = escape_variables_in(_joined(value, ","))
         elif where == "cookie":
-            self.cookies[name] = _escaped(_joined(value, ","))
+            self.cookies[name] = escape_variables_in(_joined(value, ","))
         elif where == "formData":
             self.form[name] = _field(value)
             media_types = listed(self.operation.get("consumes") or self.document.root.get("consumes"))
@@ -232,7 +234,7 @@ class _Operation:
     def given(self, name: str) -> Any:
         """The value that the operator gives for a parameter or a field, of this operation or of all."""
         params = self.choices.params
-        return params.get(f"{self.operation.get('operationId')}.{name}", params.get(name, ABSENT))
+        return params.get(f"{self.id}.{name}", params.get(name, ABSENT))
 
     def in_query(self, name: str, parameter: dict[str, Json], value: Json) -> dict[str, Json]:
         separators = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "spaceDelimited": " "}
@@ -242,12 +244,12 @@ class _Operation:
         )
         explodes = style == "multi" or parameter.get("explode", style in (None, "form"))
         if isinstance(value, dict) and parameter.get("style") == "deepObject":
-            return {f"{name}[{key}]": _escaped(inner) for key, inner in value.items()}
+            return {f"{name}[{key}]": escape_variables_in(inner) for key, inner in value.items()}
         if isinstance(value, dict) and explodes:
-            return {key: _escaped(inner) for key, inner in value.items()}
+            return {key: escape_variables_in(inner) for key, inner in value.items()}
         if isinstance(value, list) and explodes and not (self.document.is_swagger and style != "multi"):
-            return {name: [_escaped(item) for item in value]}
-        return {name: _escaped(_joined(value, separators.get(str(style), ",")))}
+            return {name: [escape_variables_in(item) for item in value]}
+        return {name: escape_variables_in(_joined(value, separators.get(str(style), ",")))}
 
     def take_body(self) -> None:
         node = self.operation.get("requestBody")
@@ -276,12 +278,12 @@ class _Operation:
             value = self.document.body_value(described.get("schema"), (*media_at, "schema"))
         self.document.check_kind(value, described.get("schema"), media_at, "the example of the body")
         if "json" in media:
-            self.body = {"json": _escaped(value)}
+            self.body = {"json": escape_variables_in(value)}
             if media != "application/json":
                 self.headers["Content-Type"] = media
         elif isinstance(value, str):
             self.headers["Content-Type"] = media
-            self.body = {"body": _escaped(value)}
+            self.body = {"body": escape_variables_in(value)}
         else:
             hint = "write a curl line for it: baselinekit capture curl --data-binary …"
             raise CannotAskError(media_at, f"a body of {media} is not made from a schema", hint)
@@ -291,7 +293,7 @@ class _Operation:
         files."""
         schema_at = (*at, "schema")
         properties, required = self.document.members(content.get("schema"), schema_at)
-        files = {name for name, part in properties.items() if self.document.is_file(part, schema_at)}
+        files = {name for name, part in properties.items() if self.document.is_file(*part)}
         given = {name: text for name in properties if (text := self.given(name)) is not ABSENT}
         value = self.document.example(content, at)
         if value is ABSENT:
@@ -338,7 +340,7 @@ class _Operation:
             description, described_at = self.document.resolve(self.document.schemes().get(scheme), at)
             if not isinstance(description, dict):
                 raise CannotAskError(
-                    self.at, f"the security scheme {scheme} is not described", "mend the document"
+                    self.at, f"the security scheme {scheme} is not described", "correct the document"
                 )
             variable, scheme_type = variable_name(scheme), description.get("type")
             if scheme_type == "basic" or (
@@ -364,7 +366,8 @@ class _Operation:
         return parts, needs
 
     def formats(self, outputs: Sequence[Json]) -> Mapping[Path, str]:
-        return formats_of(outputs, self.operation.get("responses"), self.document.resolve)
+        responses = self.operation.get("responses")
+        return formats_of(outputs, responses, (*self.at, "responses"), self.document.resolve)
 
 
 def _no_value(where: Json, name: str) -> tuple[str, str]:
@@ -380,19 +383,8 @@ def _field(value: Json) -> Json:
     """A field of a form: what is neither a text nor a list of texts is sent as JSON."""
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         return [_field(item) for item in value]
-    return _escaped(as_text(value) if isinstance(value, dict | list) else value)
+    return escape_variables_in(as_text(value) if isinstance(value, dict | list) else value)
 
 
 def _joined(value: Json, separator: str) -> str:
     return separator.join(map(as_text, value)) if isinstance(value, list) else as_text(value)
-
-
-def _escaped(value: Json) -> Json:
-    """The value with texts escaped that look like our variables: in the document they are plain texts."""
-    if isinstance(value, str):
-        return escape_variables(value)
-    if isinstance(value, list):
-        return [_escaped(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _escaped(item) for key, item in value.items()}
-    return value

@@ -2,10 +2,8 @@
 and examples."""
 
 import posixpath
-import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers.answers import CannotAskError
@@ -14,114 +12,79 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import describe_value
 
-_ELSEWHERE = lazy_pattern(r"""\$ref["']?\s*:\s*["']?(?![#"'\s])""")
 _IN_BRACES = lazy_pattern(r"\{([^{}/]*)\}")
 _ADDRESS = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_VALUES = frozenset(("example", "default", "const", "enum", "value"))
-"""Below these keys are values of the service: what looks like a reference there is none."""
 _FILES = "\0files"
+"""A path in another file begins with this and the name of the file."""
 _MOST = 1000
 
 
-class Bundle:
-    """`root`: the document with its files; `unreached`: for each reference that leads nowhere, why, and what
-    to do about it."""
+class Documents:
+    """A document and the files that it refers to; each is read when a reference leads there."""
 
     def __init__(self, source: SourceText, choices: ImportChoices):
         self._source, self._beside = source, choices.beside
-        self._name = posixpath.basename(source.name)
-        self._files: dict[str, SourceText] = {}
-        self._broken: dict[str, tuple[str, str]] = {}
-        self.unreached: dict[str, tuple[str, str]] = {}
-        self.root: dict[str, Json] = source.value
-        if _ELSEWHERE.search(source.text):
-            self.root = self._rebase_references(source.value, self._name)
-            included: dict[str, Json] = {}
-            while remaining := [name for name in self._files if name not in included]:
-                for name in remaining:
-                    included[name] = self._rebase_references(self._files[name].value, name)
-            self.root[_FILES] = included
+        self._files: dict[str, SourceText | tuple[str, str]] = {"": source}
+        """Each file by its path from the folder of the document, or why it cannot be used and what to do."""
 
-    def _rebase_references(self, value: Json, name: str) -> Json:
-        """The value of a file, with its references made relative to the root of the whole."""
-        if isinstance(value, list):
-            return [self._rebase_references(item, name) for item in value]
-        if not isinstance(value, dict):
-            return value
-        included = {
-            key: item if key in _VALUES else self._rebase_references(item, name)
-            for key, item in value.items()
-        }
-        if isinstance(reference := value.get("$ref"), str):
-            included["$ref"] = self._rebase(reference, name)
-        return included
-
-    def _rebase(self, reference: str, name: str) -> str:
-        """A reference of a file as one from the root of the whole."""
-        path, _, fragment = reference.partition("#")
-        if _ADDRESS.match(path):
+    def follow(self, reference: str, at: Path) -> tuple[Json, Path]:
+        """What a reference leads to, and its place. `at`: the place of the reference."""
+        name, _, fragment = reference.partition("#")
+        if _ADDRESS.match(name):
             hint = "save it beside the document, and refer to it by its name"
-            self.unreached[reference] = (f"refers to {reference}, which is not fetched", hint)
-            return reference
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(path))) if path else name
-        if path == self._name:  # a fragment of the document itself is judged where it is followed
-            return f"#{fragment}"
+            raise CannotAskError(at, f"refers to {reference}, which is not fetched", hint)
         if fragment and not fragment.startswith("/"):
-            message, hint = (
-                f"refers to {reference}, which is no path",
-                "refer to it as in #/components/schemas/Name",
-            )
-            self.unreached[reference] = (message, hint)
-            return reference
-        if not self._is_loaded(path):
-            self.unreached[f"{path}#{fragment}"] = self._broken[path]
-            return f"{path}#{fragment}"
-        return f"#/{_FILES}/{quote(path.replace('~', '~0').replace('/', '~1'), safe='~')}{fragment}"
+            hint = "refer to it as in #/components/schemas/Name"
+            raise CannotAskError(at, f"refers to {reference}, which is no path", hint)
+        file = _file_of(at)
+        if name:
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(name)))
+            file = "" if file == posixpath.basename(self._source.name) else file
+        found = self._files.get(file) or self._read(file)
+        if not isinstance(found, SourceText):
+            raise CannotAskError(at, *found)
+        node, path = found.value, list[str | int]()
+        for step in fragment.split("/")[1:]:
+            step = unquote(step).replace("~1", "/").replace("~0", "~")
+            key = int(step) if isinstance(node, list) and step.isdecimal() else step
+            try:
+                node = node[key]
+            except (LookupError, TypeError):
+                message = f"refers to {reference}, which is not there"
+                raise CannotAskError(at, message, "correct the reference") from None
+            path.append(key)
+        return node, (_FILES, file, *path) if file else tuple(path)
 
-    def _is_loaded(self, path: str) -> bool:
-        if path in self._files or path in self._broken:
-            return path in self._files
+    def _read(self, file: str) -> SourceText | tuple[str, str]:
+        found: SourceText | tuple[str, str]
         try:
-            if len(self._files) >= _MOST:
-                self._broken[path] = (f"refers to more than {_MOST:,} files", "bundle the document into one")
-                return False
-            file_name = posixpath.normpath(posixpath.join(posixpath.dirname(self._source.name), path))
-            source = SourceText(file_name, self._beside(self._source.name, path))
-            if source.value is None:
-                self._broken[path] = (f"refers to {path}, in which nothing stands", "mend the reference")
-                return False
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(self._source.name), file))
+            if len(self._files) > _MOST:
+                found = (f"refers to more than {_MOST:,} files", "bundle the document into one")
+            elif (found := SourceText(name, self._beside(self._source.name, file))).value is None:
+                found = (f"refers to {file}, which is empty", "correct the reference")
         except BaselinekitError as error:
             problem = error.problems[0]
             place = f"{problem.place}: " if problem.place else ""
-            self._broken[path] = (
-                f"refers to {path}, which cannot be used: {place}{problem.message}",
-                problem.hint,
-            )
-            return False
-        self._files[path] = source
-        return True
+            found = (f"refers to {file}, which cannot be used: {place}{problem.message}", problem.hint)
+        self._files[file] = found
+        return found
 
     def places(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
         """The file and the line of each path."""
         by_number: dict[int, tuple[str, int]] = {}
-        for name in {self._file_of(path) for path in paths}:
-            source = self._files[name] if name else self._source
-            numbers = [number for number, path in enumerate(paths) if self._file_of(path) == name]
+        for name in {_file_of(path) for path in paths}:
+            source = self._files[name]
+            assert isinstance(source, SourceText)  # a path leads only to what was read
+            numbers = [number for number, path in enumerate(paths) if _file_of(path) == name]
             lines = source.lines([paths[number][2 if name else 0 :] for number in numbers])
             by_number |= {number: (source.name, line) for number, line in zip(numbers, lines, strict=True)}
         return [by_number[number] for number in range(len(paths))]
 
-    @staticmethod
-    def _file_of(path: Path) -> str:
-        return str(path[1]) if path[:1] == (_FILES,) and len(path) > 1 else ""
 
-
-def original_reference(reference: str) -> str:
-    """A reference as its file states it, as far as that can be told."""
-    if not reference.startswith(f"#/{_FILES}/"):
-        return reference
-    name, slash, remaining = reference.removeprefix(f"#/{_FILES}/").partition("/")
-    return f"{unquote(name).replace('~1', '/').replace('~0', '~')}{'#/' if slash else ''}{remaining}"
+def _file_of(path: Path) -> str:
+    """The file that a path is in, by its path from the folder of the document; empty for the document."""
+    return str(path[1]) if path[:1] == (_FILES,) else ""
 
 
 def mapping(value: Json) -> dict[str, Json]:
@@ -148,7 +111,7 @@ def list_below(node: Mapping[str, Json], key: str, at: Path) -> list[Json]:
     return value
 
 
-_METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _MOST_REFERENCES = 32
 _DEEPEST = 24
 
@@ -156,67 +119,42 @@ _DEEPEST = 24
 class OpenApiDocument:
     """The document, with its references followed."""
 
-    def __init__(self, root: dict[str, Json], unreached: Mapping[str, tuple[str, str]]):
-        self.root, self._unreached = root, unreached
-        self.is_swagger = "swagger" in root
+    def __init__(self, source: SourceText, choices: ImportChoices):
+        self.files = Documents(source, choices)
+        self.root: dict[str, Json] = source.value
+        self.is_swagger = "swagger" in self.root
 
     def resolve(self, node: Json, at: Path) -> tuple[Json, Path]:
         """The node itself, or the one that it refers to, and its place."""
         for _ in range(_MOST_REFERENCES):
             if not isinstance(node, dict) or not isinstance(reference := node.get("$ref"), str):
                 return node, at
-            if reference in self._unreached:
-                raise CannotAskError(at, *self._unreached[reference])
-            if not re.match(r"#(/|$)", reference):
-                message = f"refers to {original_reference(reference)}, which is no path"
-                raise CannotAskError(at, message, "refer to it as in #/components/schemas/Name")
-            steps = [_unescaped(step) for step in reference.removeprefix("#").split("/")[1:]]
-            node, at = self._reach(steps, at, reference)
-        raise CannotAskError(at, "a reference that leads back to itself", "mend the document")
+            node, at = self.files.follow(reference, at)
+        raise CannotAskError(at, "a reference that leads back to itself", "correct the document")
 
-    def _reach(self, steps: list[str], at: Path, reference: str) -> tuple[Json, Path]:
-        node: Json = self.root
-        path: list[str | int] = []
-        for step in steps:
-            if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
-                path.append(int(step))
-            elif isinstance(node, dict) and step in node:
-                path.append(step)
-            else:
-                message = f"refers to {original_reference(reference)}, which is not there"
-                raise CannotAskError(at, message, "mend the reference")
-            node = cast(Any, node)[path[-1]]
-        return node, tuple(path)
-
-    def operations(self, path: str) -> list[tuple[Path, str, dict[str, Json], dict[str, Json]]]:
-        """The operations of a path, each with its place, its method, and its path item."""
-        node = self.root["paths"][path]
-        if node is None or path.startswith("x-"):
-            return []
-        item, at = self.resolve(node, ("paths", path))
+    def path_item(self, path: str) -> tuple[dict[str, Json], Path]:
+        """What a path holds, its operations among it, and its place."""
+        item, at = self.resolve(self.root["paths"][path], ("paths", path))
         if not isinstance(item, dict):
             raise CannotAskError(at, f"the path is {describe_value(item)}", "write a mapping there")
         if not path.startswith("/"):
             raise CannotAskError(at, "a path that does not begin with /", "write it as in /users/{id}")
-        is_reference = "$ref" in node
-        return [
-            (("paths", path) if is_reference else ("paths", path, method), method, item[method], item)
-            for method in _METHODS
-            if isinstance(item.get(method), dict)
-        ]
+        return item, at
 
-    def flaws(self, path: str) -> list[CannotAskError]:
-        """What looks like an operation of a path that can be read, and is none."""
-        item, at = self.resolve(self.root["paths"][path], ("paths", path))
+    def flaws(self, item: dict[str, Json], at: Path) -> list[CannotAskError]:
+        """What looks like an operation of a path, and is none."""
         return [
             CannotAskError((*at, key), f"`{key}` is no operation", "name it in small letters, with a mapping")
-            for key, value in mapping(item).items()
-            if key.lower() in _METHODS and value is not None
-            if key not in _METHODS or not isinstance(value, dict)
+            for key, value in item.items()
+            if key.lower() in METHODS and value is not None
+            if key not in METHODS or not isinstance(value, dict)
         ]
 
     def server(
-        self, operation: tuple[dict[str, Json], Path], item: dict[str, Json], params: Mapping[str, str]
+        self,
+        operation: tuple[dict[str, Json], Path],
+        item: tuple[dict[str, Json], Path],
+        params: Mapping[str, str],
     ) -> tuple[str, Path]:
         """The base address of an operation, empty if the document names none; and its place. A variable
         without a value stays as it is."""
@@ -226,7 +164,7 @@ class OpenApiDocument:
             scheme = "https" if "https" in schemes else schemes[0]
             prefix = str(self.root.get("basePath") or "").rstrip("/")
             return (f"{scheme}://{host}{prefix}" if host else prefix), ("host",)
-        for holder, at in (operation, (item, operation[1][:2]), (self.root, ())):
+        for holder, at in (operation, item, (self.root, ())):
             if not (servers := list_below(holder, "servers", at)):
                 continue
             server, server_at = servers[0], (*at, "servers", 0)
@@ -291,16 +229,18 @@ class OpenApiDocument:
                 return example
         return ABSENT
 
-    def members(self, node: Json, at: Path) -> tuple[dict[str, Json], list[str]]:
-        """The properties of an object, its own and those of its parts, and which are required."""
-        properties: dict[str, Json] = {}
+    def members(self, node: Json, at: Path) -> tuple[dict[str, tuple[Json, Path]], list[str]]:
+        """The properties of an object, its own and those of its parts, with their places; and which are
+        required."""
+        properties: dict[str, tuple[Json, Path]] = {}
         required: list[str] = []
         remaining, seen = [(node, at)], set[int]()
         while remaining:
             part, part_at = self.resolve(*remaining.pop(0))
             if isinstance(part, dict) and id(part) not in seen:
                 seen.add(id(part))
-                properties |= mapping_below(part, "properties", part_at)
+                own = mapping_below(part, "properties", part_at)
+                properties |= {name: (inner, (*part_at, "properties", name)) for name, inner in own.items()}
                 required += [name for name in listed(part.get("required")) if isinstance(name, str)]
                 parts = enumerate(list_below(part, "allOf", part_at))
                 remaining += [(inner, (*part_at, "allOf", number)) for number, inner in parts]
@@ -329,7 +269,7 @@ class OpenApiDocument:
         known = [type for type in types if isinstance(type, str)]
         if known and kind not in known and (kind or {"object", "array"} >= set(known) - {"null"}):
             message = f"{what} is {describe_value(value)}, where the schema says {' or '.join(known)}"
-            raise CannotAskError(at, message, "mend the example")
+            raise CannotAskError(at, message, "correct the example")
 
     def body_value(
         self, node: Json, at: Path, depth: int = 0, without: Collection[str] = (), field: str = ""
@@ -349,18 +289,8 @@ class OpenApiDocument:
         if not properties and node.get("type") != "object":
             raise CannotAskError(at, f"{what} has no example", "write `example:` there")
         return {
-            name: self.body_value(
-                properties[name],
-                (*at, "properties", name),
-                depth + 1,
-                field=f"{field}.{name}" if field else name,
-            )
-            for name in properties
+            name: self.body_value(inner, inner_at, depth + 1, field=f"{field}.{name}" if field else name)
+            for name, (inner, inner_at) in properties.items()
             if name not in without
-            if name in required or self.example(properties[name], at) is not ABSENT
+            if name in required or self.example(inner, inner_at) is not ABSENT
         }
-
-
-def _unescaped(step: str) -> str:
-    """A step of a JSON pointer in a fragment."""
-    return unquote(step).replace("~1", "/").replace("~0", "~")

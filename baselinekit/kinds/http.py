@@ -797,8 +797,9 @@ class HttpKind(RecipeKind):
         return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
-        """Return the path, the query, the operation that a body or a header names, and the host."""
-        step, _ = steps_of(recipe.input)[0]
+        """Return the path, the query, the operation that a body or a header names, and the host; of a flow,
+        those of its last step."""
+        step, _ = steps_of(recipe.input)[-1]
         in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
         target = step.endpoint or step.path or in_url
         path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`

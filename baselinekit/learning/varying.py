@@ -238,7 +238,7 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     text."""
     path, text = volatile.places[0], volatile.proposal.text
     path_text = render(volatile.path)
-    meaning = "compare its meaning: --method judge"
+    meaning = "compare its meaning: `comparison: {type: semantic, method: judge}`"
     is_root = path == () or path in wholes
     fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     is_wide = any(wide in text for wide in WIDE)

@@ -1,31 +1,20 @@
 """What is typed after `capture` about the comparison, and the rules that it becomes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
 import pytest
 
-from baselinekit.cli.capture_options import RuleOptions, cost_option
 from baselinekit.cli.main import cli
-from baselinekit.cli.options import Number, command, including
-from baselinekit.cli.recipes import parse_rules
+from baselinekit.cli.options import Number, PathRuleOptions, command
+from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.errors import InvalidInput
 
 
-@dataclass(frozen=True)
-class Options:
-    rules: RuleOptions = including(RuleOptions)
-    cost: tuple[str, ...] = cost_option()
-
-
-def typed(words: str, has_scores: bool = False) -> dict[str, Any]:
-    """The rules that stand in the file for these words."""
-
-    made = command(Options, name="rules")(
-        lambda options: parse_rules(options.rules, options.cost, has_scores)
-    )
+def rules_for(words: str) -> dict[str, Any]:
+    """The rules in the file for these options."""
+    made = command(PathRuleOptions, name="rules")(parse_path_rules)
     rules: dict[str, Any] = made.main(words.split(), standalone_mode=False)
     return rules
 
@@ -34,42 +23,17 @@ def typed(words: str, has_scores: bool = False) -> dict[str, Any]:
     ("words", "rules"),
     [
         ("", {}),
-        ("--type exact --ignore a --ignore b.*", {"type": "exact", "ignore_fields": ["a", "b.*"]}),
+        ("--ignore a --ignore b.*", {"ignore_fields": ["a", "b.*"]}),
         ("--tolerance a=0.05", {"tolerance": {"a": {"abs": 0.05}}}),
         ("--tolerance a=2", {"tolerance": {"a": {"abs": 2}}}),
         ("--tolerance a=-0.3", {"tolerance": {"a": {"min_delta": -0.3}}}),
         ("--tolerance a=+2", {"tolerance": {"a": {"max_delta": 2}}}),
         ("--tolerance a=5%", {"tolerance": {"a": {"rel": 0.05}}}),
-        ("--method judge", {"type": "semantic", "method": "judge"}),
-        (
-            "--method words --min-similarity 0.9",
-            {"type": "semantic", "method": "words", "min_similarity": 0.9},
-        ),
-        ("--type semantic --method lexical", {"type": "semantic", "method": "words"}),
-        ("--field a=semantic:judge", {"fields": {"a": {"type": "semantic", "method": "judge"}}}),
-        ("--field a=semantic:lexical", {"fields": {"a": {"type": "semantic", "method": "words"}}}),
-        (
-            "--method judge --field a=semantic",
-            {"type": "semantic", "method": "judge", "fields": {"a": {"type": "semantic"}}},
-        ),
-        (
-            "--field a=exact --field b.*=numeric",
-            {"fields": {"a": {"type": "exact"}, "b.*": {"type": "numeric"}}},
-        ),
         ("--array rows=unordered --array b=by:id", {"arrays": {"rows": "unordered", "b": {"by": "id"}}}),
-        ("--latency 2.5 --latency 3x", {"latency": {"max_seconds": 2.5, "max_ratio": 3}}),
-        ("--latency 2", {"latency": {"max_seconds": 2}}),
-        ("--cost 0.01 --cost 1.5x", {"cost": {"max_usd": 0.01, "max_ratio": 1.5}}),
     ],
 )
-def test_words_become_rules(words: str, rules: dict[str, Any]) -> None:
-    assert typed(words) == rules
-
-
-def test_who_wants_scores_wants_numbers_compared() -> None:
-    assert typed("", has_scores=True) == {"type": "numeric"}
-    assert typed("--type structural", has_scores=True) == {"type": "structural"}
-    assert typed("--method judge", has_scores=True) == {"type": "semantic", "method": "judge"}
+def test_options_of_a_capture_become_rules_of_its_file(words: str, rules: dict[str, Any]) -> None:
+    assert rules_for(words) == rules
 
 
 @pytest.mark.parametrize(
@@ -81,19 +45,13 @@ def test_who_wants_scores_wants_numbers_compared() -> None:
         "--tolerance a=1e400",
         "--tolerance a=-5%",
         "--tolerance a=nan",
-        "--field a=fuzzy",
         "--array a=sideways",
         "--array a=by:",
-        "--latency soon",
-        "--latency -1",
-        "--cost x",
-        "--cost 1e9",
-        "--type numeric --min-similarity 0.5",
     ],
 )
-def test_other_words_are_told(words: str) -> None:
+def test_options_of_a_capture_that_are_no_rules_are_refused(words: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        typed(words)
+        rules_for(words)
     assert all(problem.code == "BK508" for problem in raised.value.problems)
 
 

@@ -10,7 +10,7 @@ from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
-from baselinekit.commands.importing import ImportSummary, read_requests, summarize
+from baselinekit.commands.importing import Batch, read_requests, summarize
 from baselinekit.errors import BaselinekitError, Refused
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices
 from baselinekit.structs import replace
@@ -30,7 +30,7 @@ def document(*names: str, **security: Any) -> str:
     return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
 
 
-def summary_of(desk: Ticking, text: str, **options: Any) -> ImportSummary:
+def summary_of(desk: Ticking, text: str, **options: Any) -> Batch:
     choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
     files = {"api.json": read_requests("api.json", text, choices)}
 
@@ -168,6 +168,39 @@ def test_what_writes_is_sent_after_what_reads_was_read_twice(tmp_path: Path) -> 
     found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
     assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
     assert [one.id for one in found.done] == ["post-b", "get-a"]
+
+
+def test_requests_of_a_file_with_one_path_have_ids_that_tell_them_apart(tmp_path: Path) -> None:
+    desk = ticking(tmp_path)
+    lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))
+    batch = summarize(
+        desk.project,
+        {"urls.txt": read_requests("urls.txt", lines, ImportChoices())},
+        plain_record,
+        CaptureOptions(),
+    )
+    assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
+
+
+def test_flows_of_a_har_file_are_told_apart_by_their_last_request(tmp_path: Path) -> None:
+    desk = ticking(tmp_path)
+    cookie = [{"name": "sid", "value": "s3ss10n-4711"}]
+    steps: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("POST /login", {}, {"cookies": cookie}),
+        ("GET /cart?page=1", {"cookies": cookie}, {}),
+        ("GET /cart?page=2", {"cookies": cookie}, {}),
+    ]
+    entries = [
+        {
+            "request": {"method": what.split()[0], "url": f"http://desk{what.split()[1]}", **request},
+            "response": {"status": 200, "content": {"mimeType": "application/json"}, **response},
+        }
+        for what, request, response in steps
+    ]
+    text = json.dumps({"log": {"entries": entries}})
+    files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
+    batch = summarize(desk.project, files, plain_record, CaptureOptions())
+    assert [new.draft.id for new in batch.new] == ["get-cart", "get-cart-page-2"]
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_a_token_that_varies_is_never_stored_or_shown(here: Console, api: Changi
 
 def test_what_was_learnt_as_json(here: Console, api: ChangingApi) -> None:
     run(here, f"capture {api.url}/users --id a --group g --repeat 2 --json > out.json", 0)
-    (told,) = json.loads((here.folder / "out.json").read_text())
+    (told,) = json.loads((here.folder / "out.json").read_text())["captured"]
     assert told["replays"] == 2
     first = told["volatile"][0]
     assert (first["path"], first["placeholder"]) == ("body.users.*.id", "<<any_uuid(4)>>")
@@ -187,7 +187,7 @@ def test_what_was_learnt_as_json(here: Console, api: ChangingApi) -> None:
     assert first["line"] > 1
     assert told["refused"] == []
     run(here, f"capture {api.url}/grow --id b --group g --repeat 2 --json > out.json", 3)
-    (told,) = json.loads((here.folder / "out.json").read_text())
+    (told,) = json.loads((here.folder / "out.json").read_text())["captured"]
     assert [one["kind"] for one in told["refused"]] == ["array_length"]
 
 

@@ -114,12 +114,12 @@ def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Consol
     run(here, "capture triage --case 中国", 0)
     said = run(here, "capture triage", 0)
     assert said.count("captured triage.") == 6
-    assert "note: 1 captured already" in said
+    assert "6 captured, 1 captured already" in said
     files = sorted((here.folder / "baselines/triage").iterdir())
     assert (
         len(files) == len({yaml.safe_load(file.read_text("utf-8"))["name"] for file in files}) == len(names)
     )
-    assert "each case there is captured already" in run(here, "capture triage", 2)
+    assert "everything there is captured already" in run(here, "capture triage", 2)
     assert "7 passed" in run(here, "compare", 0)
 
 
@@ -130,7 +130,9 @@ def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
 
 
 def test_a_folder_of_prompts_is_taken_whole_and_one_with_baselines_is_not(here: Console) -> None:
-    assert "triage.angry   triage/angry" in run(here, "capture prompts --dry-run", 0)
+    assert "triage.angry   prompt ../../prompts/triage/prompt.xml (default)" in run(
+        here, "capture prompts --dry-run", 0
+    )
     run(here, "capture prompts", 0)
     (here.folder / "baselines/draft.yaml").write_text(
         'id: draft\ncurrent:\n  input: {text: "Classify it: thank you"}\n  execution: {type: prompt}\n'

@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import har
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, with_unique_ids
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
 from baselinekit.model.values import Json
 
 SHOP = "http://shop.test"
@@ -261,12 +261,6 @@ def test_what_needs_an_answer_that_cannot_be_asked_for_is_told() -> None:
         "POST /login: it sends the file k, which is not in the HAR file"
     ]
     assert [request["endpoint"] for request in asked(found)] == ["/free"]
-
-
-def test_steps_that_ask_the_same_path_are_told_apart_by_their_query() -> None:
-    pages = [entry(f"GET /cart?page={page}", cookies={"sid": SID}) for page in (1, 2)]
-    found = read(LOGIN, *pages)
-    assert [one.id for one in with_unique_ids(found.drafts)] == ["get-cart", "get-cart-page-2"]
 
 
 def browser_file() -> dict[str, Any]:

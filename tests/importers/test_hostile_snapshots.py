@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
-from baselinekit.importers.drafts import ImportChoices, SourceText, with_unique_ids
+from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.importers.testcode import SnapshotImport, SnapshotSources
 from baselinekit.values.equality import canonical
 
@@ -141,7 +141,7 @@ def read_cassette(texts: Texts) -> list[tuple[str, int]]:
     with suppress(BaselinekitError):
         cassette = vcr.read(SourceText(name, text), ImportChoices())
         if cassette is not None:
-            for draft in with_unique_ids(cassette.imported.drafts):
+            for draft in cassette.imported.drafts:
                 canonical(draft.current)
             return [(name, left.line) for left in cassette.imported.left_out]
     return []

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.importers import vcr
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText, with_unique_ids
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
 from baselinekit.importers.evaldrafts import EvalFiles
 from baselinekit.importers.table import eval_importer_of, importer_of
 from baselinekit.model.values import Json, Path
@@ -332,7 +332,6 @@ def read_requests(text: str) -> ImportedFile | None:
     if importer is None:
         return None
     imported = importer.read(source, ImportChoices(unsafe=True, beside=beside))
-    with_unique_ids(imported.drafts)
     for draft in imported.drafts:
         if draft.formats is not None:
             body = {"id": "0b1f2c9e-6a57-4a53-8d13-0e7a2e1f4c11", "list": ["x"], "name": "ada"}
@@ -355,9 +354,7 @@ def read_evals(text: str) -> tuple[LeftOut, ...]:
 
 
 def read_cassette(text: str) -> None:
-    cassette = vcr.read(SourceText("file", text), ImportChoices())
-    if cassette is not None:
-        with_unique_ids(cassette.imported.drafts)
+    vcr.read(SourceText("file", text), ImportChoices())
 
 
 FILES: dict[str, tuple[Json, Callable[[str], object]]] = {

@@ -206,10 +206,14 @@ LEFT: list[tuple[dict[str, Json], str, str]] = [
         "write `example:` there, or pass --param",
     ),
     ({"/x/{id}": {"get": {}}}, "the required path parameter id has no example", "--param id=…"),
-    (get({"$ref": "#/nowhere"}), "refers to #/nowhere, which is not there", "mend the reference"),
+    (get({"$ref": "#/nowhere"}), "refers to #/nowhere, which is not there", "correct the reference"),
     (get({"$ref": "http://x/y.yaml#/x"}), "refers to http://x/y.yaml#/x, which is not fetched", "save it"),
-    (get(query(schema={"$ref": "#/components/schemas/A"})), "a reference that leads back to itself", "mend"),
-    (get(security=[{"none": []}]), "the security scheme none is not described", "mend the document"),
+    (
+        get(query(schema={"$ref": "#/components/schemas/A"})),
+        "a reference that leads back to itself",
+        "correct",
+    ),
+    (get(security=[{"none": []}]), "the security scheme none is not described", "correct the document"),
 ]
 
 

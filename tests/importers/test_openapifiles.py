@@ -11,7 +11,7 @@ from baselinekit.cli.main import run
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.openapidocument import Bundle
+from baselinekit.model.values import Json
 
 ROOT = """\
 openapi: 3.0.3
@@ -56,7 +56,7 @@ def read(root: str, files: Mapping[str, str], name: str = "specs/api.yaml") -> I
     def beside(document: str, way: str) -> str:
         assert document == name
         if way not in files:
-            raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
+            raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
         return files[way]
 
     return openapi.read(SourceText(name, root), ImportChoices(beside=beside))
@@ -80,7 +80,7 @@ def test_references_lead_from_file_to_file() -> None:
         ("//x.test/a.yaml", {}, "refers to //x.test/a.yaml, which is not fetched", 4),
         ("a.yaml#/Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#/Nope, which is not there", 4),
         ("a.yaml#Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#Nope, which is no path", 4),
-        ("a.yaml", {"a.yaml": "# nothing\n"}, "refers to a.yaml, in which nothing stands", 4),
+        ("a.yaml", {"a.yaml": "# nothing\n"}, "refers to a.yaml, which is empty", 4),
         ("#Pet", {}, "refers to #Pet, which is no path", 4),
         (
             "a.yaml#/P",
@@ -137,13 +137,43 @@ def test_a_file_that_is_none_is_told_with_its_own_line() -> None:
     )
 
 
-def test_what_stands_in_examples_is_no_reference() -> None:
-    text = 'openapi: 3.0.0\npaths: {}\nx: {example: {$ref: a.yaml}, y: {$ref: "b.yaml"}}\n'
-    asked: list[str] = []
-    choices = ImportChoices(beside=lambda document, way: asked.append(way) or "a: 1\n")
-    bundle = Bundle(SourceText("api.yaml", text), choices)
-    assert asked == ["b.yaml"]
-    assert bundle.root["x"]["example"] == {"$ref": "a.yaml"}
+def test_a_reference_in_an_example_is_sent_and_not_followed() -> None:
+    root = """\
+openapi: 3.0.0
+servers: [{url: http://desk}]
+paths:
+  /a: {get: {requestBody: {required: true, content: {application/json: {example: {$ref: a.yaml}}}}}}
+"""
+    (draft,) = read(root, {}).drafts
+    assert draft.current["input"]["json"] == {"$ref": "a.yaml"}
+
+
+def test_a_property_is_resolved_in_the_file_that_states_it() -> None:
+    """Also one of a part of a schema in another file, and one of a path in another file."""
+    schema = '{application/json: {schema: {allOf: [{$ref: "a.yaml#/Part"}], required: [name]}}}'
+    root = f"""\
+openapi: 3.0.0
+servers: [{{url: http://desk}}]
+paths:
+  /a: {{get: {{requestBody: {{required: true, content: {schema}}}}}}}
+  /b: {{$ref: "sub/b.yaml"}}
+"""
+    part = "Part: {properties: {name: {$ref: '#/Name'}}}\nName: {example: ada}\n"
+    path = "parameters: [{$ref: q.yaml}]\nget: {responses: {200: {schema: {$ref: out.yaml}}}}\n"
+    files = {
+        "a.yaml": part,
+        "sub/b.yaml": path,
+        "sub/q.yaml": "name: q\nin: query\nrequired: true\nexample: 1\n",
+        "sub/out.yaml": "properties: {id: {$ref: '#/Id'}}\nId: {format: uuid}\n",
+    }
+    found = read(root, files)
+    assert not found.left_out
+    first, second = found.drafts
+    assert first.current["input"]["json"] == {"name": "ada"}
+    assert second.current["input"]["params"] == {"q": "1"}
+    assert second.formats is not None
+    output: Json = {"status": 200, "body": {"id": "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11"}}
+    assert second.formats([output]) == {("body", "id"): "<<any_uuid>>"}
 
 
 def test_files_are_read_in_the_repository_and_nowhere_else(

@@ -3,7 +3,7 @@
 import pytest
 
 from baselinekit.importers import lines
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText, with_unique_ids
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
 from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 
@@ -91,9 +91,3 @@ def test_what_has_no_counterpart_is_a_note() -> None:
         "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it",
     )
     assert "verify" not in draft.current["execution"]
-
-
-def test_ids_tell_requests_apart() -> None:
-    text = "https://a.test/x?page=1\nhttps://a.test/x?page=2\nhttps://b.test/x\nhttps://b.test/x?page=2\n"
-    named = with_unique_ids(read(text).drafts, ["GET-X"])
-    assert [draft.id for draft in named] == ["get-x-page-1", "get-x-page-2", "get-x-b-test", "get-x-2"]

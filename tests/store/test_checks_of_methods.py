@@ -46,13 +46,3 @@ def test_an_old_name_is_read(tmp_path: Path, rules: str) -> None:
         (here.folder / "baselines" / "a.yaml").write_text(f"id: a\n{RECIPE}comparison: {rules}\n")
         compared = here.run("baselinekit compare -v")
         assert compared.exit_code == 0, compared.stdout
-
-
-def test_what_is_typed_says_it_too(tmp_path: Path) -> None:
-    with console(tmp_path / "project") as here:
-        (here.folder / "baselinekit.yaml").write_text(CONFIG)
-        for words in ("--type semantic", "--min-similarity 0.9", "--field a=semantic"):
-            ran = here.run(f"baselinekit capture skill s --id a {words}")
-            assert ran.exit_code == 2
-            assert "BK206" in ran.stdout + ran.stderr
-        assert not (here.folder / "baselines").exists()
