@@ -81,6 +81,8 @@ OWNERS = {
     "tokenizers": ["clients.models.embedding"],
     "distributed": ["commands.cluster"],
     "pytest": ["pytest_plugin"],
+    "syrupy": ["pytest_plugin.taking"],
+    "inline_snapshot": ["pytest_plugin.taking"],
     "_pytest": ["pytest_plugin.items"],
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
@@ -150,7 +152,6 @@ CUT_ELSEWHERE = {
     "sandbox.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
     "clients.programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
     "matching.arrays": "rows of an array",
-    "importers.syrupy": "the name of a file, which is that of a test",
     "importers.drafts": "an id, of a request in which variables stand for its secrets",
     "cli.demo": "lines of the demo's own page",
     "report.reviewing": "lines of a page",

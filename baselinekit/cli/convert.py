@@ -4,7 +4,7 @@ from baselinekit.cli.convert_options import RUBRICS, SKILL, ConvertOptions
 from baselinekit.cli.converting import convert_evals
 from baselinekit.cli.export import write_skill
 from baselinekit.cli.generate import draft_rubrics
-from baselinekit.cli.moving import move_snapshots
+from baselinekit.cli.moving import move_in
 from baselinekit.cli.options import command, refuse_without_effect
 from baselinekit.errors import InvalidInput, Problem
 
@@ -19,8 +19,8 @@ _OF_RUBRICS = (
 @command(ConvertOptions)
 def convert(options: ConvertOptions) -> int:
     if options.tool is not None:
-        refuse_without_effect(f"files of {options.tool}", "to", "output", *_OF_SKILLS, *_OF_RUBRICS)
-        return move_snapshots(options, options.tool)
+        refuse_without_effect(f"--from {options.tool}", "to", "output", *_OF_SKILLS, *_OF_RUBRICS)
+        return move_in(options)
     if options.to == RUBRICS:
         refuse_without_effect(
             "a draft of rubrics", "output", "partial", "overwrite", "as_json", "base_url", *_OF_SKILLS

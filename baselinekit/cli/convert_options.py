@@ -14,7 +14,7 @@ from baselinekit.cli.options import (
     option,
     project_options,
 )
-from baselinekit.commands.movingin import TOOLS, VCR
+from baselinekit.commands.movingin import PYTEST, VCR
 from baselinekit.suites.writing.conversion import FORMS
 
 SKILL, RUBRICS = "skill", "rubrics"
@@ -27,13 +27,15 @@ class ConvertOptions:
     for the cases of AgentV's files that have none, drafted by a model (rubrics).
 
     What another tool keeps is recognised by its content (a configuration of promptfoo, the evals.json of a
-    skill), or named by --from: snapshots and cassettes of pytest become baselines.
+    skill), or named by --from. `--from pytest` runs your tests once and makes baselines of what they
+    compare with snapshots of syrupy, inline-snapshot or pytest-regressions; you name the tests, so they need
+    no --allow-exec. `--from vcr` makes baselines of cassettes, and runs nothing.
 
     \b
     baselinekit convert prompts/refactor --to cases        evals/refactor.yaml
     baselinekit convert evals/strings.yaml --to eva        prompts/strings/
     baselinekit convert promptfooconfig.yaml               evals/NAME.yaml
-    baselinekit convert tests --from syrupy                baselines/tests/…
+    baselinekit convert tests --from pytest                baselines/tests/…
     baselinekit convert refactor --to skill                skills/refactor/SKILL.md
     baselinekit convert evals/math.yaml --to rubrics
 
@@ -53,7 +55,9 @@ class ConvertOptions:
         help="The form to write; the default for files of other tools is cases.",
     )
     tool: str | None = option(
-        "--from", type=click.Choice([*TOOLS, VCR]), help="The tool of pytest that wrote these files."
+        "--from",
+        type=click.Choice([PYTEST, VCR]),
+        help="What tests compare with snapshots (pytest: it runs them), or cassettes (vcr).",
     )
     output: str | None = option(
         "-o",

@@ -1,22 +1,26 @@
-"""The snapshots and cassettes of pytest plugins as baselines."""
+"""What tests compare with snapshots, and the cassettes of pytest plugins, as baselines."""
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from itertools import islice
+from functools import cached_property
 
 from baselinekit.cli import screen
 from baselinekit.cli.clients import open_clients
 from baselinekit.cli.convert_options import ConvertOptions
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
+from baselinekit.clients.programs.process import deny_inspection, signal_group
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.context import Stop
 from baselinekit.commands.movingin import (
-    OUTSIDE,
-    TOOLS,
+    PYTEST,
     VCR,
     MovedIn,
     moved_cassettes,
@@ -28,10 +32,11 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
 from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices
-from baselinekit.importers.testcode import CodeChange, SnapshotImport, SnapshotSources
+from baselinekit.importers.snapshots import OPTION, PLUGIN, TakenTest
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
+from baselinekit.structs import convert
 from baselinekit.values.texts import count_noun
 
 _SKIPPED_FOLDERS = frozenset(
@@ -50,48 +55,92 @@ _SKIPPED_FOLDERS = frozenset(
 )
 _MAX_SHOWN = 10
 
-_USUAL_CHANGE = ("baseline", "assert … == baseline")
-"""The usual change, which the line in _IN_TESTS describes for all tests."""
+_MOST_LAST_LINES = 3
 
-_IN_TESTS = {
-    "syrupy": "in the tests, `== snapshot` becomes `== baseline`",
-    "inline-snapshot": "in the tests, `== snapshot(…)` becomes `== baseline`",
-    "pytest-regressions": "in the tests, `data_regression.check(value)` becomes `assert value == baseline`",
+_EXIT_CODES = {
+    2: "it was interrupted, or a file of tests cannot be imported",
+    3: "an error within pytest or a plugin",
+    4: "an option or a path that it does not take",
+    5: "there is no test",
 }
+"""Why pytest ran no tests, by its exit code."""
 
 
-def move_snapshots(options: ConvertOptions, tool: str) -> int:
-    """Take over the snapshots or cassettes of a tool below the paths as baselines."""
-    return _Import(options, tool, options.paths).run()
+def move_in(options: ConvertOptions) -> int:
+    """Take over what tests compare with snapshots, or cassettes, as baselines."""
+    project = project_of(options.project)
+    moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if options.tool == PYTEST:
+        moved = moved_values(project, run_tests(project, options.paths), moment)
+        is_empty = not moved.new and not moved.known and not moved.left_out
+        what = "no test compares a snapshot of syrupy, inline-snapshot or pytest-regressions"
+    else:
+        moved, seen_count = _Cassettes(project, options.paths).read_all(moment)
+        is_empty, what = not seen_count, "nothing of vcr there"
+    if is_empty:
+        raise InvalidInput(Problem("BK776", f"{' '.join(options.paths)}: {what}", _hint_of(options.tool)))
+    return MovedDelivery(options, moved).deliver()
 
 
-class _Import:
-    """One import, from the paths to the output."""
+def _hint_of(tool: str | None) -> str:
+    if tool == PYTEST:
+        return "name tests that do, as for pytest: a folder, a file or FILE::TEST"
+    return "name a folder with cassettes, such as tests/cassettes"
 
-    def __init__(self, options: ConvertOptions, tool: str, paths: Sequence[str]):
-        self._options, self._tool, self._paths = options, tool, paths
-        self._project: Project = project_of(options.project)
-        self._changes: Sequence[CodeChange] = ()
 
-    def run(self) -> int:
-        moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        moved, seen_count = self.cassettes(moment) if self._tool == VCR else self.values(moment)
-        if not seen_count:
-            message = f"{' '.join(self._paths)}: nothing of {self._tool} there"
-            hint = f"name {_EXPECTED_FILES[self._tool]}"
-            raise InvalidInput(Problem("BK776", message, hint))
-        return MovedDelivery(self._options, self._tool, moved, self._changes).deliver()
+def run_tests(project: Project, paths: Sequence[str]) -> list[TakenTest]:
+    """Run the user's tests with the plugin that records what they compare; their output goes to standard
+    error. It holds the values in clear text, so they are kept in a folder of ours, and removed."""
+    root = os.path.realpath(project.root)
+    named = []
+    for path in paths:
+        file, colons, test = path.partition("::")
+        check_inside(root, os.path.realpath(file), file)
+        if not os.path.exists(file):
+            raise InvalidInput(Problem("BK776", f"there is no {file}", _hint_of(PYTEST)))
+        named.append(f"{os.path.realpath(file)}{colons}{test}")
+    with tempfile.TemporaryDirectory() as folder:
+        taken = os.path.join(folder, "taken.json")
+        exit_code, last_lines = _run_pytest([*named, "-p", PLUGIN, f"{OPTION}={taken}"], root)
+        if exit_code not in (0, 1) or not os.path.exists(taken):
+            reason = _EXIT_CODES.get(exit_code, "it ended before the tests did")
+            said = "; ".join(line.strip("=!_- ") for line in last_lines)
+            message = f"pytest did not run the tests (exit code {exit_code}, {reason}): {said}"
+            raise InvalidInput(Problem("BK776", message, "make them run with pytest first"))
+        with open(taken, encoding="utf-8") as text:
+            return convert(json.load(text), list[TakenTest])
 
-    def values(self, moment: str) -> tuple[MovedIn, int]:
-        moving = SnapshotImport()
-        files = SnapshotSources(
-            self.files, self.read, partial(_files_in_folders, self._project.root, OUTSIDE)
-        )
-        TOOLS[self._tool](files, moving)
-        self._changes = moving.changes
-        return moved_values(self._project, moving, moment), moving.seen + len(moving.left_out)
 
-    def cassettes(self, moment: str) -> tuple[MovedIn, int]:
+def _run_pytest(words: Sequence[str], root: str) -> tuple[int, list[str]]:
+    """Return its exit code and the last lines that it wrote. A Ctrl-C ends it with all that it started."""
+    deny_inspection()
+    lines = deque[str](maxlen=_MOST_LAST_LINES)
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "pytest", *words],
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            for data in process.stdout or ():
+                line = data.decode("utf-8", "replace").rstrip()
+                screen.line(screen.safe(line), err=True)
+                lines += [line.strip()] if line else []
+        except BaseException:
+            signal_group(process, signal.SIGKILL)
+            raise
+    return process.returncode, [*lines]
+
+
+class _Cassettes:
+    """The cassettes below some paths."""
+
+    def __init__(self, project: Project, paths: Sequence[str]):
+        self._project, self._paths = project, paths
+
+    def read_all(self, moment: str) -> tuple[MovedIn, int]:
         project, texts = self._project, dict[str, str]()
         for file in self.files:
             try:
@@ -125,7 +174,7 @@ class _Import:
                 continue
             if not os.path.isdir(full_path):
                 message = f"there is no {path}"
-                raise InvalidInput(Problem("BK776", message, f"name {_EXPECTED_FILES[self._tool]}"))
+                raise InvalidInput(Problem("BK776", message, _hint_of(VCR)))
             for file in _walk_files(full_path):
                 files[os.path.relpath(file, root)] = None
                 if len(files) > limit:
@@ -134,34 +183,17 @@ class _Import:
         return [*files]
 
 
-_EXPECTED_FILES = {
-    "syrupy": "a test folder with __snapshots__ in it, such as tests",
-    "pytest-regressions": "a folder of test files with their data folders, such as tests",
-    "inline-snapshot": "test files with `snapshot(…)` in them, such as tests",
-    VCR: "a folder with cassettes, such as tests/cassettes",
-}
-
-
 def _walk_files(folder: str) -> Iterator[str]:
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         yield from (os.path.join(above, name) for name in sorted(names))
 
 
-def _files_in_folders(root: str, folders: Sequence[str]) -> list[str]:
-    """The files of a project in folders with these names."""
-    return [
-        os.path.relpath(file, root)
-        for file in _walk_files(root)
-        if {*folders} & {*os.path.relpath(file, root).split(os.sep)}
-    ]
-
-
 class MovedDelivery:
     """Writes the imported baselines, and prints what was done."""
 
-    def __init__(self, options: ConvertOptions, tool: str, moved: MovedIn, changes: Sequence[CodeChange]):
-        self._options, self._tool, self._moved, self._changes = options, tool, moved, changes
+    def __init__(self, options: ConvertOptions, moved: MovedIn):
+        self._options, self._moved = options, moved
         left_out = sorted(moved.left_out, key=lambda item: (item.file, item.line))
         self._lost = [(str(Place(item.file, item.line or None)), item) for item in left_out]
 
@@ -196,7 +228,7 @@ class MovedDelivery:
         is_stopped = bool(self._lost) and not options.partial
         if not is_stopped:
             verb = "would be carried over" if options.dry_run else "carried over"
-            noun = "answer" if self._tool == VCR else "value"
+            noun = "answer" if self._options.tool == VCR else "value"
             parts = [f"{count_noun(len(written), noun)} {verb}"]
             parts += [f"{moved.known:,} there already"] if moved.known else []
             parts += [f"{moved.again:,} recorded again"] if moved.again else []
@@ -241,30 +273,32 @@ class MovedDelivery:
             yield screen.safe_line(f"{place}: {item.message}{hint}")
 
     def _print_changes(self) -> None:
-        if self._tool not in _IN_TESTS:
-            return
-        screen.line(_IN_TESTS[self._tool])
-        unusual = [change for change in self._changes if change.new not in _USUAL_CHANGE]
-        for change in islice(unusual, _MAX_SHOWN):
-            screen.line(screen.safe_line(f"  {change.place}: {change.old} → {change.new}"))
-        if len(unusual) > _MAX_SHOWN:
-            screen.line(f"  … and {len(unusual) - _MAX_SHOWN:,} more: --dry-run --json lists all")
+        """Print how each form of comparison changes, and each place that needs more than that."""
+        for code in dict.fromkeys(change.code for change in self._moved.changes):
+            screen.line(f"in the tests, {_usual_change(code)}")
+        named = [change for change in self._moved.changes if change.name is not None]
+        for change in named[:_MAX_SHOWN]:
+            screen.line(screen.safe_line(f"  {change.place}: {change.code} → {change.baseline}"))
+        if len(named) > _MAX_SHOWN:
+            screen.line(f"  … and {len(named) - _MAX_SHOWN:,} more: --dry-run --json lists all")
 
     def _next(self, written: Sequence[str]) -> str:
-        if self._tool == VCR:
+        if self._options.tool == VCR:
             folder = os.path.commonpath([os.path.dirname(name) for name in written])
             return f"baselinekit compare {folder}"
-        return f"pytest {' '.join(self._moved.tests[:3])}"
+        files = dict.fromkeys(change.place.file for change in self._moved.changes)
+        return f"pytest {' '.join([*files][:3])}"
 
     def _document(self, written: Sequence[str]) -> dict[str, Json]:
         lost: list[Json] = [
             {"what": item.message, "hint": item.hint, "at": place} for place, item in self._lost
         ]
         changes: list[Json] = [
-            {"at": str(change.place), "old": change.old, "new": change.new} for change in self._changes
+            {"at": str(change.place), "old": change.code, "new": change.baseline}
+            for change in self._moved.changes
         ]
         return {
-            "from": self._tool,
+            "from": self._options.tool,
             "written": [] if self._options.dry_run else [*written],
             "would_write": [*self._moved.new] if self._options.dry_run else [],
             "there_already": self._moved.known,
@@ -272,6 +306,12 @@ class MovedDelivery:
             "notes": [*self._notes()],
             "changes": changes,
         }
+
+
+def _usual_change(code: str) -> str:
+    if code.startswith("snapshot"):
+        return f"`== {code}` becomes `== baseline`"
+    return f"`{code.replace('…', 'value')}` becomes `assert value == baseline`"
 
 
 def _describe_files(files: Sequence[str]) -> Iterator[str]:

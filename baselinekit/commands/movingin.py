@@ -1,10 +1,11 @@
-"""What other pytest tools store, as baselines: snapshots become values of tests, cassettes become answers to
-requests. Nothing is run and no request is sent."""
+"""What other pytest tools keep, as baselines: what a run compared with snapshots becomes values of tests,
+cassettes become answers to requests, and no request is sent."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import (
     CaptureOptions,
     NewBaseline,
@@ -17,9 +18,10 @@ from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Place
-from baselinekit.importers import inlinesnapshots, regressions, syrupy, vcr
+from baselinekit.files.languages import JSON
+from baselinekit.importers import vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.testcode import SnapshotImport, SnapshotSources, ValueDraft
+from baselinekit.importers.snapshots import TakenTest, TakenValue
 from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
@@ -33,15 +35,7 @@ from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
 
-TOOLS: Mapping[str, Callable[[SnapshotSources, SnapshotImport], None]] = {
-    syrupy.TITLE: syrupy.read,
-    regressions.TITLE: regressions.read,
-    inlinesnapshots.TITLE: inlinesnapshots.read,
-}
-"""The functions that read the values of a tool."""
-
-OUTSIDE = inlinesnapshots.FOLDERS
-VCR = vcr.TITLE
+PYTEST, VCR = "pytest", vcr.TITLE
 
 
 class MovedBaseline(Struct):
@@ -52,10 +46,22 @@ class MovedBaseline(Struct):
     place: Place
 
 
+class CodeChange(Struct):
+    """A change to make in a test: what it compares a value with, and the name of that value if it has one."""
+
+    place: Place
+    code: str
+    name: str | None
+
+    @property
+    def baseline(self) -> str:
+        return "baseline" if self.name is None else f'baseline("{self.name}")'
+
+
 class MovedIn(MutableStruct):
-    """The baselines made from some files, by their own file. `known`: how many exist already, `again`: how
-    many answers were there more than once; `there`: existing files with other content; `project`: with
-    variables for the credentials found in cassettes; `tests`: the files whose tests now have a baseline."""
+    """The baselines made from tests or files, by their own file. `known`: how many exist already, `again`:
+    how many answers were there more than once; `there`: existing files with other content; `project`: with
+    variables for the credentials found in cassettes; `changes`: those to make in the tests."""
 
     project: Project
     left_out: list[LeftOut] = field(default_factory=list)
@@ -63,7 +69,7 @@ class MovedIn(MutableStruct):
     new: dict[str, MovedBaseline] = field(default_factory=dict)
     known: int = 0
     there: list[str] = field(default_factory=list)
-    tests: Sequence[str] = ()
+    changes: dict[CodeChange, None] = field(default_factory=dict)
     writes: int = 0
     again: int = 0
 
@@ -73,7 +79,7 @@ class MovedIn(MutableStruct):
         if (first := self.new.get(file)) is not None:
             if not same_json(first.record["baseline"]["output"], output):
                 message = f"a second value for {file}: the first is from {first.place}"
-                self.lose(moved.place, message, "remove what is not used any more")
+                self.lose(moved.place, message, "give each value of a test a name of its own")
             return
         if os.path.lexists(os.path.join(root, file)):
             stored = [one.baseline.output for one in load_partly([file], root)[0] if one.baseline is not None]
@@ -87,35 +93,58 @@ class MovedIn(MutableStruct):
         self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
 
 
-def moved_values(project: Project, moving: SnapshotImport, moment: str) -> MovedIn:
-    """Turn the values of tests into baseline files of the plugin."""
-    moved = MovedIn(project, [*moving.left_out], dict(moving.notes))
-    for draft in sorted(
-        moving.values, key=lambda value: (value.place.file, value.place.line or 0, value.test)
-    ):
-        try:
-            moved.add(*_value_baseline(project, draft, moment))
-        except BaselinekitError as error:
-            label = f"{draft.test.partition('::')[2]}{f' {draft.name}' if draft.name else ''}"
-            moved.lose(draft.place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
-    moved.tests = [*dict.fromkeys(draft.test.partition("::")[0] for draft in moving.values)]
+def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> MovedIn:
+    """Turn the values that tests compared into baseline files of the plugin."""
+    moved = MovedIn(project)
+    root = os.path.realpath(project.root)
+    for test in tests:
+        file = os.path.relpath(test.file, root)
+        node = f"{file}::{test.name}"
+        if not test.passed:
+            message = f"{test.name}: it did not pass, so that its values are not known to be good"
+            moved.lose(Place(file, test.line), message, "make it pass, and convert again")
+            continue
+        for value in _each_once(test.values):
+            place = Place(os.path.relpath(value.file, root), value.line)
+            label = f"{test.name} {value.name}" if value.name else test.name
+            if value.lost:
+                moved.lose(place, f"{label}: {value.lost}", "")
+                continue
+            try:
+                check_inside(root, test.file, test.file)
+                moved.add(*_value_baseline(project, node, value, place, moment))
+            except BaselinekitError as error:
+                moved.lose(place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
+            else:
+                moved.changes[CodeChange(place, value.code, value.name)] = None
     return moved
 
 
-def _value_baseline(project: Project, draft: ValueDraft, moment: str) -> tuple[MovedBaseline, Iterable[str]]:
+def _each_once(values: Iterable[TakenValue]) -> Iterable[TakenValue]:
+    """Return the values without those that a loop compared again."""
+    return {(value.name, value.output, value.lost): value for value in values}.values()
+
+
+def _value_baseline(
+    project: Project, test: str, value: TakenValue, place: Place, moment: str
+) -> tuple[MovedBaseline, Iterable[str]]:
     """Return the baseline that the plugin would write for a value, with the rules it was compared by."""
     folder = project.folders[0].rstrip("/")
-    file = file_of(draft.test, draft.name, folder)
+    file = file_of(test, value.name, folder)
     templating = OutputTemplater(project.scope)
-    stored = with_values(templating.template(draft.value), dict(draft.placeholders))
+    (output,) = JSON.load(value.output, str(place))
+    placeholders = dict(value.placeholders)
+    stored = with_values(templating.template(output), placeholders)
     is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
     stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
-    singles = [render(path) for path in single_element_arrays(stored)] if draft.placeholders else []
-    rules = dict(draft.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
-    record = new_record(id_of(file, folder), draft.test, draft.name, stored, moment, rules)
+    singles = [render(path) for path in single_element_arrays(stored)] if placeholders else []
+    rules = dict(value.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
+    record = new_record(id_of(file, folder), test, value.name, stored, moment, rules)
     baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
-    return MovedBaseline(file, record, draft.place), (*templating.notes(), *describe_hidden(hidden))
+    loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
+    notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
+    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *describe_hidden(hidden))
 
 
 # Cassettes: each request with its answer, as a capture stores it.

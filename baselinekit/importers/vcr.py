@@ -27,7 +27,6 @@ from baselinekit.importers.drafts import (
 )
 from baselinekit.importers.har import OF_THE_CLIENT
 from baselinekit.importers.lines import draft_of
-from baselinekit.importers.pyvalues import LostValue
 from baselinekit.model.recipes import Response
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct, replace
@@ -36,6 +35,14 @@ TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 10_000_000
 _BUFFER = "python/object/new:_io.BytesIO"
+
+
+class LostInteraction(Exception):
+    """An interaction that is not carried over: why not, and what to do."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message, self.hint = message, hint
 
 
 class RecordedAnswer(Struct):
@@ -83,7 +90,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
                 left_out.append((number, message, "of two answers to one request the first was taken"))
-        except LostValue as error:
+        except LostInteraction as error:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
@@ -122,10 +129,10 @@ def _draft(
 def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     url = str(raw["uri"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
-        raise LostValue("a request of no http address")
+        raise LostInteraction("a request of no http address")
     method = str(raw["method"]).upper()
     if flaw := flaw_of_url(url):
-        raise LostValue(f"{method} {flaw}", HINT_FOR_URL)
+        raise LostInteraction(f"{method} {flaw}", HINT_FOR_URL)
     request: dict[str, Any] = {"method": method, "url": escape_variables(url)}
     headers = {
         name: escape_variables(value)
@@ -163,7 +170,7 @@ def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
     if raw in (None, "", b""):
         return {}
     if kind.startswith("multipart/"):
-        raise LostValue(
+        raise LostInteraction(
             f"{request_name}: a body of {kind}", "capture it with --form: baselinekit capture http"
         )
     if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
@@ -173,7 +180,7 @@ def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         text = None
     if not isinstance(text, str):
-        raise LostValue(
+        raise LostInteraction(
             f"{request_name}: a body that is no text", "capture it: baselinekit capture http -d @FILE"
         )
     body: dict[str, Any] = escape_variables_in(body_of(text, kind))
@@ -187,7 +194,7 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     status = raw.get("status", raw.get("status_code"))
     code = status["code"] if isinstance(status, dict) else status
     if isinstance(code, bool) or not isinstance(code, int):
-        raise LostValue("an answer without a status", "record it again")
+        raise LostInteraction("an answer without a status", "record it again")
     headers = [(name, value) for name, value in _headers(raw.get("headers"))]
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
@@ -205,7 +212,7 @@ def _received(raw: Any) -> bytes:
             try:
                 return base64.b64decode(packed)
             except binascii.Error:
-                raise LostValue("an answer whose base64 is none", "record it again") from None
+                raise LostInteraction("an answer whose base64 is none", "record it again") from None
         raw = raw.get("string")
     if raw is None:
         return b""
@@ -213,7 +220,7 @@ def _received(raw: Any) -> bytes:
         return raw.encode("utf-8", "surrogateescape")
     if isinstance(raw, bytes):
         return raw
-    raise LostValue("an answer whose body is no text and no bytes", "record it again")
+    raise LostInteraction("an answer whose body is no text and no bytes", "record it again")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
@@ -230,15 +237,15 @@ def _decoded(body: bytes, coding: str) -> bytes:
             except zlib.error:
                 continue
             if len(plain) > _MOST_BYTES:
-                raise LostValue(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
+                raise LostInteraction(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
             if not stage.eof:
-                raise LostValue(f"an answer whose {coding} data ends in the middle", "record it again")
+                raise LostInteraction(f"an answer whose {coding} data ends in the middle", "record it again")
             return plain
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         hint = "record it with decode_compressed_response=True"
-        raise LostValue(f"an answer that is encoded as {coding}", hint) from None
+        raise LostInteraction(f"an answer that is encoded as {coding}", hint) from None
     return body
 
 

@@ -4,11 +4,14 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import yaml
 from console import Console, console
-from importers.test_moving_measured import MADE
+from importers.test_vcr import MADE
+
+NAMES = ("secret", "text", "large")
 
 
 @pytest.fixture
@@ -37,10 +40,6 @@ def record(terminal: Console, name: str) -> dict[str, dict[str, object]]:
         (terminal.folder / "baselines" / name).read_text("utf-8")
     )
     return found
-
-
-def amber(value: str) -> str:
-    return f"# serializer version: 1\n# name: test_x\n  {value}\n# ---\n"
 
 
 def interaction(path: str, body: str, status: int = 200, kind: str = "application/json") -> str:
@@ -95,61 +94,41 @@ def test_a_broken_cassette_is_told_with_its_line(terminal: Console) -> None:
     assert [one["at"] for one in found["lost"]] == ["c/a.yaml:3", "c/b.yaml:2", "c/b.yaml:3"]
 
 
-def test_a_link_out_of_the_project_is_not_read(terminal: Console, tmp_path: Path) -> None:
+def test_convert_refuses_tests_outside_of_the_project(terminal: Console, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "test_x.ambr").write_text(amber("'mine'"))
-    folder = terminal.folder / "tests" / "__snapshots__"
-    folder.mkdir(parents=True)
-    (folder / "test_x.ambr").symlink_to(tmp_path / "outside" / "test_x.ambr")
-    (folder / "linked").symlink_to(tmp_path / "outside")
-    found = told(terminal, "syrupy tests --partial")
-    assert found["written"] == []
-    assert [one["what"] for one in found["lost"]] == [
-        "tests/__snapshots__/test_x.ambr leads out of the project"
-    ]
-    ran = terminal.run(f"baselinekit convert {tmp_path}/outside --from syrupy")
+    ran = terminal.run(f"baselinekit convert {tmp_path}/outside --from pytest")
     assert ran.exit_code == 4
     assert "BK404" in ran.stderr
 
 
-def test_a_declared_secret_is_never_written(terminal: Console) -> None:
-    put(
-        terminal,
-        **{"tests|__snapshots__|test_x.ambr": amber("'a correct-horse'")},
-    )
-    ran = terminal.run("baselinekit convert tests --from syrupy --secret PASSWORD=correct-horse")
+def test_convert_keeps_secrets_placeholder_texts_and_large_values_apart(terminal: Console) -> None:
+    """A declared secret is never written, a text that looks like a placeholder stays a text, and a large
+    value is stored beside its baseline."""
+    test = """
+        from inline_snapshot import snapshot
+
+        def test_secret():
+            assert "a correct-horse" == snapshot("a correct-horse")
+
+        def test_text():
+            assert "<<any_uuid>>" == snapshot("<<any_uuid>>")
+
+        def test_large():
+            assert "x" * 100_000 == snapshot("x" * 100_000)
+    """
+    put(terminal, **{"tests|test_x.py": dedent(test)})
+    ran = terminal.run("baselinekit convert tests --from pytest --secret PASSWORD=correct-horse")
     assert ran.exit_code == 0, ran.stderr
-    assert record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output"] == "a <<var(PASSWORD)>>"
+    stored = {name: record(terminal, f"tests/test_x/test_{name}.yaml")["baseline"] for name in NAMES}
+    assert stored["secret"]["output"] == "a <<var(PASSWORD)>>"
+    assert stored["text"]["output"] == "\\<<any_uuid>>"
+    file = terminal.folder / "baselines/tests/test_x" / str(stored["large"]["output_file"])
+    assert file.read_text() == "x" * 100_000
 
 
-def test_texts_that_look_like_placeholders_stay_texts(terminal: Console) -> None:
-    put(
-        terminal,
-        **{"tests|__snapshots__|test_x.ambr": amber("'<<any_uuid>>'")},
-    )
-    told(terminal, "syrupy tests")
-    assert record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output"] == "\\<<any_uuid>>"
-
-
-def test_a_large_value_stands_in_a_file_beside(terminal: Console) -> None:
-    text = "x" * 100_000
-    put(
-        terminal,
-        **{"tests|__snapshots__|test_x.ambr": amber(f"'{text}'")},
-    )
-    told(terminal, "syrupy tests")
-    name = record(terminal, "tests/test_x/test_x.yaml")["baseline"]["output_file"]
-    assert (terminal.folder / "baselines/tests/test_x" / str(name)).read_text() == text
-    assert told(terminal, "syrupy tests")["there_already"] == 1
-
-
-def test_requests_are_captured_beside_values_of_tests(terminal: Console) -> None:
-    """Who asks nobody has no address."""
-    put(
-        terminal,
-        **{"tests|__snapshots__|test_x.ambr": amber("1")},
-    )
-    told(terminal, "syrupy tests")
-    put(terminal, **{"urls.txt": "https://shop.test/orders\n"})
+def test_capture_without_an_address_ignores_values_of_tests(terminal: Console) -> None:
+    test = "from inline_snapshot import snapshot\ndef test_x():\n    assert 1 == snapshot(1)\n"
+    put(terminal, **{"tests|test_x.py": test, "urls.txt": "https://shop.test/orders\n"})
+    terminal.run("baselinekit convert tests --from pytest")
     ran = terminal.run("baselinekit capture urls.txt --dry-run")
     assert (ran.exit_code, ran.stderr) == (0, "")

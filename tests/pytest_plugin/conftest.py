@@ -23,6 +23,7 @@ with suppress(ImportError):  # deepdiff takes it where it is installed, and a pr
     import_module("numpy")
 
 ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly -p no:recording"
+ALONE += " -p no:syrupy -p no:inline_snapshot -p no:regressions -p no:pytest-datadir"
 
 
 @pytest.fixture(scope="session")

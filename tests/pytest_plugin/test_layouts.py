@@ -71,7 +71,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in found if not passed_over.search(str(path))}
 
 
-PLAINLY = ("-p", "no:hypothesispytest")
+PLAINLY = ("-p", "no:hypothesispytest", "-p", "no:inline_snapshot")
 
 
 def at_once(pytests: WarmPytest, folder: Path, *words: str) -> tuple[int, str]:

@@ -1,5 +1,4 @@
-"""Values whose snapshots were made by the tools themselves (make_them.py): the answers of the measured set.
-Each is compared as the plugin writes it."""
+"""Values of many types, which tests compare with the snapshots of other tools and with baselines."""
 
 import dataclasses
 import datetime as dt
