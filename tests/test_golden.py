@@ -94,6 +94,7 @@ DEAR = {
         "capture-many",
         "capture-secrets",
         "convert",
+        "convert-snapshots",
         "gate",
         "convert-to-rubrics",
         "grade-queue",
