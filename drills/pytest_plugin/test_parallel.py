@@ -41,7 +41,11 @@ class TestIt:
 def test_other():
     pass
 """
-_ALONE = ("-p", "no:anyio", "-p", "no:hypothesispytest", "-p", "no:randomly")
+_PLUGINS = (
+    *("anyio", "hypothesispytest", "randomly"),
+    *("syrupy", "inline_snapshot", "regressions", "pytest-datadir"),
+)
+_ALONE = tuple(word for plugin in _PLUGINS for word in ("-p", f"no:{plugin}"))
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
