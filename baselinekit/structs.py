@@ -30,7 +30,7 @@ Threshold = Annotated[int, _THRESHOLD] | Annotated[float, _THRESHOLD]
 """The lowest share that passes: every score would reach 0."""
 
 Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0 to 5")]
-Name = Annotated[str, msgspec.Meta(min_length=1, description="a name")]
+Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
 NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
 NotEmpty = Annotated[list[T], msgspec.Meta(min_length=1)]
 

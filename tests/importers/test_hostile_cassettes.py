@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers import vcr
-from baselinekit.importers.drafts import ImportChoices, SourceText, with_unique_ids
+from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.values.equality import canonical
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
@@ -101,7 +101,7 @@ def lines_left_out(text: str) -> list[int]:
         return []
     if cassette is None:
         return []
-    for draft in with_unique_ids(cassette.imported.drafts):
+    for draft in cassette.imported.drafts:
         canonical(draft.current)
     return [left.line for left in cassette.imported.left_out]
 

@@ -60,7 +60,7 @@ def test_a_kind_that_is_added_is_captured_compared_and_refreshed(package: Path, 
         "risks": [["medium"], ["high", "medium"]],  # of the second the call failed as well
         "groups": [["message.currency", 2], ["code", 1]],
         "invalid": [
-            "BK105 expected a mapping, found a list: ",
+            "BK105 expected a mapping, found an empty list: ",
             "BK103 unknown key 'timout': did you mean 'timeout'?",
         ],
     }
