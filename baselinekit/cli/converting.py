@@ -104,7 +104,7 @@ def _draft(path: str, project: Project) -> DraftEvals | None:
         target = os.path.realpath(os.path.join(folder, reference))
         check_inside(os.path.realpath(project.root), target, reference)
         if not os.path.isfile(target):
-            raise InvalidInput(Problem("BK111", "there is no such file", "mend the reference"))
+            raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
         return read_text("convert", target, "a text")
 
     def fitting(pattern: str) -> Sequence[str]:

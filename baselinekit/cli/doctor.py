@@ -37,7 +37,7 @@ from baselinekit.clients.trust import (
 )
 from baselinekit.commands import gitsetup
 from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
-from baselinekit.commands.history import load_parts
+from baselinekit.commands.history import Part, load_parts
 from baselinekit.commands.loading import load
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
@@ -109,11 +109,16 @@ class DoctorOptions:
 @command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
+    of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
+        refuse_without_effect("a probe of judges", *of_the_whole)
         return probe_judges(project, options)
     if options.paths:
-        refuse_without_effect("the check of some paths", "results", "prune", "yes", "fail_on_unused")
-    unused = _prune(project, options) if options.prune else None
+        refuse_without_effect("the check of some paths", *of_the_whole)
+    if not options.prune:
+        refuse_without_effect("doctor without --prune", "yes")
+    parts = load_parts(options.results, os.getcwd())
+    unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
@@ -125,8 +130,9 @@ def doctor(options: DoctorOptions) -> int:
         # in CI nobody merges and every clone is new: a missing merge driver does not matter
         git = Git(clients.execute, project.root)
         if unused is None and not options.paths:
-            with suppress(BaselinekitError):  # which the findings say
-                unused = find_orphans(project, clients, load_parts(options.results, os.getcwd()))
+            # of files that cannot be read, the findings already report why
+            with suppress(*((BaselinekitError,) if findings.problems else ())):
+                unused = find_orphans(project, clients, parts)
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
@@ -160,10 +166,9 @@ _UNUSED = {
 }
 
 
-def _prune(project: Project, options: DoctorOptions) -> Orphans:
+def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> Orphans:
     """Remove what nothing needs, and print each file: those that git tracks can be restored, others cannot.
     What is left is returned."""
-    parts = load_parts(options.results, os.getcwd())
     with real_context() as context:
         unused = find_orphans(project, with_models(context, project).clients, parts)
     removable = [orphan for orphan in unused.found if orphan.alone]

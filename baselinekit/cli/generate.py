@@ -28,9 +28,6 @@ from baselinekit.store.project import read
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.values.texts import count_noun
 
-_JOBS = 4
-_JUDGE = "judge"
-
 
 def draft_rubrics(options: ConvertOptions) -> int:
     project = project_of(options.project, options.recording.offline is not None, options.targets)

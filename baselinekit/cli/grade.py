@@ -71,7 +71,7 @@ class GradeOptions:
 
     \b
     Exit code: 0 done, 2 usage or an invalid file, 3 something still waits, 5 nothing selected,
-    130 interrupted; with --finish that of the run.
+    130 interrupted; with --finish the exit code of the run.
     """
 
     cases: tuple[str, ...] = argument(nargs=-1, metavar="[CASE|KEY]...")

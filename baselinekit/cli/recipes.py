@@ -451,6 +451,9 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
     """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header says
     otherwise."""
     *method, url = options.words
+    if method and is_curl(method[0]):
+        hint = "baselinekit capture curl URL, with curl's own options"
+        raise InvalidInput(Problem("BK508", "a curl line is not a method and a URL", hint))
     if len(method) > 1:
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
         raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))

@@ -60,11 +60,8 @@ _MOST_IN_A_COMMAND = 4
 _MOST_TOLD = 20
 _MOST_PATHS = 40
 _MOST_STAYS = 10
-_MOST_DIFFS = 20
-_MOST_FILES = 10
 _NO_ANSWERS = "BK530"
 _PENDING = 3
-_INTERRUPTED = 130
 
 
 @dataclass(eq=False, repr=False)
@@ -136,7 +133,7 @@ class RefreshOptions(ScopeOptions):
         type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
     )
     unchanged: bool = flag(
-        help="With --learn: the service was restarted and nothing else; whatever is not as on file varies."
+        help="With --learn: the service was only restarted, so every difference from the file varies."
     )
     dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
     yes: bool = flag("-y", "--yes", help="Do not ask.")
@@ -146,11 +143,6 @@ class RefreshOptions(ScopeOptions):
     )
     as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
     verbose: bool = flag("-v", "--verbose", help="Show every change of every baseline.")
-
-    @property
-    def is_of_pending(self) -> bool:
-        """Whether it accepts the answers that local compares have stored, which `review` shows as well."""
-        return not (self.replay or self.results)
 
     def check(self) -> None:
         """Refuse options that cannot be combined."""

@@ -54,7 +54,7 @@ class ReportOptions:
     always pass. Every compare keeps its results in .baselinekit/results/: the last 200 runs, at most 200 MB.
 
     RESULTS are files of `compare -o x.json` or `run -o x.json`: the shards of one run become one report, and
-    its exit code is that of one compare of them all. A missing shard makes it incomplete; files of different
+    its exit code is the one of a single compare. A missing shard makes it incomplete; files of different
     runs, targets, configurations or versions are refused.
 
     With --compare-to: two runs of eval cases, case by case; results of AgentV (.jsonl, .yaml) too. A

@@ -35,11 +35,6 @@ from baselinekit.report import reviewing as texts
 from baselinekit.report.wording import Style, first_of
 from baselinekit.structs import MutableStruct, replace
 
-_MOST_NAMED = 3
-_MOST_IN_A_COMMAND = 4
-_MOST_TOLD = 20
-_MOST_PATHS = 40
-_MOST_STAYS = 10
 _MOST_DIFFS = 20
 _MOST_FILES = 10
 _NO_ANSWERS = "BK530"

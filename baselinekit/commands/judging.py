@@ -234,7 +234,7 @@ class ReadFiles(FileProblems):
 
 class JudgedBaseline(Struct):
     """The result of a baseline, and what is to be written for it: the new output (`pending`) is kept for a
-    refresh, or that of the baseline `settled_id` is dropped. `warning`: why the new output cannot be
+    refresh, or the one kept for the baseline `settled_id` is dropped. `warning`: why the new output cannot be
     kept."""
 
     result: Result

@@ -53,7 +53,6 @@ class Orphans(Struct):
     """`notes`: why nothing is reported about others."""
 
     found: tuple[Orphan, ...]
-    looked_at: int
     notes: tuple[str, ...] = ()
 
 
@@ -64,7 +63,7 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     with suppress(BaselinekitError):  # no git, or no repository
         if Git(clients.execute, project.root).left_out():
             message = "what this sparse checkout leaves out is no orphan, and cannot be told from one"
-            return Orphans((), len(baselines), (f"{message}: git sparse-checkout disable",))
+            return Orphans((), (f"{message}: git sparse-checkout disable",))
     orphans = [
         *missing_sources(project, baselines, clients),
         *unnamed_outputs(project, baselines),
@@ -80,7 +79,7 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
         unrun, notes = find_unrun(baselines, runs)
         known_ids = {orphan.id for orphan in orphans if orphan.kind == "baseline"}
         orphans += [orphan for orphan in unrun if orphan.id not in known_ids]
-    return Orphans(tuple(orphans), len(baselines), tuple(notes))
+    return Orphans(tuple(orphans), tuple(notes))
 
 
 def missing_sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:

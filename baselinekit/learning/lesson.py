@@ -453,7 +453,7 @@ def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: Fals
 
 
 def learn_new(case: LearningCase) -> Lesson:
-    """Learn from the answers to a new recipe, the first of which is stored."""
+    """Learn from the answers to a new recipe. The first answer is stored."""
     recipe, outputs, view = case.baseline.current, case.outputs, _view(case, _agreed(case.settled[1:]))
     volatile: list[Volatile] = []
     refusals: list[UnlearnablePlace] = []

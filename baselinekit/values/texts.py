@@ -109,8 +109,3 @@ def cut_position(text: str, limit: int) -> int:
         if not (text[end - 1].isdigit() and text[end].isdigit()):
             return end
     return limit
-
-
-def describe_limit(seconds: float) -> str:
-    """Describe a time limit that is none: `a time limit of zero`, `a time limit of -5 seconds`."""
-    return f"a time limit of {f'{seconds:g} seconds' if seconds else 'zero'}"

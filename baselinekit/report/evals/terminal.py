@@ -33,7 +33,6 @@ _NOTES = {
 }
 """Details that are also shown, with the words before them."""
 _TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
-_STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
 _MOST_GRADES = 20
 _MOST_GRADE_LINES = 20
 _MOST_WORDS = 2_000
@@ -42,8 +41,6 @@ _MOST_LINES_VERBOSE = 200
 _LONGEST_VERBOSE = 2_000
 _MOST_REASONS = 5
 _MOST_IDS = 3
-_MOST_NAMED = 20
-_WIDEST_ID = 50
 
 
 def format_passed(report: Report, style: Style) -> str:

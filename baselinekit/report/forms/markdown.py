@@ -76,7 +76,7 @@ class _Page:
 
 
 def format_step_summary(report: Report, room: int) -> str:
-    """Format as much as fits into so many bytes."""
+    """Format as much as fits into the given number of bytes."""
     page = _Page(room)
     report = _from_repository(report)
     page.add(f"## baselinekit: {headline(report)}\n")

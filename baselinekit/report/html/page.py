@@ -272,7 +272,7 @@ def _mark_difference(old: str, new: str) -> tuple[Marked, Marked]:
 
 
 def _is_within_word(old: str, new: str, place: int) -> bool:
-    """Whether the common part ends within a word or a number, of which a part alone says little."""
+    """Whether the common part ends within a word or a number: a part of one alone says little."""
     return old[place - 1].isalnum() and any(text[place : place + 1].isalnum() for text in (old, new))
 
 
