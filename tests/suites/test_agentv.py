@@ -340,7 +340,7 @@ def test_a10_a_missing_file_tells_where_it_was_looked_for(tmp_path: Path) -> Non
         "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
     ]
     assert "looked for evals/no.md, no.md: check the name" in wrong(tmp_path, text % "no.md")[0]
-    assert "looked for docs: docs is a folder" in wrong(tmp_path, text % "/docs")[0]
+    assert "looked for docs: check the name" in wrong(tmp_path, text % "/docs")[0]
 
 
 def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_x4_braces_in_what_is_asked_stand_for_themselves(tmp_path: Path) -> None
 
 def test_who_takes_no_messages_is_told(tmp_path: Path) -> None:
     text = f"{JUDGED}\nevalcases: [{{id: a, outcome: x, input: y}}]"
-    with pytest.raises(InvalidInput, match=r"BK781 .*messages are for a model or an agent, not for echo"):
+    with pytest.raises(InvalidInput, match=r"BK715 .*messages are for a model or an agent, not for echo"):
         cases(tmp_path, text, target=EchoExecution("echo"))
 
 

@@ -11,10 +11,9 @@ from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
-from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import describe_value, place_problems, prefix_paths
@@ -29,19 +28,11 @@ from baselinekit.suites.dialects.agentvforms import (
     EvalFileFacts,
     read_facts,
 )
-from baselinekit.suites.dialects.agentvmessages import (
-    ASSISTANT,
-    USER,
-    NamedFiles,
-    read_messages,
-    split_files,
-)
 from baselinekit.suites.dialects.dialect import (
     FORMS_BY_KEY,
     Defaults,
     EvalDocument,
     EvalItem,
-    problems_of_unsent,
 )
 from baselinekit.suites.dialects.evaluators import (
     DEFAULT_EVALUATOR,
@@ -51,6 +42,7 @@ from baselinekit.suites.dialects.evaluators import (
     read_rubrics,
     wrong_word,
 )
+from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED
 from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
 
@@ -316,10 +308,12 @@ def add_case(
     if case_facts is None or target is None or problems:
         return problems
     dataset = (case_facts.dataset or "").strip() or file_facts.dataset
-    files = split_files(messages, file_facts.files)
-    recipe, problems = recipe_of(messages, files, target.execution, raw)
+    recipe, problems = recipe_of(messages, file_facts.files, target.execution, case_facts.id)
+    if recipe is not None:
+        problems = [*kind_of(recipe).check(recipe)]
     if recipe is None or problems:
-        return problems
+        key = next(key for key in INPUTS if raw.get(key) is not None)
+        return [replace(problem, at=(key,)) for problem in problems]
     case = defaults.case(
         f"{defaults.id_prefix}{dataset}/{case_facts.id}",
         recipe,
@@ -335,7 +329,7 @@ def add_case(
             messages,
             case_facts.sidecar,
             case_facts.conversation_id,
-            *files,
+            *file_facts.files.split(messages),
         ),
         source=replace(document.source(at, raw), form="native"),
     )
@@ -427,22 +421,3 @@ def named_target(
         reported = document.loading.problems
         reported += [problem for problem in problems if problem.place and problem not in reported]
     return target, [problem for problem in problems if not problem.place]
-
-
-def recipe_of(
-    messages: Sequence[TraceMessage],
-    files: tuple[Sequence[str], Sequence[str]],
-    target: Execution,
-    raw: Mapping[str, Json],
-) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe of a case for a target, or why the target cannot take it."""
-    kind = KINDS[target.type]
-    key = next((key for key in INPUTS if raw.get(key) is not None), "input")
-    question = kind.input_of_messages(messages, files, str(raw["id"]))
-    if question is None:
-        message = f"messages are for a model or an agent, not for {kind.name}"
-        return None, [Problem("BK781", message, "name another target", at=(key,))]
-    if problems := problems_of_unsent(kind.unsent(messages), (key,)):
-        return None, problems
-    recipe = Recipe(question, target)
-    return recipe, [replace(problem, at=(key,)) for problem in kind_of(recipe).check(recipe)]

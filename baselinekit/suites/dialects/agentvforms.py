@@ -6,8 +6,8 @@ from baselinekit.errors import Problem
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import Parts, Schema, add_part, or_null, read_right_keys, ref
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects.agentvmessages import ROLES
 from baselinekit.suites.dialects.evaluators import TYPES as EVALUATORS
+from baselinekit.suites.messages import ROLES
 
 CASES = "evalcases"
 INPUTS = ("input_messages", "input")

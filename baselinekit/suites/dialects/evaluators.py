@@ -1,5 +1,7 @@
 """`evaluators:` and `rubrics:` of AgentV's eval files, read as graders, which all forms of files share."""
 
+import os
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -19,8 +21,8 @@ from baselinekit.model.grades import Grader, Method
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
 from baselinekit.structs import Struct, replace
-from baselinekit.suites.dialects.agentvmessages import NamedFiles
 from baselinekit.suites.dialects.graders import Weight
+from baselinekit.suites.messages import NamedFiles
 
 RUBRIC = "rubric"
 JUDGE = "llm_judge"
@@ -208,9 +210,13 @@ def with_cwd_found(raw: dict[str, Json], place: EvaluatorPlace) -> tuple[dict[st
     if not isinstance(cwd, str):
         return raw, []
     try:
-        return {**raw, "cwd": place.files.from_file(place.files.find(cwd, folders=True))}, []
+        return {**raw, "cwd": _from_file(place.files, place.files.find(cwd, os.path.isdir))}, []
     except BaselinekitError as error:
         return raw, [replace(problem, place=None, at=("cwd",)) for problem in error.problems]
+
+
+def _from_file(files: NamedFiles, path: str) -> str:
+    return posixpath.relpath(path or ".", posixpath.dirname(files.file) or ".")
 
 
 def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
@@ -219,7 +225,7 @@ def read_judge(raw: dict[str, Json], place: EvaluatorPlace) -> ReadMethod:
     problems: list[Problem] = []
     if isinstance(prompt, str) and names_file(prompt):
         try:
-            raw = {**raw, "prompt": place.files.from_file(place.files.find(prompt.strip()))}
+            raw = {**raw, "prompt": _from_file(place.files, place.files.find(prompt.strip()))}
         except BaselinekitError as error:
             problems = [replace(problem, place=None, at=("prompt",)) for problem in error.problems]
     elif isinstance(prompt, dict):
