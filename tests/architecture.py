@@ -22,6 +22,7 @@ ORDER = [
     "demo",
     "evals",
     "commands",
+    "agentv",
     "suites",
     "graders",
     "learning",
@@ -91,6 +92,10 @@ CLIENT_FILES = {"clients.http", "clients.programs.process", "report.wording", "r
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
+FEATURES = {"agentv": {"cli.generate", "evals.sidebyside"}}
+"""Folders of other tools, each with the modules that import it when it is chosen. Tables name what else is in
+them, so that all else works without them."""
+
 PUBLIC = {"library", "pytest_plugin"}
 """What Python people use: its classes have a signature from the start."""
 
@@ -274,6 +279,14 @@ def order(package: Package) -> Iterator[str]:
             yield f"{module}:{line} imports {imported}: a package without a place in the order"
         elif ORDER.index(above) > ORDER.index(below):
             yield f"{module}:{line} imports {imported}, which is above it"
+
+
+def features(package: Package) -> Iterator[str]:
+    """Rule 1: a folder of another tool is imported by the modules that are named for it alone."""
+    for module, imported, line in own_imports(package):
+        importers = FEATURES.get(folder_of(imported))
+        if importers is not None and folder_of(module) != folder_of(imported) and module not in importers:
+            yield f"{module}:{line} imports {imported}, which a table names"
 
 
 def circles(package: Package) -> Iterator[str]:

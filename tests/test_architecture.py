@@ -18,6 +18,7 @@ PACKAGE = architecture.package_of(ROOT)
 ArchitectureRule = Callable[[architecture.Package], Iterator[str]]
 RULES_ASKED: list[ArchitectureRule] = [
     architecture.order,
+    architecture.features,
     architecture.circles,
     architecture.pure,
     architecture.clocks,
@@ -100,6 +101,7 @@ SNIPPETS = {
         (architecture.order, "matching.x", "from ..commands import verbs"),
         (architecture.order, "attic.x", "import baselinekit.errors"),
         (architecture.order, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.project import File"),
+        (architecture.features, "evals.x", "def f():\n    from baselinekit.agentv import form"),
         (architecture.circles, "errors", "def f():\n    from baselinekit.kinds import http\n"),
         (architecture.pure, "matching.x", "import time"),
         (architecture.pure, "matching.x", "from random import choice"),

@@ -116,7 +116,7 @@ class NamedFiles(MutableStruct):
                 part["text"] = data.decode("utf-8-sig").replace("\r\n", "\n")
         return self.parts[name]
 
-    def split(self, messages: Sequence[TraceMessage]) -> tuple[Sequence[str], Sequence[str]]:
+    def split(self, messages: Sequence[TraceMessage]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files in messages that are guidelines, and all others, by their absolute paths, each
         once."""
         parts = [part for message in messages if is_parts(message.content) for part in message.content]
