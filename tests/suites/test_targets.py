@@ -143,9 +143,10 @@ def test_target_typed_for_requests_and_skills(tmp_path: Path, case: str, typed: 
     project = write_project(tmp_path, files, target=typed)
     try:
         (loaded,) = load_evals(["evals"], project.root, targets=project.targets).cases
-        assert words in str(loaded.recipe.execution)
+        found = str(loaded.recipe.execution)
     except InvalidInput as error:
-        assert words in str(error)
+        found = str(error)
+    assert words in found
 
 
 def test_target_of_our_own_cases_that_is_wrong_is_refused(tmp_path: Path) -> None:
