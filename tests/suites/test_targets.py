@@ -16,7 +16,7 @@ from baselinekit.secrets.variables import Scope
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_evals
 from baselinekit.suites.targets import Targets
-from baselinekit.suites.targetsfile import TargetReader, add_named_targets, read_list
+from baselinekit.suites.targetsfile import add_named_targets, read_file
 
 TARGETS = ".agentv/targets.yaml"
 
@@ -257,9 +257,9 @@ def test_problem_of_a_target_of_the_configuration_has_its_place(tmp_path: Path) 
 def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: str) -> Any:
     """Read a target with these keys, as it is or with its problems."""
     (tmp_path / "t.yaml").write_text(f"targets:\n- {{name: x, {keys}}}\n", "utf-8")
-    listed = read_list(str(tmp_path), "t.yaml")
-    assert not listed.problems
-    return TargetReader("t.yaml", variables.get, named).targets(listed).target("x")
+    file = read_file(str(tmp_path), "t.yaml")
+    assert not file.problems
+    return replace(file, lookup=variables.get, named=named).as_list().target("x")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a8_models_of_a_file(tmp_path: Path, keys: str, model: Model) -> None:
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ("provider: azure, model: m", "BK798 t.yaml:2:23: a target of the provider azure has no `endpoint`"),
+        ("provider: azure, model: m", "BK104 t.yaml:2:3: the key 'endpoint' is missing"),
         (
             "provider: azure, model: m, deployment: n",
             "2:52: both `model` and `deployment` are given: keep one",
@@ -356,7 +356,7 @@ def test_a8_models_of_a_file(tmp_path: Path, keys: str, model: Model) -> None:
             "the provider 'claude-code' starts an agent, which is described by its command",
         ),
         ("response: x", "it has no `provider`"),
-        ("provider: mock, delay_min_ms: 9, delayMs: 3", "BK798 t.yaml:2:55: `delay_ms` beside a range of"),
+        ("provider: mock, delay_min_ms: 9, delayMs: 3", "2:55: both `delay_min_ms` and `delayMs` are given"),
     ],
 )
 def test_mistake_in_a_targets_file_has_its_place(tmp_path: Path, keys: str, words: str) -> None:
