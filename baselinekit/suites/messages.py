@@ -20,12 +20,11 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 from baselinekit.structs import MutableStruct, Name, NotNegative, Struct, field, replace
-from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.settings import NUMBERED, nearest_upward
 
 ROLES = get_args(Role)
 ASSISTANT: Role = "assistant"
 USER: Role = "user"
-SETTINGS = (".agentv/config.yaml", ".agentv/config.yml")
 
 Messages = tuple[TraceMessage, ...]
 
@@ -64,8 +63,7 @@ class NamedFiles(MutableStruct):
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
         """Create it for an eval file of the project, or one outside of it, which has its own repository."""
         files = cls(*in_repository(root, file), fetch)
-        settings = (posixpath.join(folder, name) for folder in files.folders for name in SETTINGS)
-        nearest = next((path for path in settings if os.path.isfile(os.path.join(files.root, path))), None)
+        nearest = nearest_upward(files.root, files.file, ".agentv/config")
         if nearest is not None:
             body, raw, files.problems = first_document(files.root, nearest)
             stated, problems = read_as(GuidelineSettings, {} if raw is None else raw)
