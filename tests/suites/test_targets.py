@@ -8,12 +8,12 @@ from promptfiles import FOLDER, prompt_folder
 
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.kinds.given import RESPONSE, MockExecution
-from baselinekit.kinds.programs import CliExecution, Healthcheck
+from baselinekit.kinds.given import MockExecution
+from baselinekit.kinds.programs import CliExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Execution, Model, Retry
+from baselinekit.model.recipes import Execution, Model
 from baselinekit.secrets.variables import Scope
-from baselinekit.structs import replace
+from baselinekit.structs import plain, replace
 from baselinekit.suites.loading import load_evals
 from baselinekit.suites.targets import Targets
 from baselinekit.suites.targetsfile import add_named_targets, read_file
@@ -77,7 +77,8 @@ def test_a8_which_target_is_asked(
 URL = "base_url: 'http://127.0.0.1:1'"
 MODELS = f"models: {{small: {{openai: s, {URL}}}, big: {{openai: b, {URL}}}}}\n"
 MODELS += (
-    "targets: {fixed: {type: mock, response: '7'}, terse: {type: prompt, model: small, system: Be brief.}}\n"
+    "targets: {fixed: {type: mock, response: '7'}, terse: {type: prompt, model: small, system: Be brief.}, "
+    "agent: {type: cli, command: 'agent {PROMPT}'}}\n"
 )
 CASE = "id: a\ninput: {type: prompt, content: Hi}\nexpected: {value: x}\n"
 CASES = "[{id: a, input: {type: prompt, content: Hi}, expected: {value: x}}]"
@@ -184,17 +185,9 @@ def test_messages_that_cannot_be_sent_are_refused_at_load(tmp_path: Path) -> Non
     expected = [words for words in LOSSES.values() if words]
     found = problems(project).splitlines()
     assert [words for words, problem in zip(expected, found, strict=True) if words not in problem] == []
-
-
-def test_tool_calls_of_earlier_turns_to_a_program_are_refused_at_load(tmp_path: Path) -> None:
-    config = "targets: {agent: {type: cli, command: 'agent {PROMPT}'}, fixed: {type: mock}}\n"
-    messages = "[{role: assistant, tool_calls: [{tool: add}]}, {role: user, content: Hi}]"
-    text = f"evalcases:\n- {{id: a, expected_outcome: R, input: {messages}}}\n"
-    files = {"baselinekit.yaml": config, "evals/a.yaml": text}
-    found = problems(write_project(tmp_path, files, target="agent"))
-    assert "the tool calls of message 1 cannot be sent" in found
-    project = write_project(tmp_path, files, target="fixed")
-    load_evals(["evals"], project.root, targets=project.targets)
+    agent = write_project(tmp_path, files, target="agent")
+    (tmp_path / "evals/x.png").write_bytes(b"\x89PNG\xff")
+    assert "the tool calls of message 2 cannot be sent" in problems(agent)
 
 
 def test_a8_the_targets_file_that_is_named_or_nearest_is_used(tmp_path: Path) -> None:
@@ -262,79 +255,70 @@ def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: str)
     return replace(file, lookup=variables.get, named=named).as_list().target("x")
 
 
+AZURE = "https://east.openai.azure.com/openai/deployments/gpt/chat/completions?api-version="
+CHECK = "healthcheck: {type: http, url: 'http://h/${{ B }}', timeoutSeconds: 3}"
+CLI = "provider: cli, commandTemplate: '${{ B }} {FILES}', filesFormat: '-f {path}', cwd: ../d"
+RETRIES = "retryInitialDelayMs: 500, retry_max_delay_ms: 9000, retry_backoff_factor: 3"
+KEY = "api_key: '${{ K }}'"
+
+
 @pytest.mark.parametrize(
-    ("keys", "execution"),
+    ("keys", "expected"),
     [
-        ("provider: mock", MockExecution("mock", RESPONSE, target="x")),
-        ("provider: Mock, delay_ms: 500", MockExecution("mock", RESPONSE, 0.5, target="x")),
+        ("provider: mock", {}),
+        ("provider: Mock, delay_ms: 500", {"delay": 0.5}),
+        ("provider: mock, delayMinMs: 100, delayMaxMs: 300", {"delay": 0.1, "delay_max": 0.3}),
+        ("provider: mock, response: '{{a}} ${{ B }}'", {"response": "\\{{a}} {{B}}"}),
+        (CLI, {"command": "{{B}} {FILES}", "files_format": "-f {path}", "cwd": "../d"}),
         (
-            "provider: mock, delayMinMs: 100, delayMaxMs: 300",
-            MockExecution("mock", RESPONSE, 0.1, 0.3, target="x"),
-        ),
-        ("provider: mock, response: '{{a}} ${{ B }}'", MockExecution("mock", "\\{{a}} {{B}}", target="x")),
-        (
-            "provider: cli, commandTemplate: '${{ B }} {FILES}', filesFormat: '-f {path}', cwd: ../d, "
-            "timeoutSeconds: 9, providerBatching: true, max_retries: 2, verbose: true",
-            CliExecution(
-                "cli", "{{B}} {FILES}", "-f {path}", "../d", timeout=9, batch=True, retries=2, target="x"
-            ),
+            "provider: cli, command: run, timeoutSeconds: 9, providerBatching: true, max_retries: 2",
+            {"command": "run", "timeout": 9, "batch": True, "retries": 2},
         ),
         (
-            "provider: cli, command: run, "
-            "healthcheck: {type: http, url: 'http://h/${{ B }}', timeoutSeconds: 3}",
-            CliExecution("cli", "run", healthcheck=Healthcheck("http://h/{{B}}", timeout=3), target="x"),
+            f"provider: cli, command: run, {CHECK}",
+            {"command": "run", "healthcheck": {"url": "http://h/{{B}}", "timeout": 3}},
         ),
         (
             "provider: cli, command: run, healthcheck: {type: command, command: look, cwd: e}",
-            CliExecution("cli", "run", healthcheck=Healthcheck(command="look", cwd="e"), target="x"),
+            {"command": "run", "healthcheck": {"command": "look", "cwd": "e"}},
         ),
-    ],
-)
-def test_a51_the_targets_of_a_file(tmp_path: Path, keys: str, execution: Execution) -> None:
-    target, found = read_target(keys, tmp_path, B="b")
-    assert found == []
-    assert target.execution == execution
-
-
-AZURE = "https://east.openai.azure.com/openai/deployments/gpt/chat/completions?api-version="
-
-
-@pytest.mark.parametrize(
-    ("keys", "model"),
-    [
         (
             "provider: anthropic, model: '${{ B }}', api_key: '${{K}}', maxTokens: 9",
-            Model(anthropic="b", key="K", max_tokens=9),
+            {"anthropic": "b", "key": "K", "max_tokens": 9},
         ),
         (
-            "provider: azure, resource: east, deployment: gpt, api_key: '${{ K }}', temperature: 0",
-            Model(
-                openai="gpt",
-                base_url=f"{AZURE}2024-12-01-preview",
-                headers={"api-key": "{{K}}"},
-                temperature=0,
-            ),
+            f"provider: azure, resource: east, deployment: gpt, {KEY}, temperature: 0",
+            {
+                "openai": "gpt",
+                "base_url": f"{AZURE}2024-12-01-preview",
+                "headers": {"api-key": "{{K}}"},
+                "temperature": 0,
+            },
         ),
         (
             "provider: azure, endpoint: 'https://east.openai.azure.com/', model: gpt, version: v9",
-            Model(openai="gpt", base_url=f"{AZURE}v9"),
+            {"openai": "gpt", "base_url": f"{AZURE}v9"},
         ),
         (
-            "provider: openrouter, model: m, api_key: '${{ K }}', max_retries: 1",
-            Model(openai="m", base_url="https://openrouter.ai/api", key="K", retries=1),
+            f"provider: openrouter, model: m, {KEY}, max_retries: 1",
+            {"openai": "m", "base_url": "https://openrouter.ai/api", "key": "K", "retries": 1},
         ),
         (
-            "provider: openai, model: m, workers: 3, retryInitialDelayMs: 500, retry_max_delay_ms: 9000, "
-            "retry_backoff_factor: 3, retry_status_codes: [429, 529]",
-            Model(openai="m", concurrency=3, retry=Retry(0.5, 9, 3, [429, 529])),
+            f"provider: openai, model: m, workers: 3, {RETRIES}, retry_status_codes: [429]",
+            {
+                "openai": "m",
+                "concurrency": 3,
+                "retry": {"wait": 0.5, "longest": 9, "factor": 3, "statuses": [429]},
+            },
         ),
-        ("provider: openai, model: m, retry_max_delay_ms: 9000", Model(openai="m", retry=Retry(1, 9, 2))),
+        ("provider: openai, model: m, retry_max_delay_ms: 9000", {"openai": "m", "retry": {"longest": 9}}),
     ],
 )
-def test_a8_models_of_a_file(tmp_path: Path, keys: str, model: Model) -> None:
+def test_a8_a51_targets_and_models_of_a_file(tmp_path: Path, keys: str, expected: Any) -> None:
     target, found = read_target(keys, tmp_path, K="k", B="b")
     assert found == []
-    assert (target.execution, target.model) == (PromptExecution("prompt", model="x"), model)
+    stated = plain(target.model or target.execution)
+    assert {key: value for key, value in stated.items() if key not in ("type", "target")} == expected
 
 
 @pytest.mark.parametrize(
