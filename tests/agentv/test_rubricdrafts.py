@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.agentv.rubricdrafts import Draft, DraftedItem, draft, load_states, with_rubrics
+from baselinekit.agentv.rubricdrafts import Draft, DraftedItem, draft, find_lacking, with_rubrics
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import language
 from baselinekit.model.recipes import Answer, ModelQuestion
@@ -51,8 +51,7 @@ class Model:
 def draft_rubric(root: Path, *replies: Any) -> tuple[Draft, list[str]]:
     """Return the draft for the case, and the questions that were asked."""
     (root / "x.yaml").write_text(YAML)
-    (state,) = load_states(["x.yaml"], str(root), None, NO_TARGETS, lambda file: YAML)
-    (case,) = state.lacking
+    (case,), _ = find_lacking(["x.yaml"], str(root), None, NO_TARGETS, lambda file: YAML)
     model = Model(*replies)
     return draft(case, "judge", model.ask, lambda text: text), model.questions
 
