@@ -12,12 +12,12 @@ from baselinekit.kinds.given import RESPONSE, MockExecution
 from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Execution, Model, Retry
+from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
-from baselinekit.store.project import read
+from baselinekit.store.project import place_in_config, read
 from baselinekit.structs import Count, Meta, NotBlank, NotNegative, Struct, field, replace
 from baselinekit.suites.targets import (
     MARKED,
@@ -27,6 +27,7 @@ from baselinekit.suites.targets import (
     TargetList,
     Targets,
     Workers,
+    configured_targets,
     nearest_file,
 )
 
@@ -37,23 +38,37 @@ ReadList = tuple[TargetList, list[Problem]]
 
 
 def add_named_targets(
-    targets: Targets, path: str, root: str, scope: Scope, environ: Mapping[str, str] | None
+    config: Config,
+    config_file: str | None,
+    root: str,
+    scope: Scope,
+    file: str | None,
+    environ: Mapping[str, str] | None,
 ) -> tuple[Targets, Scope]:
-    """Return the targets with those of a file that the operator or the configuration names, and the scope
-    with the variables of the environment that the file uses. Without `environ` the file is treated like one
-    that was only found: others may have changed it."""
+    """Return the targets that the operator (`file`) or the configuration names, and the scope with the
+    variables of the environment that their file uses. Without `environ`, the configuration is that of another
+    commit: a file that it names may have changed since, and is treated like one that was only found."""
+    targets = Targets(models=frozenset(config.models), declared=scope.declared if file is None else None)
+    if file is None and isinstance(config.targets, dict):
+        relative = os.path.relpath(config_file or "", root)
+
+        def placed(problems: Sequence[Problem]) -> list[Problem]:
+            return list(problems) if environ is None else place_in_config(root, relative, problems)
+
+        return replace(targets, lists=(configured_targets(config.targets, placed),)), scope
+    path = os.path.normpath(os.path.join(root, file or str(config.targets)))
     relative = os.path.relpath(path, root)
-    file = read_file(root, path if relative.startswith(os.pardir) else relative)
-    if file.problems:
-        raise InvalidInput(*file.problems)
+    named = read_file(root, path if relative.startswith(os.pardir) else relative)
+    if named.problems:
+        raise InvalidInput(*named.problems)
     if environ is not None:
-        marked = {name for raw, _ in file.stated.values() for name in MARKED.findall(str(raw))}
+        marked = {name for raw, _ in named.stated.values() for name in MARKED.findall(str(raw))}
         used = {name: environ[name] for name in marked & environ.keys() if scope.declared(name) is None}
         secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
         values = {name: value for name, value in used.items() if name not in secrets}
         scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
-    file = replace(file, lookup=scope.declared, named=environ is not None, models=targets.models)
-    return replace(targets, lists=(file.as_list(),)), scope
+    named = replace(named, lookup=scope.declared, named=environ is not None, models=targets.models)
+    return replace(targets, lists=(named.as_list(),)), scope
 
 
 def add_discovered_targets(
