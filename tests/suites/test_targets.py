@@ -252,7 +252,7 @@ def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: str)
     (tmp_path / "t.yaml").write_text(f"targets:\n- {{name: x, {keys}}}\n", "utf-8")
     file = read_file(str(tmp_path), "t.yaml")
     assert not file.problems
-    return replace(file, lookup=variables.get, named=named).as_list().target("x")
+    return replace(file, lookup=variables.get, named=named).target("x")
 
 
 AZURE = "https://east.openai.azure.com/openai/deployments/gpt/chat/completions?api-version="

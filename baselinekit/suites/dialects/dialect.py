@@ -34,7 +34,7 @@ from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
-from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
+from baselinekit.suites.targetsfile import TargetsFile, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -237,7 +237,7 @@ class Loading:
     all files to read; `shared_facts`: what a file next to a file of cases states for all of them, by the
     latter; `rename_hints`: how to change the ids of a file; `descriptions`: by file. `fetch_file`: reads a
     file named by the address of a git repository; `targets`: the named targets, and `found_targets`: the
-    lists of targets found near eval files; `workers`: the limits of workers that targets state."""
+    files of targets found near eval files; `workers`: the limits of workers that targets state."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -255,7 +255,7 @@ class Loading:
     descriptions: dict[str, str] = dataclasses.field(default_factory=dict)
     fetch_file: Callable[[str], FetchedFile] | None = None
     targets: Targets = NO_TARGETS
-    found_targets: dict[str, ReadList] = dataclasses.field(default_factory=dict)
+    found_targets: dict[str, TargetsFile] = dataclasses.field(default_factory=dict)
     workers: list[int] = dataclasses.field(default_factory=list)
 
     def all_problems(self) -> list[Problem]:
