@@ -202,11 +202,9 @@ def index(introduction: str) -> str:
     for family in FAMILIES.values():
         page = f"../baselinekit/codes/{family}.md"
         about = (ROOT / "docs" / page).read_text("utf-8").splitlines()[0].removeprefix("# ")
-        rows = [
-            f"| [{code}]({page}#{code.lower()}) | {meaning.title} |\n"
-            for code, meaning in read(family).items()
-        ]
-        text += f"\n## {about}\n\n| code | what happened |\n|---|---|\n" + "".join(rows)
+        text += f"\n## {about}\n\n"
+        for code, meaning in read(family).items():
+            text += f"- [{code}]({page}#{code.lower()}) {meaning.title}\n"
     return text
 
 
