@@ -1,0 +1,50 @@
+"""Documents, help and messages are written in plain sentences: the words that do not occur in them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from console import ROOT
+
+WORDS = re.compile(
+    r"\b(?:told|stands|said|says|of which|that of|so many|whoever|nobody|mend|on file"
+    r"|(?<!there )(?:is|are) no(?! longer\b| more\b))\b",
+    re.IGNORECASE,
+)
+ELSE = re.compile(r"(?<!thing )(?<!one )\belse\b", re.IGNORECASE)
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "benchmarks").glob("*.md"),
+    ROOT / "tests/golden/README.md",
+    *(ROOT / "baselinekit/codes").glob("*.md"),
+]
+
+
+def prose(markdown: str) -> str:
+    """A document without its examples and code."""
+    text = re.sub(r"(?ms)^(```+)[^\n`]*\n.*?^\1$", "", markdown)
+    text = re.sub(r"(?m)^    .*$", "", text)
+    return re.sub(r"`[^`]*`", "`code`", text)
+
+
+def odd_words(text: str, *patterns: re.Pattern[str]) -> list[str]:
+    """Each word that does not occur, with what is around it."""
+    plain = " ".join(text.split())
+    return [
+        plain[max(match.start() - 30, 0) : match.end() + 20]
+        for one in patterns
+        for match in one.finditer(plain)
+    ]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_document_has_no_odd_word(path: Path) -> None:
+    assert odd_words(prose(path.read_text("utf-8")), WORDS, ELSE) == []
+
+
+@pytest.mark.parametrize("name", ["action.yml", "setup.cfg", "Makefile", ".pre-commit-hooks.yaml"])
+def test_description_has_no_odd_word(name: str) -> None:
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    text = "\n".join(line for line in lines if re.search(r"#|description", line))
+    assert odd_words(text, WORDS, ELSE) == []
