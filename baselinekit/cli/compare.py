@@ -71,9 +71,7 @@ class CompareOptions:
     changed_since: str | None = option(
         metavar="REV", help="Only those affected by the changes since this commit."
     )
-    shard: str | None = option(
-        metavar="N/OF", help="Compare one part of several; `merge` combines the reports."
-    )
+    shard: str | None = option(metavar="N/OF", help="Compare one part of several; `report` combines them.")
     jobs: int = jobs_option("How many at once.", 8)
     where: WhereOptions = including(WhereOptions)
     first: bool = flag("-x", help="Stop at the first that does not pass.")

@@ -178,7 +178,7 @@ def test_e5_what_counts_of_an_honest_reply_is_the_form_of_the_document(reply: st
 
 
 def test_e5_how_many_are_read() -> None:
-    """As docs/evals.md says."""
+    """As benchmarks/README.md shows."""
     assert [read for _, read in HONEST].count("4") == 13
     assert len(HONEST) == 41
 

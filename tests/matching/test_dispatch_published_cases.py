@@ -167,7 +167,7 @@ def test_where_another_tool_says_otherwise(
     pass_there: list[Json],
     fail_there: list[Json],
 ) -> None:
-    """What docs/coming-from.md tells of: here it fails, or passes, by design."""
+    """What docs/moving-in.md lists: here it fails, or passes, by design."""
     ours = [ruled.compare(expected, actual, rules).passed for actual in [*pass_there, *fail_there]]
     assert ours == [False] * len(pass_there) + [True] * len(fail_there)
 

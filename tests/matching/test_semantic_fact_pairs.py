@@ -1,5 +1,5 @@
 """How often `words` and `embedding` are wrong, counted on pairs with known answers: the bounds are what was
-measured, so that it cannot get worse unseen. docs/comparing.md tells the same figures."""
+measured, so that it cannot get worse unseen. benchmarks/README.md shows the same figures."""
 
 from collections import Counter
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.table import PlaceholderContext
 
 Pair = tuple[str, str]
-DOCS = Path(__file__).parents[2] / "docs" / "comparing.md"
+DOCS = Path(__file__).parents[2] / "benchmarks" / "README.md"
 PAIRS: dict[str, list[Pair]] = {
     "paraphrases": KEPT,
     "changed facts": [(before, after) for _, before, after in REGRESSIONS],
@@ -53,7 +53,7 @@ def test_how_often_words_are_wrong() -> None:
     assert passing("further changed facts", "words") <= 15
 
 
-def test_the_docs_tell_these_figures() -> None:
+def test_benchmarks_readme_shows_these_figures() -> None:
     row = [f"{passing('changed facts', 'words')} of {len(REGRESSIONS)}"]
     row += [f"{passing('further changed facts', 'words')} of {len(UNSEEN)}"]
     row += [f"{len(KEPT) - passing('paraphrases', 'words')} of {len(KEPT)}"]

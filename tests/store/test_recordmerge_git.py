@@ -108,7 +108,7 @@ def test_a_file_in_a_folder_with_an_odd_name(clone: Console) -> None:
 
 @pytest.mark.parametrize("how", ["--no-rebase", "--rebase"])
 def test_pull_of_a_tree_that_was_only_recorded_keeps_both_records(clone: Console, how: str) -> None:
-    """By the settings of docs/git.md; without them git refuses, as with any edited file."""
+    """By the settings of docs/ci.md; without them git refuses, as with any edited file."""
     commit(clone, yaml())
     asked(clone, "git branch upstream")
     asked(clone, "git checkout -q upstream")
