@@ -168,7 +168,7 @@ def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner
     told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert told["exit-code"] == "1"
     assert {path.name for path in Path(told["results"]).iterdir()} == {
-        *("results.json", "report.html", "results.junit.xml"),
+        *("results.json", "report.html", "results.junit.xml")
     }
     assert (runner.folder / "svc/c d.md").read_text("utf-8").startswith("## baselinekit: 1 failed")
     assert (runner.folder / "svc/baselines/with space/one.yaml").read_text() == before

@@ -5,13 +5,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.metrics import (
-    cohen_kappa,
-    krippendorff,
-    ranking_agreement,
-    scale_agreement,
-    share_of_most,
-)
+from baselinekit.metrics import cohen_kappa, krippendorff, ranking_agreement, scale_agreement, share_of_most
 
 
 def units(*raters: str) -> list[list[int | None]]:
@@ -21,17 +15,12 @@ def units(*raters: str) -> list[list[int | None]]:
 
 
 FOUR_OBSERVERS = units(
-    "1 2 3 3 2 1 4 1 2 . . .",
-    "1 2 3 3 2 2 4 1 2 5 . 3",
-    ". 3 3 3 2 3 4 2 2 5 1 .",
-    "1 2 3 3 2 4 4 1 2 5 1 .",
+    "1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."
 )
 """Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), C and D."""
 
 THREE_CODERS = units(
-    ". . . . . 3 4 1 2 1 1 3 3 . 3",
-    "1 . 2 1 3 3 4 3 . . . . . . .",
-    ". . 2 1 3 4 4 . 2 1 1 3 3 . 4",
+    ". . . . . 3 4 1 2 1 1 3 3 . 3", "1 . 2 1 3 3 4 3 . . . . . . .", ". . 2 1 3 4 4 . 2 1 1 3 3 . 4"
 )
 """The example that Wikipedia works through."""
 

@@ -144,10 +144,7 @@ def test_a_limit_in_dollars_wants_prices() -> None:
 
 
 def test_what_reached_nobody_costs_nothing() -> None:
-    for send in (
-        lambda request: Response(429, (), b""),
-        lambda request: Response(503, (), b""),
-    ):
+    for send in (lambda request: Response(429, (), b""), lambda request: Response(503, (), b"")):
         asked = models(Model(openai="x", base_url="http://127.0.0.1:9", retries=1), world(send))
         failure(asked)
         assert asked.spent == ModelUsage()
@@ -236,8 +233,7 @@ def test_an_answer_may_take_what_the_question_allows(entry: Model, limit: int | 
 )
 @settings(max_examples=150, deadline=None)
 def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
-    limits: tuple[int | None, int | None, int | None],
-    steps: list[tuple[str, int, int | None, str, int]],
+    limits: tuple[int | None, int | None, int | None], steps: list[tuple[str, int, int | None, str, int]]
 ) -> None:
     calls, tokens, usd = limits
     budget = Budget(Limits(calls, tokens, usd))

@@ -13,13 +13,7 @@ from checkouts import EXECUTE, Checkout
 from gitserver import GitServer, served
 
 from baselinekit.cli.remotefiles import RemoteFiles
-from baselinekit.clients.programs.gitfiles import (
-    GitFiles,
-    GitLimits,
-    cache_folder,
-    is_remote,
-    parse_address,
-)
+from baselinekit.clients.programs.gitfiles import GitFiles, GitLimits, cache_folder, is_remote, parse_address
 from baselinekit.clients.trust import Trust
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused

@@ -134,22 +134,10 @@ MISSES: list[tuple[ModelQuestion, Model, str]] = [
     (question(turn=1), ENTRY, "`turn`"),
     (question(tools=(Tool("f"),)), ENTRY, "`tools`"),
     (question(), Model(openai="y", base_url=ENTRY.base_url), "`openai`"),
-    (
-        question(),
-        Model(openai="x", base_url="http://127.0.0.1:8"),
-        "`base_url`",
-    ),
+    (question(), Model(openai="x", base_url="http://127.0.0.1:8"), "`base_url`"),
     (question(), Model(openai="x", base_url=ENTRY.base_url, settings={"seed": 1}), "`settings`"),
-    (
-        question(),
-        Model(openai="x", base_url=ENTRY.base_url, system="Hm."),
-        "message 1 of 2",
-    ),
-    (
-        question(),
-        Model(anthropic="x", base_url=ENTRY.base_url),
-        "`anthropic`",
-    ),
+    (question(), Model(openai="x", base_url=ENTRY.base_url, system="Hm."), "message 1 of 2"),
+    (question(), Model(anthropic="x", base_url=ENTRY.base_url), "`anthropic`"),
 ]
 
 

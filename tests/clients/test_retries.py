@@ -302,10 +302,7 @@ def test_never_more_at_once_than_the_entry_allows() -> None:
     client.close()
 
 
-@given(
-    per_minute=st.integers(1, 300),
-    arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80),
-)
+@given(per_minute=st.integers(1, 300), arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80))
 @settings(max_examples=60, deadline=None)
 def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list[float]) -> None:
     clock = Clock()

@@ -88,8 +88,4 @@ def test_json_beyond_our_limits_is_no_fault_of_the_service(content_type: str, bo
 def test_the_headers_that_are_kept() -> None:
     headers = (("Link", "a"), ("Content-Type", "text/plain"), ("LINK", "b"), ("X-Other", "c"))
     output = http_output(Response(404, headers, b"no"), ["content-type", "link", "X-Absent"], "no")
-    assert output == {
-        "status": 404,
-        "headers": {"content-type": "text/plain", "link": "a, b"},
-        "body": "no",
-    }
+    assert output == {"status": 404, "headers": {"content-type": "text/plain", "link": "a, b"}, "body": "no"}

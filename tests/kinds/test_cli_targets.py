@@ -168,9 +168,7 @@ def test_a_program_that_fails_is_an_error_with_its_last_words(real: Setting) -> 
         replay(recipe, naming(real, recipe))
 
 
-def test_f40_a_program_gets_the_variables_that_are_named_and_no_others(
-    real: Setting,
-) -> None:
+def test_f40_a_program_gets_the_variables_that_are_named_and_no_others(real: Setting) -> None:
     code = "import os, json; print(json.dumps({'text': ' '.join(sorted(os.environ))}))"
     recipe = cli([sys.executable, "-c", code])
     names = set(replay(recipe, naming(real, recipe)).output.split())

@@ -51,12 +51,7 @@ def untyped(samples: Any) -> dict[str, Any]:
                     "labels": ["handler"],
                     "buckets": ["0.1", "+Inf"],
                     "samples": [
-                        {
-                            "labels": {"handler": "/"},
-                            "buckets": {"0.1": 3, "+Inf": 4},
-                            "sum": 1.5,
-                            "count": 4,
-                        }
+                        {"labels": {"handler": "/"}, "buckets": {"0.1": 3, "+Inf": 4}, "sum": 1.5, "count": 4}
                     ],
                 }
             },

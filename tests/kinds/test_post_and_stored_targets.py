@@ -48,9 +48,7 @@ class Service:
     def within(self, setting: Setting) -> Setting:
         scope = replace(setting.scope, values={"a": "A", **setting.scope.values})
         return replace(
-            setting,
-            scope=scope,
-            clients=replace(setting.clients, send=self.send, sleep=self.waits.append),
+            setting, scope=scope, clients=replace(setting.clients, send=self.send, sleep=self.waits.append)
         )
 
 
@@ -73,10 +71,7 @@ def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
     assert json.loads(request.content) == {
         "id": "one",
         "question": "A is {{b}}",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "A is {{b}}"},
-        ],
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A is {{b}}"}],
         "guideline_files": [],
         "input_files": ["/r/a.txt"],
     }

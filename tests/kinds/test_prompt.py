@@ -235,10 +235,7 @@ def test_what_the_recipe_says_goes_into_the_question(setting: Setting) -> None:
 
 JSON = '{"a": [1.50]}'
 CALLS = (ToolCall("find", {"order": 1}), ToolCall("say", {"x": "y"}, "said"))
-AS_JSON = [
-    {"name": "find", "input": {"order": 1}},
-    {"name": "say", "input": {"x": "y"}, "output": "said"},
-]
+AS_JSON = [{"name": "find", "input": {"order": 1}}, {"name": "say", "input": {"x": "y"}, "output": "said"}]
 
 
 @pytest.mark.parametrize(

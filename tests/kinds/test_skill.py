@@ -123,10 +123,7 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
     ("name", "message"),
     [
         ("my_skills.reviewing:fails", "the skill skill raised ValueError: no such model"),
-        (
-            "my_skills.reviewing:absent",
-            "'my_skills.reviewing' has no attribute 'absent'",
-        ),
+        ("my_skills.reviewing:absent", "'my_skills.reviewing' has no attribute 'absent'"),
         ("my_skills.absent:x", "ModuleNotFoundError: No module named 'my_skills.absent'"),
         ("my_skills.reviewing:Box.inside", "KeyError: 'n' at my_skills/reviewing.py:12"),
         ("my_skills.reviewing:leaves", "the skill skill gave no result; its last output was: going"),

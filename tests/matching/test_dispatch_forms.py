@@ -147,11 +147,7 @@ def test_keys_are_required_from_either_root() -> None:
     )
     assert differences(
         stored, {"status": 200, "body": {"meta": {}}}, require_keys=required, options=loose
-    ) == [
-        ["body.data", "missing"],
-        ["body.meta.page", "missing"],
-        ["body.meta.total", "missing"],
-    ]
+    ) == [["body.data", "missing"], ["body.meta.page", "missing"], ["body.meta.total", "missing"]]
 
 
 def test_the_reference_examples() -> None:

@@ -82,13 +82,7 @@ def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [
-        ([1], [True]),
-        ([1], [1.0]),
-        ([0], [False]),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
-        ([2**70], [2.0**70]),
-    ],
+    [([1], [True]), ([1], [1.0]), ([0], [False]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([2**70], [2.0**70])],
 )
 def test_bytes_tell_types_and_the_order_of_keys(left: Json, right: Json) -> None:
     assert left == right

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 from console import console
 
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    Place,
-    Problem,
-    suggest,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.files.languages import YAML
 from baselinekit.store.reading import load_partly, parse_record
 

@@ -14,14 +14,7 @@ from hypothesis import assume, given, strategies as st
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import HttpRequest, Recipe
-from baselinekit.secrets.variables import (
-    MASK,
-    Redactor,
-    Scope,
-    Secret,
-    names_in,
-    parse_env_file,
-)
+from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret, names_in, parse_env_file
 
 SCOPE = Scope(
     {"host": "example.com", "n": 7, "on": True, "list": [1, "a"], "nested": "{{host}}", "null": None},
@@ -151,10 +144,7 @@ def test_values_keys_and_numbers_are_masked() -> None:
         "a hunter2! b": ["hunter2!", 12345678, Decimal("12345678"), 1234, True, None],
         "t": ("hunter2!",),
     }
-    assert redactor.mask_value(value) == {
-        f"a {MASK} b": [MASK, MASK, MASK, 1234, True, None],
-        "t": (MASK,),
-    }
+    assert redactor.mask_value(value) == {f"a {MASK} b": [MASK, MASK, MASK, 1234, True, None], "t": (MASK,)}
     assert Redactor({}).mask_value(value) is value
 
 
