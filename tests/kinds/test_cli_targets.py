@@ -112,18 +112,6 @@ def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
     assert [*run.argv[1:]] == words
 
 
-def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
-    there = replace(real, scope=Scope({"evil": EVIL, "quote": "a"}))
-    recipe = cli("printf '%s' {{evil}} | cat")
-    named = naming(there, recipe)
-    check(recipe, named)
-    assert replay(recipe, named).output == EVIL
-    assert not (Path(real.surroundings.folder) / "pwned").exists()
-    recipe = cli("printf '%s' '{{quote}}' | cat")
-    with pytest.raises(InvalidInput, match=r"BK791 .*\{\{quote\}\} stands between quotes of a shell"):
-        check(recipe, naming(there, recipe))
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -144,11 +132,6 @@ def test_a_value_is_never_put_where_it_could_end_quotes(setting: Setting, comman
 )
 def test_what_only_a_shell_understands_goes_through_one(setting: Setting, command: str) -> None:
     assert started(setting, cli(command), Programs("42"))[1].argv == ("/bin/sh", "-c", command)
-
-
-@pytest.mark.parametrize("command", ["cat 'a b' c", 'cat "a | b"', "cat {PROMPT} {FILES}", "cat --x=1 a.b/c"])
-def test_all_else_goes_through_none(setting: Setting, command: str) -> None:
-    assert started(setting, cli(command), Programs("42"))[1].argv[0].endswith("/cat")
 
 
 def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:

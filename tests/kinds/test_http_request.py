@@ -49,7 +49,7 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
     [
         (
             None,
-            {"endpoint": "/users"},
+            {"endpoint": "/x"},
             "no base_url: pass --base-url URL, or set execution.base_url, or base_url:",
         ),
         ("http://a", {"endpoint": "users"}, "`endpoint` must start with `/`: such as /users"),
@@ -61,7 +61,9 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
         (None, {"url": "http:///x"}, "not an absolute http or https address"),
         (None, {"url": "http://a b/"}, "not an absolute http or https address"),
         (None, {"url": "http://a\\@b/"}, "F16"),
-        (None, {"url": "http://a:99999/"}, "there is no such port"),
+        (None, {"url": "http://a:99999/"}, "a port is a number from 1 to 65535"),
+        (None, {"url": "http://a:0/x"}, "a port is a number from 1 to 65535"),
+        (None, {"url": "http://a:x/"}, "such as https://api.example.com"),
         (None, {"url": "http://a/\r\nHost: b"}, "not an absolute http"),
         ("http://a", {"method": "GET /x"}, "is not an HTTP method"),
         ("http://a", {"method": "CONNECT"}, "is not an HTTP method"),

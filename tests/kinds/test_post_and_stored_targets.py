@@ -206,17 +206,6 @@ def test_a_stored_answer_is_found_by_the_id_of_its_case(
     assert files_hash(recipe, there)
 
 
-def test_what_a_stored_answer_tells_of_itself(setting: Setting) -> None:
-    row = {
-        "eval_id": "one",
-        **TOLD,
-        "trace_summary": {"token_usage": {"input": 5, "output": 2}, "cost_usd": 0.5},
-    }
-    observation = replay(stored(setting, json.dumps(row)), setting)
-    assert observation.tool_calls == (ToolCall("add", None),)
-    assert (observation.usage.tokens_in, float(observation.usage.cost_usd or 0)) == (5, 0.5)
-
-
 def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:
     call = ToolCall("add", {"a": 1}, None, "c1", 0.25, "late")
     said = (TraceMessage("assistant", "", (call,), "bot"), TraceMessage("assistant", {"x": [1]}))

@@ -118,11 +118,6 @@ def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> 
     assert said_by(known, prompt(from_file))[0][1] == "{{key}}", "a file of inputs is data as well"
 
 
-def test_a_backslash_makes_a_name_literal(setting: Setting) -> None:
-    asked = PromptInput(text=r"\{{x}} is {{x}}, {{ no name here }} and {{1}} stay", inputs={"x": 1})
-    assert said_by(setting, prompt(asked))[0][1] == "{{x}} is 1, {{ no name here }} and {{1}} stay"
-
-
 @pytest.mark.parametrize(
     ("name", "text", "line", "column"),
     [
@@ -159,35 +154,6 @@ def test_a_name_that_nothing_stands_for_in_the_recipe(setting: Setting) -> None:
     assert (problem.at, problem.place) == (("current", "execution", "system"), None)
 
 
-def test_a_variable_that_is_declared_and_not_set_is_told_as_that(setting: Setting) -> None:
-    given = replace(setting, scope=Scope(unset={"tone": "TONE"}))
-    write(setting, "a.md", "Be {{tone}}.")
-    for asked in (PromptInput("a.md"), PromptInput(text="Be {{tone}}.")):
-        (problem,) = problems(given, prompt(asked))
-        assert (problem.code, "TONE" in problem.message) == ("BK504", True)
-
-
-def test_an_input_that_nobody_asks_for(setting: Setting) -> None:
-    write(setting, "more.yaml", "unused: 1")
-    asked = PromptInput(text="{{article}}", inputs={"article": 1, "artcle": 2}, inputs_from="more.yaml")
-    (problem,) = problems(setting, prompt(asked))
-    assert problem.code == "BK351"
-    assert problem.at == ("current", "input", "inputs", "artcle")
-    assert "did you mean 'article'?" in problem.hint
-
-
-def test_everything_wrong_is_told_at_once(setting: Setting) -> None:
-    asked = PromptInput(text="{{a}}", inputs={"x": "{{undefined}}"})
-    rubric = Scores({"clear": "is it?"}, model="juge")
-    found = problems(setting, prompt(asked, model="nobody", scores=rubric))
-    assert [problem.code for problem in found] == ["BK501", "BK601", "BK601"]
-    assert found[1].at == ("current", "execution", "model")
-    found = problems(setting, prompt(PromptInput(text="a"), scores=rubric))
-    assert [(problem.code, problem.at) for problem in found] == [
-        ("BK601", ("current", "execution", "scores", "model"))
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "code"),
     [
@@ -203,12 +169,6 @@ def test_everything_wrong_is_told_at_once(setting: Setting) -> None:
 def test_a_template_of_another_form(setting: Setting, name: str, text: str, code: str) -> None:
     write(setting, name, text)
     assert [problem.code for problem in problems(setting, prompt(PromptInput(name)))] == [code]
-
-
-def test_a_file_of_inputs_of_another_form(setting: Setting) -> None:
-    write(setting, "inputs.yaml", "- 1\n")
-    found = problems(setting, prompt(PromptInput(text="x", inputs_from="inputs.yaml")))
-    assert [problem.code for problem in found] == ["BK353"]
 
 
 def test_files_stay_inside_the_project(setting: Setting, tmp_path: Path) -> None:

@@ -44,21 +44,6 @@ def refused(recipe: Recipe, ceilings: Ceilings) -> list[tuple[Any, ...]]:
     return []
 
 
-@pytest.mark.parametrize(("name", "most"), OURS.items())
-def test_a_file_raises_no_limit_above_the_ceiling(name: str, most: int) -> None:
-    ceilings = ceilings_of(Config())
-    at = ("current", "execution", name)
-    assert refused(http(**{name: most}), ceilings) == []
-    assert refused(http(**{name: most + 1}), ceilings) == [at]
-    granted = ceilings_of(Config(limits=Limits(**{name: most + 5})))
-    assert refused(http(**{name: most + 5}), granted) == []
-    assert refused(http(**{name: most + 6}), granted) == [at]
-    lower = ceilings_of(Config(limits=Limits(**{name: 3})))
-    assert refused(http(**{name: 4}), lower) == [at]
-    given_to_all = ceilings_of(Config(http=HttpDefaults(**{name: most + 7})))
-    assert refused(http(**{name: most + 7}), given_to_all) == []
-
-
 def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
     steps = [
         HttpRequest(url="http://api.test/x", retries=11),

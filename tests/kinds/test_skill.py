@@ -191,8 +191,3 @@ def test_check_finds_undefined_variables_and_absent_programs(setting: Setting) -
     ]
     with pytest.raises(CannotReplay, match="correct `skills: skill:`"):
         check(recipe({}), knowing(setting, Skill(command=["no-such-tool"])))
-
-
-def test_the_question_is_json_however_odd_its_texts(real: Setting) -> None:
-    odd = {"a": "\u2028\ud800", "\x00": "é"}
-    assert replay(recipe(odd), knowing(real, ECHO)).output["input"] == odd
