@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from baselinekit.clients.models.recording import Mode, Parts, Recording
 from baselinekit.errors import CannotReplay
@@ -85,8 +85,6 @@ SCRIPTS = st.dictionaries(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.data(), SCRIPTS)
 def test_what_each_was_answered_comes_again_in_any_order(data: st.DataObject, script: Script) -> None:
     turns = [who for who, asked in script.items() for _ in asked]
@@ -98,8 +96,6 @@ def test_what_each_was_answered_comes_again_in_any_order(data: st.DataObject, sc
         assert source.asked == 0
 
 
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.data(), SCRIPTS)
 def test_a_run_that_goes_on_asks_only_what_the_others_were_not_answered(
     data: st.DataObject, script: Script
