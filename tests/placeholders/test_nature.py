@@ -52,94 +52,26 @@ IDS: dict[str, tuple[str, Any]] = {
     "short request id": ("request_id", lambda: made_up(string.ascii_lowercase + string.digits, 10)),
     "session": ("sessionId", lambda: made_up(ALNUM, 24)),
 }
-NAMES = [
-    *(
-        "prod-001",
-        "ORD-1001",
-        "item42",
-        "SKU12345",
-        "users-list",
-        "get-api-v1-users",
-        "us-east-1",
-        "eu-central-1a",
-    ),
-    *(
-        "1001",
-        "42",
-        "A12",
-        "B-7",
-        "de_DE",
-        "v1",
-        "1.2.3",
-        "2.0.0-rc.1",
-        "sha256",
-        "utf-8",
-        "gpt-4o-mini-2024-07-18",
-    ),
-    *(
-        "OAuth2AuthorizationServer",
-        "Base64UrlEncoder",
-        "active",
-        "Ada Lovelace",
-        "ada@example.com",
-        "iPhone15ProMax",
-    ),
-    *(
-        "4111111111111111",
-        "+49301234567",
-        "978-3-16-148410-0",
-        "DE89370400440532013000",
-        "#ff00aa",
-        "12:30:45",
-    ),
-    *(
-        "11111111-1111-1111-1111-111111111111",
-        "00000000-0000-0000-0000-000000000001",
-        "deadbeef",
-        "cafebabe0000",
-    ),
-    *(
-        "/api/v1/users/42",
-        "https://example.com/a/b3c4",
-        "2001:db8::1",
-        "10.0.0.1",
-        "db2.internal.example",
-        "x86_64",
-    ),
-    *(
-        "application/json",
-        "text/html; charset=utf-8",
-        "2026-01-15",
-        "2026-01-15T10:00:00Z",
-        "1767225600",
-        "PT5M",
-    ),
-    *(
-        "http2",
-        "python3.11",
-        "Win32NT",
-        "node18-alpine3.17",
-        "covid19",
-        "b2b",
-        "mp3",
-        "base64",
-        "i18n",
-        "a11y",
-    ),
-    *(
-        "feature/JIRA-1234-fix",
-        "JIRA-1234",
-        "room101",
-        "E.164",
-        "ISO8601",
-        "RFC2822",
-        "MD5",
-        "ipv4",
-        "utf8mb4_bin",
-    ),
-    "9223372036854775807",
-    "1000000000000000000",
-]
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+NAMES = words(
+    """
+    prod-001 ORD-1001 item42 SKU12345 users-list get-api-v1-users us-east-1 eu-central-1a 1001 42 A12
+    B-7 de_DE v1 1.2.3 2.0.0-rc.1 sha256 utf-8 gpt-4o-mini-2024-07-18 OAuth2AuthorizationServer
+    Base64UrlEncoder active ada@example.com iPhone15ProMax 4111111111111111 +49301234567
+    978-3-16-148410-0 DE89370400440532013000 #ff00aa 12:30:45 11111111-1111-1111-1111-111111111111
+    00000000-0000-0000-0000-000000000001 deadbeef cafebabe0000 /api/v1/users/42
+    https://example.com/a/b3c4 2001:db8::1 10.0.0.1 db2.internal.example x86_64 application/json
+    2026-01-15 2026-01-15T10:00:00Z 1767225600 PT5M http2 python3.11 Win32NT node18-alpine3.17 covid19
+    b2b mp3 base64 i18n a11y feature/JIRA-1234-fix JIRA-1234 room101 E.164 ISO8601 RFC2822 MD5 ipv4
+    utf8mb4_bin 9223372036854775807 1000000000000000000
+    """
+)
+NAMES += ["Ada Lovelace", "text/html; charset=utf-8"]
 KEYS = ["name", "status", "slug", "version", "path", "value", "code"]
 MANY = 50
 
