@@ -121,7 +121,3 @@ ERRORS = [
 def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         YAML.load(text, "f")
-
-
-def test_64_levels_are_read() -> None:
-    assert YAML.load("[" * 64 + "]" * 64, "f")
