@@ -15,8 +15,8 @@ PACKAGE = "baselinekit"
 
 ORDER = """
 __main__ pytest_plugin library cli demo evals commands suites graders learning changes importers report
-matching store kinds schema placeholders sandbox clients files secrets values model metrics escape judge codes errors
-lazy structs
+matching store kinds schema placeholders sandbox clients files secrets values model metrics escape judge
+codes errors lazy structs
 """
 """The packages, top to bottom: each imports only from those below it."""
 

@@ -393,9 +393,9 @@ WRONG = {
         any(1); any_null(1); any_duration(1); any_string(x); any_string(-1); any_string(1.5); any_string(true)
         any_string(5, 2); any_string(1, 2, 3); any_number(x); any_number(2, 1); any_array(1)
         any_array(any, 3, 1); any_uuid(9); any_uuid(x); any_ip(5); any_hex(0); any_iso_datetime(soon)
-        any_iso_datetime(nans); any_iso_datetime(-5); any_unix_timestamp(5 parsecs); one_of(); regex(); regex(null); contains
-        contains(a, b); number(x); number(nan); number(5 ± -1); number(5, 1); length; length(x); length(3, 1)
-        var; var(1); order_no(1)
+        any_iso_datetime(nans); any_iso_datetime(-5); any_unix_timestamp(5 parsecs); one_of(); regex()
+        regex(null); contains; contains(a, b); number(x); number(nan); number(5 ± -1); number(5, 1); length
+        length(x); length(3, 1); var; var(1); order_no(1)
     """,
     "BK214": ["<<regex('(')>>", "<<regex('[')>>", "<<broken>>"],
     "BK216": ["x <<any_object>>", "x <<any_array>>"],
