@@ -13,7 +13,6 @@ from gitserver import GitServer, served
 
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients.programs.gitfiles import GitFiles, GitLimits, is_remote, parse_address
-from baselinekit.clients.trust import Trust
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused
 from baselinekit.model.evals import Case
@@ -300,14 +299,6 @@ def test_f45_what_git_is_handed(tmp_path: Path) -> None:
             assert spec.argv[spec.argv.index(f"{GITHUB}/o/r.git") - 1] == "--"
 
 
-def test_only_the_hosts_that_are_allowed_are_asked(tmp_path: Path) -> None:
-    trust = Trust(allow_hosts=("api.example.com",))
-    files = GitFiles(EXECUTE, str(tmp_path / "cache"), permit=trust.check_request)
-    with pytest.raises(Refused, match="BK401"):
-        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
-    assert list(tmp_path.iterdir()) == []
-
-
 EVAL = """\
 evalcases:
   - id: review
@@ -363,15 +354,6 @@ def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
 
 
 # What goes wrong with a cache.
-
-
-def test_f46_a_damaged_commit_is_an_error(desk: Desk) -> None:
-    desk.repository("team/lib").commit({"a.md": "one"})
-    assert desk.read("team/lib/blob/main/a.md") == b"one"
-    for pack in desk.cache.rglob("*.pack"):
-        pack.chmod(0o600)
-        pack.write_bytes(b"PACK")
-    assert desk.code("team/lib/blob/main/a.md") == "BK681"
 
 
 def test_f46_a_file_of_the_cache_that_somebody_changed(desk: Desk) -> None:

@@ -192,15 +192,6 @@ def test_state_is_hidden_from_git_and_a_link_out_of_the_project_is_not_followed(
     assert list(outside.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a/b", "a\\b", "qwen3:8b", "ü" * 200, "", "CON"])
-def test_any_name_of_a_model_is_a_folder_of_its_own(tmp_path: Path, name: str) -> None:
-    shelf = Cassettes(str(tmp_path), "calls")
-    shelf.keep(name, "f" * 64, {"a": 1})
-    assert shelf.find(name, "f" * 64) == {"a": 1}
-    (file,) = files(tmp_path)
-    assert file.parent.parent == tmp_path / "calls"
-
-
 def test_a_folder_that_cannot_be_written_fails_a_recording_and_no_cache(tmp_path: Path) -> None:
     (tmp_path / "calls").write_text("a file")
     with pytest.raises(NotRecorded, match="BK120"):

@@ -167,16 +167,6 @@ def test_the_cache_keeps_one_answer_a_question(tmp_path: Path) -> None:
     assert source.asked == 1
 
 
-def test_a_run_that_goes_on_asks_for_what_was_not_answered(tmp_path: Path) -> None:
-    with journalled(str(tmp_path), False) as client:
-        first = told(client, {"a": ["x"], "b": ["x"]}, "ab")
-    source = Moody({"x": "new"})
-    with journalled(str(tmp_path), True, source) as client:
-        again = told(client, {"a": ["x", "x"], "b": ["x"]}, "aba")
-    assert again == {"a": [*first["a"], "new"], "b": first["b"]}
-    assert source.asked == 1
-
-
 def test_an_answer_with_a_secret_is_in_no_journal_and_is_asked_for_again(tmp_path: Path) -> None:
     source = Moody({"x": "Your key is ghp_0123456789abcdefghijABCDEFGHIJ012345."})
     for go_on in (False, True):

@@ -73,15 +73,11 @@ JSON_CASES = [
     ('{"a": {"b": 1}}', ("a",), {"c": []}, '{"a": {"c": []}}'),
     ('{"a": 1}', ("b",), 2, '{"a": 1, "b": 2}'),
     ('{\n\t"a": 1\n}\n', ("b",), {"c": 2}, '{\n\t"a": 1,\n\t"b": {\n\t\t"c": 2\n\t}\n}\n'),
-    (
-        '{\r\n  "a": {\r\n    "b": 1\r\n  }\r\n}',
-        ("a", "c"),
-        2,
-        '{\r\n  "a": {\r\n    "b": 1,\r\n    "c": 2\r\n  }\r\n}',
-    ),
+    ('{\r\n  "a": {\r\n    "b": 1\r\n  }\r\n}', ("a", "c"), 2,
+     '{\r\n  "a": {\r\n    "b": 1,\r\n    "c": 2\r\n  }\r\n}'),
     ('{"a": null}', ("a", "b"), 2, '{"a": {"b": 2}}'),
     ('[{"a\\u0062": 1}]', (0, "ab"), 2, '[{"a\\u0062": 2}]'),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "path", "value", "new"), JSON_CASES)
@@ -131,15 +127,12 @@ def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "what"),
     [
-        (
-            "m: {\n  x: 1, # c\n  y: 2 # d\n}\n",
-            ("m", "b"),
-            r"BK122 m\.b cannot be changed .*comments in brackets",
-        ),
+        ("m: {\n  x: 1, # c\n  y: 2 # d\n}\n", ("m", "b"),
+         r"BK122 m\.b cannot be changed .*comments in brackets"),
         ("a: |\n  text", ("b",), r"BK122 b cannot be changed .*line end"),
         ("a: &x {p: 1}\nb: *x\n", ("a", "p"), r"BK122 a\.p cannot be changed .*without anchors"),
     ],
-)
+)  # fmt: skip
 def test_what_would_lose_a_comment_or_change_another_value_is_refused(
     text: str, path: tuple[str, ...], what: str
 ) -> None:

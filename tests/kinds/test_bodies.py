@@ -127,12 +127,8 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
 @pytest.mark.parametrize(
     ("body", "media", "asked", "message"),
     [
-        (
-            b"abc\xff",
-            "text/plain",
-            {"parse": "text"},
-            r"is `parse: text`, but it is not utf-8 text at byte 3",
-        ),
+        (b"abc\xff", "text/plain", {"parse": "text"},
+         r"is `parse: text`, but it is not utf-8 text at byte 3"),
         (b"<a>", "text/html", {"parse": "json"}, r"`parse: json`, but: Expecting value"),
         (b"{}\n{]\n", NDJSON, {}, "declared as JSON, one text a line, but: row 2: "),
         (b"{}\n{]\n", "application/json", {}, "declared as JSON, but: "),
@@ -142,7 +138,7 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
         (b"{}\n{}", "application/json", {}, "declared as JSON, but: "),
         (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
     ],
-)
+)  # fmt: skip
 def test_what_is_none(body: bytes, media: str, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
         read_body(body, media, 200, **asked)

@@ -1,7 +1,6 @@
 """The door for requests, against a server that keeps to nothing. F.. are rows of the list of threats."""
 
 import gzip
-import importlib.util
 import logging
 import shutil
 import socket
@@ -222,12 +221,6 @@ def test_f18_a_tls_handshake_that_never_ends_is_ended(client: Client) -> None:
         started = time.monotonic()
         assert code_of(client, request) == "BK301"
         assert time.monotonic() - started < 10
-
-
-@pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")
-def test_http2_says_what_it_needs(client: Client) -> None:
-    with pytest.raises(CannotReplay, match="pip install"):
-        client.send(Request("GET", "https://127.0.0.1:1/", http2=True))
 
 
 def test_a_port_of_the_other_scheme_is_named(raw: RawServer, client: Client) -> None:

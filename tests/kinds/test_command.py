@@ -163,17 +163,6 @@ def test_f15_only_what_the_configuration_names_is_run(setting: Setting) -> None:
     assert ran(setting, recipe("sh", "x"), trust=Trust(allow_exec=True)).argv[1:] == ("x",)
 
 
-def test_paths_of_the_configuration_start_at_the_root(setting: Setting) -> None:
-    root, folder = Path(setting.surroundings.root), Path(setting.surroundings.folder)
-    for place in (root, folder):
-        place.joinpath("bin").mkdir()
-        place.joinpath("bin/tool").write_text("#!/bin/sh\n")
-        place.joinpath("bin/tool").chmod(0o755)
-    configured = {"tool": Command(["./bin/tool", "bin/tool", "bin/absent", "tool"])}
-    argv = ran(setting, recipe("tool", "bin/tool"), configured).argv
-    assert argv == (f"{root}/./bin/tool", f"{root}/bin/tool", "bin/absent", "tool", "bin/tool")
-
-
 def test_check_misses_nothing(setting: Setting) -> None:
     with pytest.raises(InvalidInput) as undefined:
         check(recipe("tool", "{{a}}", env={"B": "{{b}}"}), knowing(setting, TOOL))

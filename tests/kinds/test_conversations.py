@@ -184,13 +184,6 @@ def test_messages_stand_for_themselves(setting: Setting) -> None:
     assert (asked.guideline_files, asked.input_files, asked.case) == (["/r/a.md"], ["/r/b.md"], "one")
 
 
-def test_a_text_is_one_message_of_the_user() -> None:
-    kind = KINDS["mock"]
-    assert kind.normalize("hi") == ConversationInput([TraceMessage("user", "hi")])
-    assert kind.input_of_text("hi", None) == kind.normalize("hi")
-    assert kind.input_of_text("hi", {"a": 1}).messages[0].content == "hi\n\nContext:\na: 1\n"
-
-
 def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
     made: list[str] = []
 

@@ -60,13 +60,6 @@ def test_a_step_hands_values_on(setting: Setting) -> None:
     assert sent.content == b'{"id":7}'
 
 
-def test_a_path_with_two_roots_asks_for_one(setting: Setting) -> None:
-    setting, _ = asking(setting, answer(b'{"status": "fine"}'))
-    with pytest.raises(InvalidInput, match=r"write \$\.status or body\.status") as raised:
-        replay(recipe(replace(LOGIN, save={"v": "status"}), ME), setting)
-    assert raised.value.problems[0].at == ("current", "input", "steps", 0, "save", "v")
-
-
 def test_a_path_that_leads_nowhere_names_the_step_and_what_is_near(setting: Setting) -> None:
     setting, _ = asking(setting, answer(b'{"tokens": "T"}'))
     with pytest.raises(
@@ -342,24 +335,3 @@ def test_every_header_of_an_answer_can_be_saved_and_collected(setting: Setting) 
     sent = fake.requests[1]
     assert sent.url == f"{BASE}/orders/7"
     assert (dict(sent.headers)["If-Match"], dict(sent.headers)["X-Auth-Token"]) == ('"a1"', "t0")
-
-
-@pytest.mark.parametrize(
-    ("save", "kept"),
-    [
-        ({}, ["content-type"]),
-        ({"x": "headers.Location"}, ["content-type", "location"]),
-        ({"x": "$.headers.etag", "y": "headers.link"}, ["content-type", "etag", "link"]),
-        ({"x": "headers.mcp-session-id"}, ["content-type", "mcp-session-id"]),
-        ({"x": "headers.x-auth-token", "y": "body.headers"}, ["content-type"]),
-    ],
-)
-def test_what_a_flow_uses_is_kept(setting: Setting, save: dict[str, str], kept: list[str]) -> None:
-    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=save)
-    second = HttpRequest(endpoint="/orders")
-    asked = recipe(first, second, collect=["new"])
-    output = replay(asked, asking(setting, CREATED, answer(b"1"))[0]).output
-    assert sorted(output["new"]["headers"]) == kept
-    stated = replace(asked, execution=replace(asked.execution, keep_headers=["link"]))
-    output = replay(stated, asking(setting, CREATED, answer(b"1"))[0]).output
-    assert list(output["new"]["headers"]) == ["link"]

@@ -47,11 +47,8 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
 @pytest.mark.parametrize(
     ("base", "step", "message"),
     [
-        (
-            None,
-            {"endpoint": "/x"},
-            "no base_url: pass --base-url URL, or set execution.base_url, or base_url:",
-        ),
+        (None, {"endpoint": "/x"},
+         "no base_url: pass --base-url URL, or set execution.base_url, or base_url:"),
         ("http://a", {"endpoint": "users"}, "`endpoint` must start with `/`: such as /users"),
         ("http://a", {"endpoint": "http://b/x"}, "put the whole address under `url`"),
         ("http://good", {"endpoint": "@evil"}, "must start with `/`"),
@@ -76,7 +73,7 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
         ("http://a", {"auth": Auth("bearer")}, "no token"),
         ("http://a", {"auth": Auth("basic", password="x")}, "no username"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_sent(setting: Setting, base: str | None, step: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         composed(setting, HttpExecution("http", base_url=base), **step)

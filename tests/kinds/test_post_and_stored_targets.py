@@ -77,40 +77,6 @@ def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
     }
 
 
-def test_what_a_service_is_told_of_tool_calls(setting: Setting) -> None:
-    call = ToolCall("add", {"a": 1}, None, "c1", error="no")
-    talk = ConversationInput([TraceMessage("assistant", "", (call, ToolCall("x", {})), "bot")])
-    service = Service(OK)
-    replay(Recipe(talk, post().execution), replace(service.within(setting), asker="set/one"))
-    told = json.loads(service.sent[0].content)
-    assert told["id"] == "set/one"
-    assert told["messages"] == [
-        {
-            "role": "assistant",
-            "content": "",
-            "name": "bot",
-            "tool_calls": [
-                {"tool": "add", "input": {"a": 1}, "output": None, "id": "c1", "error": "no"},
-                {"tool": "x", "input": {}},
-            ],
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "body", "output"),
-    [
-        ("text/plain", "hello\n", "hello"),
-        ("text/plain", '{"text": "hi"}', "hi"),
-        ("application/json", '"hi"', "hi"),
-        ("application/json", '{"risk": 3}', {"risk": 3}),
-        ("application/json", "[1, 2]", [1, 2]),
-    ],
-)
-def test_what_a_service_answers(setting: Setting, kind: str, body: str, output: Json) -> None:
-    assert replay(post(), Service((200, kind, body)).within(setting)).output == output
-
-
 @pytest.mark.parametrize(
     ("answers", "retries", "asked"),
     [

@@ -59,12 +59,6 @@ def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
     ]
 
 
-def test_true_redirects_are_as_many_as_it_means() -> None:
-    assert refused(http({"redirects": True}), Ceilings()) == []
-    assert refused(http({"redirects": True}), Ceilings(redirects=4)) == [("current", "input", "redirects")]
-    assert refused(http({"redirects": False}), Ceilings(redirects=0)) == []
-
-
 @pytest.mark.parametrize(
     "recipe",
     [
@@ -125,14 +119,6 @@ def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) 
     by_variable = replace(setting, clients=fake.clients, scope=Scope({"v": False}))
     with pytest.raises(Refused, match="verify: false"):
         check(http(verify="{{v}}"), by_variable)
-
-
-def test_the_configuration_may_say_it(setting: Setting) -> None:
-    fake = FakeDoors(answer())
-    config = Config(http=HttpDefaults(verify=False))
-    here = replace(setting, clients=fake.clients, http=config.http, ceilings=ceilings_of(config))
-    replay(http(verify=False), here)
-    assert fake.requests[0].verify is False
 
 
 NAMED = origins_in(["https://api.test"])

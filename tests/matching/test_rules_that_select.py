@@ -28,14 +28,8 @@ FILTERED: list[Row] = [
     ("a user who is elsewhere", NOT_ADMIN, [USER, ADMIN], [ADMIN, USER], True, True),
     ("two users of whom one is gone", NOT_ADMIN, [USER, ADMIN, GUEST], [ADMIN, GUEST], True, False),
     ("an admin who became a user", NOT_ADMIN, [ADMIN], [{**ADMIN, "role": "user"}], False, False),
-    (
-        "a user who became an admin",
-        NOT_ADMIN,
-        [USER, ADMIN],
-        [{**USER, "role": "admin"}, ADMIN],
-        False,
-        False,
-    ),
+    ("a user who became an admin", NOT_ADMIN, [USER, ADMIN], [{**USER, "role": "admin"}, ADMIN], False,
+     False),
     ("an admin who came", NOT_ADMIN, [USER], [USER, ADMIN], False, False),
     ("an admin who is gone", NOT_ADMIN, [USER, ADMIN], [USER], False, False),
     ("the field of a user", f"{NOT_ADMIN}.mfa", [USER], [{**USER, "mfa": True}], True, True),
@@ -52,7 +46,7 @@ FILTERED: list[Row] = [
     ("what is not there", "users[?(!@.a)]", [{"a": 1}], [{"a": 2}], False, False),
     ("everything", "users[*]", [1], [2, 3], True, True),
     ("everything, beside a filter", "users[*]", [], ["x"], True, True),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", FILTERED, ids=[row[0] for row in FILTERED])

@@ -42,13 +42,8 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
         (YAML.load((EXAMPLES / "regression-quality.yaml").read_text(), "")[0], True),
         ({"id": "a", "current": HTTP}, True),
         ({"regression_eval": [{"id": "a", "current": HTTP}]}, True),
-        (
-            {
-                "id": "a",
-                "current": {"input": {"steps": [{"url": "http://x"}]}, "execution": {"type": "http"}},
-            },
-            True,
-        ),
+        ({"id": "a", "current": {"input": {"steps": [{"url": "http://x"}]}, "execution": {"type": "http"}}},
+         True),
         ({"id": "a", "current": {"input": {"argv": ["x"]}, "execution": {"type": "command"}}}, True),
         ({"id": "a b", "current": HTTP}, False),
         ({"id": "a"}, False),
@@ -60,7 +55,7 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
         ({"id": "a", "current": {"input": "x", "execution": {"type": "prompt"}}}, True),
         ({"id": "a", "current": {"input": {"content": "x"}, "execution": {"type": "prompt"}}}, True),
     ],
-)
+)  # fmt: skip
 def test_it_tells_a_baseline_from_others(value: Any, good: bool) -> None:
     assert VALIDATOR.is_valid(value) is good
 
