@@ -14,11 +14,10 @@ pytest_plugins = ("pytester",)
 collect_ignore_glob = ["tests/golden/*"]  # files of users' projects, among them tests of theirs
 
 # An ordinary run tries the same examples each time, so that who broke something is who sees it; the thorough
-# one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
+# one looks for others, and tries four times as many.
 # In none does a busy machine fail a test: what has to be quick says so itself.
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True)
-settings.register_profile("quick", settings.get_profile("ordinary"), max_examples=25)
+settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True, max_examples=25)
 settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else "ordinary")
 
 
@@ -39,7 +38,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it (quickness.py)")
     if config.getoption("quick"):
         config.pluginmanager.register(quickness.Quickness())
-        settings.load_profile("quick")
     known.settle(config.getoption("zone"))
     clocks.begin_at(config.getoption("at"))
 

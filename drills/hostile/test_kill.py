@@ -1,14 +1,12 @@
 """kill -9 at random moments while verdicts are recorded, several commands at once, and a human who edits
 meanwhile: nothing is torn or counted twice."""
 
-import fcntl
 import random
 import re
 import signal
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -129,41 +127,6 @@ def test_f06_a_comment_that_somebody_adds_meanwhile_is_kept_and_the_verdict_reco
     assert "changed while" not in said
     assert "# what b says, and so on\r\n\r\n# more\r\n" in text
     assert re.findall(r"failure_count: (\d+)", text) == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("words", "exit_code"),
-    [
-        (("compare",), 1),
-        (("compare", "baselines/deeper", "-o", "out/report.json"), 1),
-        (("doctor",), 0),
-        (("explain", "a"), 0),
-        (("capture", "http", "GET", "/n", "--id", "new"), 0),
-        (("capture", "baselines"), 2),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_whatever_comes_next_removes_what_the_dead_left(
-    here: Drill, runs: Warm, words: tuple[str, ...], exit_code: int
-) -> None:
-    """Beside the files that the command reads or writes; what is alive is kept."""
-    here.lay()
-    (here.folder / "out").mkdir()
-    folders = [here.folder / "baselines/deeper"]
-    folders += [here.folder / "out"] if "-o" in words else [here.folder / "baselines"]
-    if "baselines/deeper" in words:
-        folders = [folder for folder in folders if folder.name != "baselines"]
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".baselinekit-dead.tmp").write_text("half a fi")
-        (folder / ".baselinekit-alive.tmp").write_text("somebody is at it")
-    with ExitStack() as alive:
-        for folder in folders:
-            fcntl.flock(alive.enter_context((folder / ".baselinekit-alive.tmp").open()), fcntl.LOCK_EX)
-        ended = runs.run(here.folder, *words)
-    assert ended.exit_code == exit_code, ended.said
-    left = [path.name for path in here.folder.rglob(".baselinekit-*")]
-    assert left == [".baselinekit-alive.tmp"] * len(folders)
 
 
 STYLES = {

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import World
@@ -148,6 +149,23 @@ class ModelServer:
             handler.send_header("Content-Length", str(len(body)))
             handler.end_headers()
             handler.wfile.write(body)
+
+
+class Wire:
+    """The same without sockets: a door that gives these answers in turn, and notes what it was asked."""
+
+    def __init__(self, *script: Said | dict[str, Any]):
+        self.script = deque(one if isinstance(one, Said) else Said(one) for one in script)
+        self.seen: list[Seen] = []
+
+    def __call__(self, request: Request) -> Response:
+        url = urlsplit(request.url)
+        path = url.path + (f"?{url.query}" if url.query else "")
+        headers = {name.lower(): value for name, value in request.headers}
+        self.seen.append(Seen(path, headers, json.loads(request.content)))
+        said = self.script.popleft() if self.script else Said(chat() if "chat" in path else message("fine"))
+        body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
+        return Response(said.status, tuple(said.headers.items()), body, 0.25)
 
 
 class Clock:

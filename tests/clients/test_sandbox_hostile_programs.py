@@ -150,14 +150,6 @@ def test_f38_f39_none_passes_and_what_is_out_of_reach_stays_so(
         assert {call.error for call in ran.calls} <= ENDS, ran.calls
 
 
-@pytest.mark.parametrize("walled", MODES, ids=["walls", "plain"])
-@pytest.mark.parametrize("name", [name for rows in REACH.values() for name in rows] if THOROUGH else [])
-def test_f38_f39_none_passes_alone(walled: bool, name: str, given: dict[str, object]) -> None:
-    ((reach, code),) = ((reach, rows[name]) for reach, rows in REACH.items() if name in rows)
-    ran = run(walled, {name: code}, given | {"HEARING": 9}, BRIEF if reach == "time" else 20)
-    assert ran.calls[0].value != "OUT" or reach in ran.not_contained
-
-
 def test_there_are_enough_of_them() -> None:
     names = [name for rows in (*REACH.values(), BEHIND_WALLS) for name in rows]
     assert len(set(names)) == len(names) > 120

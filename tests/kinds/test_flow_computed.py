@@ -27,6 +27,11 @@ OUTPUT = {"status": 200, "headers": {"location": "/orders/17"}, "body": BODY}
 @pytest.mark.parametrize(
     ("text", "value"),
     [
+        ("items[0].id", 2),
+        ("items.*.id", [2, 1]),
+        ("body.name", "ORD-2024-17"),
+        ("$.status", 200),
+        ("tags", ["red", "blue"]),
         ("$.body.items.`len`", 2),
         ("$.body.name.`len`", 11),
         ("$.body.name.`split(-, 0, 1)`", "ORD"),
@@ -38,7 +43,7 @@ OUTPUT = {"status": 200, "headers": {"location": "/orders/17"}, "body": BODY}
         ("$.body.items[*].id.`len`", 2),
     ],
 )
-def test_pick_with_a_function_computes_one_value(text: str, value: Json) -> None:
+def test_pick_gives_a_value_or_computes_one(text: str, value: Json) -> None:
     found = pick(text, OUTPUT, "step login", ())
     assert (found, type(found)) == (value, type(value))
 

@@ -6,17 +6,10 @@ from email.utils import format_datetime, formatdate
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from baselinekit.placeholders.formats import (
-    DATE_FORMS,
-    MOMENT_FORMS,
-    NEAR,
-    day_of,
-    holds_now,
     is_of_now,
     moment_of,
-    moments_in,
 )
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
@@ -178,22 +171,3 @@ def test_a_moment_of_now_is_told_from_any_other() -> None:
         assert not is_of_now(form(now - 90 * 86_400), now), value
     assert not is_of_now("2026", now)
     assert not is_of_now(form(now), 0.0)
-
-
-@given(st.data(), st.sampled_from(sorted(MOMENT_FORMS)))
-def test_a_moment_is_found_in_a_longer_text(data: st.DataObject, form: str) -> None:
-    text = data.draw(st.from_regex(MOMENT_FORMS[form].pattern, fullmatch=True))
-    stated = moment_of(text)
-    if stated is not None and 10**9 <= stated < 10**10:
-        assert any(moments_in(text))
-        near = stated + data.draw(st.floats(-NEAR, NEAR))
-        assert holds_now(f"it is {text}", near)
-
-
-@given(st.data(), st.sampled_from(sorted(DATE_FORMS)))
-def test_a_day_is_found_in_a_longer_text(data: st.DataObject, form: str) -> None:
-    text = data.draw(st.from_regex(DATE_FORMS[form].pattern, fullmatch=True))
-    stated = day_of(text)
-    if stated and stated < 10**10:
-        now = stated + data.draw(st.floats(0, 86_399))
-        assert holds_now(f"it is {text}", now)

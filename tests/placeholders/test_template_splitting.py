@@ -23,7 +23,7 @@ PLACEHOLDERS = [
         *("regex('(?!1)[a1]*')", "regex('^a*$')", "regex('a*+')", "any_duration", "any_nonempty_string"),
     )
 ]
-TEXTS = (
+TEXTS = [
     "",
     "1",
     "11",
@@ -40,7 +40,7 @@ TEXTS = (
     "1.",
     "-1",
     "aab1",
-)
+]
 
 
 def inline(text: str, words: PlaceholderContext | None = None) -> Inline:

@@ -14,8 +14,6 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
 from baselinekit.values.paths import find, parse
 
-pytestmark = pytest.mark.slow
-
 PAIRS = int(
     os.environ.get("BASELINEKIT_PAIRS", "200000" if os.environ.get("BASELINEKIT_THOROUGH") else "6000")
 )
