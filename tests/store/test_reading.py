@@ -184,6 +184,7 @@ WRONG = [
     ("id: ../../etc\nCURRENT", "BK108 f.yaml:1:5: '../../etc' is not a valid id"),
     (f"id: {'x' * 129}\nCURRENT", "BK108 .* at most 128"),
     ("id: a\ncurrent: {input: {}}", "BK104 f.yaml:2:10: the key 'execution' is missing"),
+    ("id: a\nnam: x\ncurrent: {input: hi, execution: {type: prompt}}", "BK103 f.yaml:2:1: unknown key 'nam'"),
     ("HTTP{steps: [{endpont: /x}]}", "BK103 f.yaml:2:28: .* did you mean 'endpoint'"),
     ("HTTP{endpoint: x}", "BK108 f.yaml:2:29: `endpoint` must start with `/`: such as /x"),
     ("HTTP{path: 'http://x/'}", "put the whole address under `url`"),
