@@ -28,7 +28,7 @@ class LittleApi:
                     api.counts[self.path] += 1
                     number = api.counts[self.path]
                 try:
-                    status, kind, body = api._answer(self.path, number)
+                    status, kind, body = api.answer(self.path, number, self.headers)
                 except ConnectionError:
                     self.close_connection = True
                     return
@@ -48,17 +48,13 @@ class LittleApi:
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def _answer(self, path: str, number: int) -> tuple[int, str, bytes]:
+    def answer(self, path: str, number: int, headers: Any) -> tuple[int, str, bytes]:
         answer = self.answers.get(path, (404, "nothing here"))
         answer = answer(number) if callable(answer) else answer
         status, *kind, body = answer if isinstance(answer, tuple) else (200, answer)
         plain = "text/plain" if isinstance(body, str | bytes) else "application/json"
-        data = body.encode() if isinstance(body, str) else body
-        return (
-            status,
-            kind[0] if kind else plain,
-            data if isinstance(data, bytes) else json.dumps(data).encode(),
-        )
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        return status, kind[0] if kind else plain, text.encode() if isinstance(text, str) else text
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
