@@ -65,8 +65,7 @@ long_keys = st.integers(850, 1_100).map(lambda size: "k" * size)
 values = st.recursive(
     scalars,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(st.one_of(texts, long_keys), inner, max_size=4),
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(texts, long_keys), inner, max_size=4)
     ),
     max_leaves=12,
 )

@@ -69,10 +69,7 @@ def test_what_comes_takes_what_those_beside_it_hold(old: Json, new: Json, stored
 
 
 def test_neither_a_row_that_goes_nor_another_name_loses_a_placeholder() -> None:
-    for old, new in (
-        ([row(1), row(2)], [row(2)]),
-        ([row(1)], [{"n": 1, "reference": A}]),
-    ):
+    for old, new in (([row(1), row(2)], [row(2)]), ([row(1)], [{"n": 1, "reference": A}])):
         assert not [
             lost
             for change in changes_of(old, new, ComparisonRules(accepts=accepts, seen_at=SEEN_AT)).changes

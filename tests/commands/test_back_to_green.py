@@ -147,10 +147,7 @@ def two_values(number: int, chance: random.Random, new: bool) -> Any:
 
 @pytest.mark.parametrize(
     ("answer", "then", "rule"),
-    [
-        (noise, [], "body.sha256"),
-        (two_values, ["refresh x --learn"], "body.region"),
-    ],
+    [(noise, [], "body.sha256"), (two_values, ["refresh x --learn"], "body.region")],
 )
 def test_what_varies_and_is_not_learnt_is_green_after_the_proposed_rule(
     tmp_path: Path, answer: Answer, then: list[str], rule: str

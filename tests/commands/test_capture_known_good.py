@@ -99,11 +99,7 @@ def test_what_a_flow_misses_is_told_with_its_own_place(
 
 @pytest.mark.parametrize(
     ("collect", "path"),
-    [
-        (", collect: [one, two]", "two.status"),
-        (", collect: {a: two.$.status}", "a"),
-        ("", "status"),
-    ],
+    [(", collect: [one, two]", "two.status"), (", collect: {a: two.$.status}", "a"), ("", "status")],
 )
 def test_the_status_of_a_step_is_never_learnt_as_varying(
     here: Console, api: LittleApi, collect: str, path: str

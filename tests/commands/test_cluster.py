@@ -21,8 +21,7 @@ def test_is_private_address_is_true_only_for_this_machine_and_what_is_encrypted(
 
 def cluster(*workers: str, is_private: bool = True) -> Cluster:
     client: Any = SimpleNamespace(
-        scheduler=SimpleNamespace(address="tcp://127.0.0.1:8786"),
-        nthreads=lambda: dict.fromkeys(there, 1),
+        scheduler=SimpleNamespace(address="tcp://127.0.0.1:8786"), nthreads=lambda: dict.fromkeys(there, 1)
     )
     there = list(workers)
     found = Cluster(client, is_private, 4, lambda chunk, grant: pytest.fail("nothing is sent"), Sealed(b""))

@@ -10,13 +10,7 @@ from checkouts import EXECUTE, Checkout
 from hypothesis import given, strategies as st
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.cluster import (
-    Sealed,
-    judge_parcel,
-    listed_files,
-    pack,
-    path_below,
-)
+from baselinekit.commands.cluster import Sealed, judge_parcel, listed_files, pack, path_below
 from baselinekit.commands.executor import Chunk, ChunkDone, Grant
 from baselinekit.errors import CannotReplay
 

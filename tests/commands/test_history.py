@@ -13,10 +13,7 @@ from baselinekit.commands import history
 from baselinekit.commands.recording import keep_report
 from baselinekit.errors import NothingSelected
 from baselinekit.model.results import Appearance, KeptRun, Summary, Trend
-from baselinekit.report.history import (
-    format_history as history_lines,
-    format_history_json as history_json,
-)
+from baselinekit.report.history import format_history as history_lines, format_history_json as history_json
 from baselinekit.report.html.page import render_history as history_page
 from baselinekit.report.wording import Style
 from baselinekit.store.results import keep_results, result_files

@@ -88,9 +88,7 @@ def test_what_is_natural_beside_what_varies_is_learnt(tmp_path: Path) -> None:
 
 def test_the_change_is_told_with_its_name(tmp_path: Path) -> None:
     desk = desk_of(
-        tmp_path,
-        "visits: 5\nprice: 12\n",
-        lambda now, number: f"visits: {6 + number}\nprice: 13\n",
+        tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {6 + number}\nprice: 13\n"
     )
     plan = learn(desk)
     assert [one.message for one in plan.stays] == [

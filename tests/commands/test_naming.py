@@ -40,10 +40,7 @@ MODES = [{"method": "GET", "endpoint": f"/orders?page={page}"} for page in (1, 2
 @pytest.mark.parametrize(
     ("asked_for", "ids"),
     [
-        (
-            [asked(HERE, **mode) for mode in MODES],
-            ["get-orders", "get-orders-page-2", "get-orders-page-3"],
-        ),
+        ([asked(HERE, **mode) for mode in MODES], ["get-orders", "get-orders-page-2", "get-orders-page-3"]),
         ([asked(HERE, **MODES[0]), asked(THERE, **MODES[0])], ["get-orders", "get-orders-api-example-com"]),
         ([asked(HERE, endpoint=f"//[x?page={page}") for page in (1, 2)], ["get-orders", "get-orders-page-2"]),
         (

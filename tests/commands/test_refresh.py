@@ -11,12 +11,7 @@ from storehelp import write
 
 from baselinekit.commands.loading import load
 from baselinekit.commands.recording import mask_report
-from baselinekit.commands.refresh import (
-    Permit,
-    accepted_by,
-    apply,
-    reason_against,
-)
+from baselinekit.commands.refresh import Permit, accepted_by, apply, reason_against
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, ApprovalNote, NewRules
 from baselinekit.model.values import Json

@@ -27,12 +27,7 @@ body:
       m: 2
   old: gone soon
 """
-NOW = {
-    "id": "not a uuid",
-    "name": "Grace",
-    "age": 37,
-    "rows": [{"n": 3, "m": 1}, {"n": 4, "m": 2}],
-}
+NOW = {"id": "not a uuid", "name": "Grace", "age": 37, "rows": [{"n": 3, "m": 1}, {"n": 4, "m": 2}]}
 
 
 @pytest.fixture

@@ -39,10 +39,7 @@ VARIES: list[tuple[list[Any], dict[str, str]]] = [
     ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
     # every row, although the second one happened to agree with itself
     (
-        [
-            {"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]},
-            {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]},
-        ],
+        [{"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]}, {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]}],
         {f"r[{n}].i": "<<any_uuid(4)>>" for n in range(3)},
     ),
     # one row of three varies: the others are what they are

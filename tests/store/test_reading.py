@@ -200,10 +200,7 @@ WRONG = [
     ("HTTP{steps: []}", "a flow without steps"),
     ("HTTP{steps: [{name: a, endpoint: /x}, {name: a, endpoint: /z}]}", "two steps are called 'a': 1 and 2"),
     ("id: a\ncurrent: {input: {argv: []}, execution: {type: command}}", "`argv` names no program"),
-    (
-        "MORE\nbaseline: {captured_at: x}",
-        "BK104 .*`baseline` has no output(.|\n)*BK108 .* not an ISO 8601",
-    ),
+    ("MORE\nbaseline: {captured_at: x}", "BK104 .*`baseline` has no output(.|\n)*BK108 .* not an ISO 8601"),
     ("MORE\nbaseline: {output: 1, output_file: x}", "both `output` and `output_file`"),
     ("MORE\nmetadata: {last_passed: 2024-13-01}", "'2024-13-01' is not an ISO 8601 time"),
     ("MORE\ncomparison: {min_similarity: 2}", "expected a number from 0 to 1, found 2 [(]integer[)]"),

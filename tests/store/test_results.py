@@ -84,12 +84,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kept", "ids"),
-    [
-        ('["a", "b"]', {"a", "b"}),
-        ('["a", ["b"], {}, 1]', {"a"}),
-        ("[" * 100_000, set()),
-        ('"\\ud800', set()),
-    ],
+    [('["a", "b"]', {"a", "b"}), ('["a", ["b"], {}, 1]', {"a"}), ("[" * 100_000, set()), ('"\\ud800', set())],
 )
 def test_a_last_run_that_is_damaged_is_no_obstacle(tmp_path: Path, kept: str, ids: set[str]) -> None:
     assert load_not_passed(str(tmp_path)) == frozenset()

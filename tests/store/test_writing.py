@@ -106,10 +106,7 @@ def test_an_output_over_the_limit_has_a_file_of_its_own(output: Any, name: str, 
 
 ASK = "current: {input: {endpoint: /x}, execution: {type: http}}"
 DRAFTS = [
-    (
-        f"id: a\n# how to ask\n{ASK}\n",
-        f"id: a\nbaseline:\n  output:\n    x: 1\n# how to ask\n{ASK}\n",
-    ),
+    (f"id: a\n# how to ask\n{ASK}\n", f"id: a\nbaseline:\n  output:\n    x: 1\n# how to ask\n{ASK}\n"),
     (
         f"- id: b\r\n  baseline:\r\n  {ASK}\r\n- id: c\r\n  {ASK}\r\n",
         f"- id: b\r\n  baseline:\r\n    output:\r\n      x: 1\r\n  {ASK}\r\n- id: c\r\n  {ASK}\r\n",
