@@ -11,14 +11,7 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.baselines import (
-    OLD_NAMES,
-    PURPOSE,
-    Baseline,
-    FieldRule,
-    Rules,
-    least_similarity,
-)
+from baselinekit.model.baselines import OLD_NAMES, PURPOSE, Baseline, FieldRule, Rules, least_similarity
 from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker

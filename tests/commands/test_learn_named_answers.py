@@ -52,7 +52,6 @@ body:
 """
 CHANGED_METRICS = [
     (METRICS.format(type="gauge", label="task"), "body.up.labels[0]"),
-    (METRICS.format(type="gauge", label="jobs"), "body.up.labels[0]"),
     (METRICS.format(type="counter", label="job"), "body.up.type"),
     (METRICS.format(type="gauge", label='host="b",job'), "body.up.labels"),
 ]

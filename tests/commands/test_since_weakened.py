@@ -12,7 +12,7 @@ from baselinekit.report import resultfile as result_file
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.sections import weakened_blocks
-from baselinekit.report.wording import Style, headline
+from baselinekit.report.wording import Style
 
 pytestmark = pytest.mark.slow
 
@@ -109,13 +109,6 @@ def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
     assert {id for id, (change, _) in found.items() if change == "removed"} == {"a", "b", "large"}
 
 
-def test_what_the_base_gained_meanwhile_was_not_removed_here(here: Checkout) -> None:
-    here.git("checkout", "-q", "main")
-    here.commit({"baselines/later.yaml": RECORD.format(id="later")})
-    here.git("checkout", "-q", "pr")
-    assert told(beside(here)) == {}
-
-
 def test_a_file_that_could_not_be_read_then_is_said(here: Checkout) -> None:
     here.commit({"baselines/b.yaml": "id: [\n"})
     here.git("tag", "broken")
@@ -141,24 +134,6 @@ def test_links_and_files_outside_are_not_followed_then(here: Checkout) -> None:
     assert "baselines/link.yaml could not be read" in link
 
 
-def test_in_every_form(here: Checkout) -> None:
-    replace(here, "baselines/a.yaml", "name: Ada", "name: '<<any>>|`x`'")
-    (here.folder / "baselines/b.yaml").unlink()
-    said = report(beside(here))
-    style = Style()
-    assert [*terminal_lines(weakened_blocks(said.against), style)][1:] == [
-        "  removed   b  baselines/b.yaml",
-        "  loosened  a  baselines/a.yaml:3  "
-        'baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
-    ]
-    assert headline(said).endswith("(2 weakened since main: --fail-on-weakened)")
-    assert "| removed | `b` | `baselines/b.yaml` |" in render(said)
-    assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
-    written = result_file.render(said)
-    assert result_file.render(result_file.read(written, "x.json")) == written
-    assert result_file.read(written, "x.json").against == said.against
-
-
 def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:
     here.commit({"baselinekit.yaml": "base_url: http://evil.example\ncommands: {sh: [sh]}\n"})
     here.commit({"baselines/baselinekit.yaml": "base_url: http://evil.example\n"})
@@ -182,33 +157,21 @@ def test_config_from_a_commit_without_one(here: Checkout) -> None:
         here.project(config_from="none", config="other.yaml")
 
 
-def test_config_from_a_commit_where_it_is_broken(here: Checkout) -> None:
-    here.commit({"baselinekit.yaml": "base_url: http://x\nbasline: a\n"})
-    with pytest.raises(InvalidInput, match=r"BK103 baselinekit.yaml at [0-9a-f]{12}:2:1: unknown key"):
-        here.project(config_from="HEAD")
-
-
 ASKS = {
-    "an upload": ("input: {method: POST, endpoint: /u, files: {f: more.txt}}", "type: http"),
-    "an upload of a step": (
-        "input: {steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]}",
-        "type: http",
-    ),
-    "a template": ("input: {prompt: more.txt}", "type: prompt"),
-    "inputs": ("input: {text: '{{a}}', inputs: {a: {file: more.txt}}}", "type: prompt"),
-    "a file of inputs": ("input: {text: '{{a}}', inputs_from: more.txt}", "type: prompt"),
-    "a skill's input": ("input: {code: {file: more.txt}}", "type: skill, skill_name: s"),
-    "a skill's named file": ("input: {code: more.txt}", "type: skill, skill_name: s"),
-    "a body": ("input: {method: POST, endpoint: /u, body: {file: more.txt}}", "type: http"),
-    "a rubric": ("input: {text: x}", "type: prompt, scores: {rubric: more.txt}"),
-    "a command's word": ("input: {argv: [says, more.txt]}", "type: command"),
-    "a command's option": ("input: {argv: [says, --in=more.txt], cwd: .}", "type: command"),
+    "an upload of a step": ("steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]", "type: http"),
+    "a template": ("prompt: more.txt", "type: prompt"),
+    "inputs": ("text: '{{a}}', inputs: {a: {file: more.txt}}", "type: prompt"),
+    "a file of inputs": ("text: '{{a}}', inputs_from: more.txt", "type: prompt"),
+    "a skill's named file": ("code: more.txt", "type: skill, skill_name: s"),
+    "a body": ("method: POST, endpoint: /u, body: {file: more.txt}", "type: http"),
+    "a rubric": ("text: x", "type: prompt, scores: {rubric: more.txt}"),
+    "a command's option": ("argv: [says, --in=more.txt], cwd: .", "type: command"),
 }
 ASKING = """\
 id: {id}
 baseline: {{output: {{status: 200}}}}
 current:
-  {input}
+  input: {{{input}}}
   execution: {{{execution}}}
 """
 
@@ -233,14 +196,6 @@ def test_another_request_file_is_another_question(here: Checkout, how: str) -> N
     assert ways[0].endswith(": another request is sent: baselines/more.txt changed")
 
 
-def test_the_program_that_is_tested_may_change(here: Checkout) -> None:
-    asked = ASKING.format(id="runs", input="input: {argv: [./tool.sh, x]}", execution="type: command")
-    here.commit({"baselines/runs.yaml": asked, "baselines/tool.sh": "echo 1\n"})
-    here.git("branch", "-f", "before")
-    here.write({"baselines/tool.sh": "echo 2\n"})
-    assert told(beside(here, "before")) == {}
-
-
 def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
     replace(here, "baselines/a.yaml", "name: Ada", "name: Grace, more: 1")
     approval = '"2026-02-01T10:00:00Z"\n  approved_by: ada\n  reason: new names'
@@ -260,14 +215,6 @@ def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
     replace(here, "baselines/a.yaml", "Grace", "<<any_string>>")
     (later,) = beside(here, "pr").changes
     assert (later.change, later.approved_by) == ("loosened", None), "nobody approved that"
-
-
-def test_both_are_told_of_one_baseline(here: Checkout) -> None:
-    replace(here, "baselines/a.yaml", "status: 200, body: {name: Ada}", "status: 201, body: {name: <<any>>}")
-    assert [(one.id, one.change, one.how) for one in beside(here).changes] == [
-        ("a", "loosened", ('baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"',)),
-        ("a", "changed", ("baseline.output.status: another expectation: 200 -> 201",)),
-    ]
 
 
 def test_a_sparse_checkout_that_leaves_baselines_out_is_refused(here: Checkout) -> None:
