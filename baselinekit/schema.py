@@ -67,13 +67,21 @@ def read_as(kind: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
 
 
 def read_right_keys(kind: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
-    """Return all problems, and the value as it is without its wrong keys, so that one mistake does not cause
-    others; None if a key that it needs is missing or wrong."""
+    """Return all problems, and the value as it is without its wrong keys, also those of mappings in it, so
+    that one mistake does not cause others; None if a key that it needs is missing or wrong."""
     value, problems = read_as(kind, raw)
     if value is None and isinstance(raw, dict):
-        wrong_keys = {problem.at[0] for problem in problems if problem.at}
-        value, _ = read_as(kind, {key: item for key, item in raw.items() if key not in wrong_keys})
+        for problem in problems:
+            at = problem.at or ()
+            raw = _without(raw, at[:-1] if problem.code == "BK104" else at)
+        value, _ = read_as(kind, raw)
     return value, problems
+
+
+def _without(raw: dict[str, Json], at: Path) -> dict[str, Json]:
+    if len(at) > 1 and isinstance(inner := raw.get(str(at[0])), dict):
+        return {**raw, str(at[0]): _without(inner, at[1:])}
+    return {key: item for key, item in raw.items() if (key,) != at[:1]}
 
 
 _MAX_KEYS = 6

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "baselinekit"
 
 ORDER = """
-__main__ pytest_plugin library cli demo evals commands suites graders learning changes importers report
+__main__ pytest_plugin library cli demo evals commands agentv suites graders learning changes importers report
 matching store kinds schema placeholders sandbox clients files secrets values model metrics escape judge
 codes errors lazy structs
 """
@@ -53,6 +53,10 @@ CLIENT_FILES = "clients.http clients.programs.process report.wording report.term
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
+FEATURES = {"agentv": {"cli.generate", "evals.sidebyside"}}
+"""Folders of other tools, each with the modules that import it when it is chosen. Tables name what else is in
+them, so that all else works without them."""
+
 
 PRINTS = "cli __main__ library pytest_plugin judge clients.programs.call sandbox.confined demo.service"
 """What people start or import, and programs beside the tool, whose pipes are how they answer."""
@@ -179,6 +183,14 @@ def order(package: Package) -> Iterator[str]:
             yield f"{module}:{line} imports {imported}: a package without a place in the order"
         elif places.index(above) > places.index(below):
             yield f"{module}:{line} imports {imported}, which is above it"
+
+
+def features(package: Package) -> Iterator[str]:
+    """Rule 1: a folder of another tool is imported by the modules that are named for it alone."""
+    for module, imported, line in own_imports(package):
+        importers = FEATURES.get(folder_of(imported))
+        if importers is not None and folder_of(module) != folder_of(imported) and module not in importers:
+            yield f"{module}:{line} imports {imported}, which a table names"
 
 
 def circles(package: Package) -> Iterator[str]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import architecture
 import pytest
-from architecture import circles, clients, clocks, cuts, kinds, order, owners, pure
+from architecture import circles, clients, clocks, cuts, features, kinds, order, owners, pure
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = architecture.package_of(ROOT)
 
 ArchitectureRule = Callable[[architecture.Package], Iterator[str]]
-RULES_ASKED: list[ArchitectureRule] = [order, circles, pure, clocks, owners, clients, kinds, cuts]
+RULES_ASKED: list[ArchitectureRule] = [order, features, circles, pure, clocks, owners, clients, kinds, cuts]
 
 
 def test_every_file_begins_with_what_it_is() -> None:
@@ -62,6 +62,7 @@ SNIPPETS = {
         (order, "model.x", "def f():\n    import baselinekit.kinds.http"),
         (order, "attic.x", "import baselinekit.errors"),
         (order, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.project import File"),
+        (features, "evals.x", "def f():\n    from baselinekit.agentv import form"),
         (circles, "errors", "def f():\n    from baselinekit.kinds import http\n"),
         (pure, "matching.x", "import time"),
         (pure, "matching.x", "from random import choice"),

@@ -3,7 +3,6 @@
 from baselinekit.cli.convert_options import RUBRICS, SKILL, ConvertOptions
 from baselinekit.cli.converting import convert_evals
 from baselinekit.cli.export import write_skill
-from baselinekit.cli.generate import draft_rubrics
 from baselinekit.cli.moving import move_in
 from baselinekit.cli.options import command, refuse_without_effect
 from baselinekit.errors import InvalidInput, Problem
@@ -25,6 +24,8 @@ def convert(options: ConvertOptions) -> int:
         refuse_without_effect(
             "a draft of rubrics", "output", "partial", "overwrite", "as_json", "base_url", *_OF_SKILLS
         )
+        from baselinekit.cli.generate import draft_rubrics  # of a feature folder
+
         return draft_rubrics(options)
     if len(options.paths) > 1:
         message = f"one file or folder is converted at a time, and {len(options.paths)} are named"

@@ -300,7 +300,7 @@ def _check_model(name: str, case: Case, here: CaptureEnvironment) -> None:
         from baselinekit.suites.targetsfile import add_discovered_targets  # most projects name no targets
 
         targets = add_discovered_targets(here.project.targets, here.project.root, case.source.file, {})
-        raise InvalidInput(*(targets.no_model(name) or error.problems)) from None
+        raise InvalidInput(*(targets.problems_of(name) or error.problems)) from None
 
 
 def _text_problems(prepared: Prepared, grader: Grader, text_path: str, root: str) -> Iterator[Problem]:

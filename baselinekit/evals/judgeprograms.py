@@ -58,17 +58,14 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
     """Split a command into words; None for a text that only a shell can read."""
     if not isinstance(command, str):
         return [*command]
-    if needs_shell(command):
-        return None
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote that does not end
-        return None
+    with suppress(ValueError):  # a quote that does not end
+        return None if needs_shell(command) else shlex.split(command)
+    return None
 
 
 class StatedProgram(Struct):
     """A program as a data file states it. `words` is None if it needs a shell. `files`: those of its words
-    that are files of the project, as paths from the root."""
+    that are files of the project, with their absolute paths."""
 
     command: str | tuple[str, ...]
     words: list[str] | None
@@ -76,9 +73,13 @@ class StatedProgram(Struct):
     files: Mapping[str, str]
     surroundings: Surroundings
 
-    def path_of(self, word: str) -> str:
-        """The absolute path of one of its files."""
-        return os.path.join(os.path.realpath(self.surroundings.root), self.files[word])
+    @property
+    def text(self) -> str:
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
+    def from_root(self, word: str) -> str:
+        """Return a word with a file as its path from the root of its repository."""
+        return os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))
 
 
 def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
@@ -93,140 +94,105 @@ def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: boo
         command = project.commands[name]
         hint = f"correct `commands: {name}:` in baselinekit.yaml, or install it"
         argv = (*configured_argv(command.argv, project.root, hint), *further_words)
-        return ReadyJudge(argv, program.cwd, content_digest(program), tuple(command.env))
+        return ReadyJudge(argv, program.cwd, _content_digest(program), tuple(command.env))
     if not project.trust.allow_exec:
-        raise Refused(
-            Problem(
-                "BK403",
-                f"{_describe_program(program)} is not named in {project.trust.configuration}",
-                permission_hint(program),
-            )
-        )
+        text = " ".join(program.text.split())
+        message = f"the judge's program `{text}` is not named in {project.trust.configuration}"
+        raise Refused(Problem("BK403", message, _permission_hint(program)))
     if program.words is None:
-        return ReadyJudge((SHELL, "-c", str(program.command)), program.cwd, content_digest(program))
-    program_word, *further = program.words
-    program_path = program_at(program_word, program.cwd, "install it, or correct its name")
-    return ReadyJudge((program_path, *further), program.cwd, content_digest(program))
+        argv = (SHELL, "-c", program.text)
+    else:
+        word, *further = program.words
+        argv = (program_at(word, program.cwd, "install it, or correct its name"), *further)
+    return ReadyJudge(argv, program.cwd, _content_digest(program))
 
 
 def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedProgram:
     """Read a program as a case states it: its words, its folder, and the words that are files."""
-    file = case.source.file
-    folder = os.path.dirname(os.path.join(project.root, file))
-    root = repository_of(project.root, file)
-    surroundings = Surroundings(root=root, folder=folder)
+    folder = os.path.dirname(os.path.join(project.root, case.source.file))
+    surroundings = Surroundings(root=repository_of(project.root, case.source.file), folder=folder)
+    root = os.path.realpath(surroundings.root)
     cwd = inside(surroundings, judge.cwd or ".")
     if not os.path.isdir(cwd):
         raise cannot_replay("BK320", f"the working folder {judge.cwd!r} does not exist", "correct `cwd`")
     words = words_of(judge.command)
-    surroundings = replace(surroundings, folder=cwd)
-    files = {}
-    for word in words or _guessed_words(str(judge.command)):
-        path = os.path.normpath(os.path.join(cwd, word))
-        if path.startswith(os.path.realpath(root) + os.sep) and os.path.isfile(path):
-            files[word] = os.path.relpath(path, os.path.realpath(root))
-    return StatedProgram(judge.command, words, cwd, files, surroundings)
-
-
-def _guessed_words(command: str) -> list[str]:
-    """The parts of a shell command that may be names of files."""
-    return re.findall(r"[^\s|&;<>()$`'\"]+", command)
+    possible_names = re.findall(r"[^\s|&;<>()$`'\"]+", str(judge.command)) if words is None else words
+    paths = {word: os.path.normpath(os.path.join(cwd, word)) for word in possible_names}
+    files = {
+        word: path for word, path in paths.items() if path.startswith(root + os.sep) and os.path.isfile(path)
+    }
+    return StatedProgram(judge.command, words, cwd, files, replace(surroundings, folder=cwd))
 
 
 def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Sequence[str]] | None:
     """Find the entry under `commands:` that allows a program: by the entry's name, by its words, or by its
     script. Return the name of the entry, and the words after it."""
-    commands, root = project.commands, project.root
-    if program.words is None:
-        shell_names = (
-            name for name, command in commands.items() if command.argv[1:] == ["-c", program.command]
-        )
-        name = next(
-            (
-                shell_name
-                for shell_name in shell_names
-                if os.path.basename(commands[shell_name].argv[0]) in ("sh", "bash")
-            ),
-            None,
-        )
-        return None if name is None else (name, ())
-    words = program.words
-    if words[0] in commands:
+    root, words = os.path.realpath(project.root), program.words
+    if words is None:
+        for name, command in project.commands.items():
+            is_shell = os.path.basename(command.argv[0]) in ("sh", "bash")
+            if is_shell and command.argv[1:] == ["-c", program.command]:
+                return name, ()
+        return None
+    if words[0] in project.commands:
         return words[0], words[1:]
-    for name, command in commands.items():
-        pairs = zip(command.argv, words, strict=False)
-        if len(command.argv) <= len(words) and all(
-            means_same(configured_word, word, program, root) for configured_word, word in pairs
-        ):
+
+    def means_same(configured_word: str, word: str) -> bool:
+        """Paths are the same if they lead to the same file, even if they start at different folders."""
+        if word in program.files:
+            return os.path.normpath(os.path.join(root, configured_word)) == program.files[word]
+        return configured_word == word
+
+    for name, command in project.commands.items():
+        if len(command.argv) <= len(words) and all(map(means_same, command.argv, words)):
             return name, words[len(command.argv) :]
     script = 1 if is_interpreted_script(words) else 0
     if words[script] not in program.files:
         return None
-    allowing = allowed_by(project, os.path.relpath(program.path_of(words[script]), os.path.realpath(root)))
+    allowing = allowed_by(project, os.path.relpath(program.files[words[script]], root))
     return None if allowing is None else (allowing, words[script + 1 :])
 
 
-def means_same(configured_word: str, word: str, program: StatedProgram, root: str) -> bool:
-    """Whether a word of the configuration and one of a data file mean the same. Paths are the same if they
-    lead to the same file, even if they start at different folders."""
-    if word in program.files:
-        return os.path.normpath(os.path.join(os.path.realpath(root), configured_word)) == program.path_of(
-            word
-        )
-    return configured_word == word
-
-
-def _describe_program(program: StatedProgram) -> str:
-    command = program.command if isinstance(program.command, str) else shlex.join(program.command)
-    return f"the judge's program `{' '.join(command.split())}`"
-
-
-def permission_hint(program: StatedProgram) -> str:
-    """The hint how to allow a program."""
+def _permission_hint(program: StatedProgram) -> str:
     if program.words is None:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
-    words = [program.files.get(word, word) for word in program.words]
-    main_word = next((word for word in words[:2] if word in program.files.values()), words[0])
-    name = os.path.splitext(os.path.basename(main_word))[0] or "judge"
-    if os.sep not in words[0] and words[0] in program.files.values():
+    words = [program.from_root(word) if word in program.files else word for word in program.words]
+    files = [program.from_root(word) for word in program.files]
+    name = os.path.splitext(os.path.basename(next((word for word in words[:2] if word in files), words[0])))[
+        0
+    ]
+    if os.sep not in words[0] and words[0] in files:
         words[0] = f"./{words[0]}"
-    return (
-        f"add it under `commands:` in baselinekit.yaml ({name}: [{', '.join(words)}]), or pass --allow-exec"
-    )
+    entry = f"{name or 'judge'}: [{', '.join(words)}]"
+    return f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
 
 
-def content_digest(program: StatedProgram) -> str:
+def _content_digest(program: StatedProgram) -> str:
     """The hash of the files of a program: a changed script may judge differently."""
     digest = sha256()
     for word in program.files:
         digest.update(word.encode() + b"\0")
-        with suppress(
-            BaselinekitError
-        ):  # a program outside of the project, or a file that is too large for a script
+        with suppress(BaselinekitError):  # a file that is too large for a script
             digest.update(read_if_there(program.surroundings, word) or b"")
     return digest.hexdigest()[:16] if program.files else ""
 
 
 def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
-    """Describe each program that judges in these cases, and who allows it."""
+    """Describe each program that judges in these cases, with who allows it or what is wrong with it."""
     descriptions: dict[str, None] = {}
     for case in cases:
-        for _, grader in graders.graders_with_positions(case.graders):
+        for grader in graders.with_parts(case.graders):
             judge = graders.row_of(grader).starts(grader.method)
-            if judge is not None:
-                descriptions[describe_judge(project, case, judge)] = None
+            if judge is None:
+                continue
+            command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
+            try:
+                match = entry_that_allows(project, stated_program(project, case, judge))
+                state = f"allowed {who_allows(project, match[0] if match else None)}"
+            except BaselinekitError as error:
+                state = error.problems[0].message
+            descriptions[f"judge {command}: {state}"] = None
     yield from descriptions
-
-
-def describe_judge(project: Project, case: Case, judge: JudgeProgram) -> str:
-    """Describe a program that judges, with who allows it or what is wrong with it."""
-    command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
-    try:
-        program = stated_program(project, case, judge)
-    except BaselinekitError as error:
-        return f"judge {command}: {error.problems[0].message}"
-    match = entry_that_allows(project, program)
-    return f"judge {command}: allowed {who_allows(project, None if match is None else match[0])}"
 
 
 # Running a judge.

@@ -26,7 +26,9 @@ from baselinekit.model.grades import Outcome
 from baselinekit.model.results import EarlierComparison, MetricChange, Report, Result
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.structs import Struct, replace
-from baselinekit.suites.agentvresults import SCORE, is_foreign, read_rows
+
+_SCORE = "score"
+"""The score as a row of AgentV states it, also for an error, where the case itself has no score."""
 
 _DECIDED: tuple[Outcome, ...] = ("passed", "failed")
 _DIGITS = 1_000
@@ -38,6 +40,8 @@ def load_run(path: str, cwd: str) -> Report:
     if not is_foreign(path):
         ((_, report),) = load_parts([path], cwd)
     else:
+        from baselinekit.agentv.results import read_rows  # most runs are ours
+
         try:
             report = read_rows(read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES), path)
         except BaselinekitError as error:
@@ -52,6 +56,11 @@ def load_run(path: str, cwd: str) -> Report:
         hint = "name a file of baselinekit run -o x.json, or the results of AgentV as .jsonl or .yaml"
         raise InvalidInput(Problem("BK733", f"{path} holds no eval cases", hint))
     return report
+
+
+def is_foreign(path: str) -> bool:
+    """Whether the file has another extension than our own result files, which are one JSON text each."""
+    return path.lower().endswith((".jsonl", ".yaml", ".yml"))
 
 
 def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
@@ -201,7 +210,9 @@ def mean_delta(before: Report, now: Report, threshold: float) -> MeanDelta:
 
 def score_of(result: Result) -> float | None:
     """The score of a result. AgentV gives a score to an error too, and counts it."""
-    agentv_score = result.scores.get(SCORE) if result.case is not None and result.outcome == "error" else None
+    agentv_score = (
+        result.scores.get(_SCORE) if result.case is not None and result.outcome == "error" else None
+    )
     return agentv_score if agentv_score is not None else result.case.score if result.case else None
 
 

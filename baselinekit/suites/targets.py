@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from baselinekit.errors import Problem, suggest
+from baselinekit.graders.composite import Composite
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.settings import EXECUTION
 from baselinekit.kinds.table import KINDS
@@ -105,39 +106,22 @@ class Targets(Struct):
             return None, list(self.problems)
         if name in self.models or name == DEFAULT:
             return NamedTarget(name, PromptExecution("prompt", model=name)), []
-        known_names = list(
-            dict.fromkeys(
-                [*(name for target_list in self.lists for name in target_list.stated), *self.models]
-            )
-        )
-        hint = (
-            f"there are {', '.join(known_names)}"
-            if known_names
-            else f"describe it in {FOUND}, or under `targets:`"
-        )
-        return None, [Problem("BK798", f"there is no target {name!r}", suggest(name, known_names) or hint)]
+        names = [*(name for target_list in self.lists for name in target_list.stated), *sorted(self.models)]
+        known = ", ".join(dict.fromkeys(names))
+        hint = f"there are {known}" if known else f"describe it in {FOUND}, or under `targets:`"
+        return None, [Problem("BK798", f"there is no target {name!r}", suggest(name, names) or hint)]
 
-    def no_model(self, name: str) -> list[Problem]:
-        """Return why the target with this name cannot be used as a model; none if there is no such target."""
-        target_list = next((target_list for target_list in self.lists if name in target_list.stated), None)
-        if target_list is None:
-            return []
-        target, problems = target_list.target(name)
-        if target is None or KINDS[target.execution.type].asks_models == "always":
-            return problems
-        message = f"the target {name!r} is a {target.execution.type}, and only a model judges"
-        return target_list.place(
-            prefix_paths([Problem("BK798", message, "name a model", at=())], target_list.stated[name][1])
-        )
+    def problems_of(self, name: str) -> list[Problem]:
+        """Return what is wrong with the description of a target; none if there is no such target."""
+        return [problem for problem in self.find(name)[1] if problem.place]
 
     def readable(self) -> Iterator[NamedTarget]:
         """Return the targets of the operator and the configuration that have no problems."""
-        for name in dict.fromkeys(
-            name for target_list in self.lists if target_list.named for name in target_list.stated
-        ):
-            target, problems = self.find(name)
-            if target is not None and not problems:
-                yield target
+        for target_list in self.lists:
+            for name in target_list.stated if target_list.named else ():
+                target, _ = self.find(name)
+                if target is not None:
+                    yield target
 
 
 NO_TARGETS = Targets()
@@ -159,26 +143,23 @@ def judged_by(graders: Sequence[Grader], model: str | None) -> tuple[Grader, ...
 
 
 def _with_judge(grader: Grader, model: str) -> Grader:
-    method = grader.method
-    changed: dict[str, Any] = {"model": model} if getattr(method, "model", None) == JUDGE else {}
-    for name in ("graders", "judge"):
-        inner = getattr(method, name, None)
-        if isinstance(inner, Grader):
-            changed[name] = _with_judge(inner, model)
-        elif isinstance(inner, tuple):
-            changed[name] = tuple(_with_judge(grader, model) for grader in inner)
-    return replace(grader, method=replace(method, **changed)) if changed else grader
+    method: Any = grader.method
+    if isinstance(method, Composite):
+        judge = None if method.judge is None else _with_judge(method.judge, model)
+        return replace(grader, method=replace(method, graders=judged_by(method.graders, model), judge=judge))
+    asks_judge = getattr(method, "model", None) == JUDGE
+    return replace(grader, method=replace(method, model=model)) if asks_judge else grader
 
 
-def found_files(root: str, file: str) -> Iterator[str]:
-    """Return the targets files above an eval file, nearest first."""
+def nearest_file(root: str, file: str) -> str | None:
+    """Return the targets file that is nearest to an eval file, in its folder or above it."""
     folder = posixpath.dirname(file)
     while True:
         name = posixpath.join(folder, FOUND)
         if os.path.isfile(os.path.join(root, name)):
-            yield name
+            return name
         if folder in ("", "/") or os.path.isdir(os.path.join(root, folder, ".git")):
-            return
+            return None
         folder = posixpath.dirname(folder)
 
 
@@ -201,9 +182,14 @@ def read_execution(raw: Json) -> tuple[Any, list[Problem]]:
     if kind is None:
         return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
     if not isinstance(kind, str) or kind not in KINDS:
-        hint = suggest(str(kind), KINDS) or types
-        return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
+        message = f"unknown type {describe_value(kind)}"
+        return None, [Problem("BK105", message, suggest(str(kind), KINDS) or types, at=("type",))]
     return read_as(KINDS[kind].execution, raw)
+
+
+class _TargetSettings(Struct):
+    judge: str | None = None
+    workers: Workers | None = None
 
 
 def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
@@ -211,23 +197,16 @@ def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, l
         return None, read_execution(raw)[1]
     own_keys = _TargetSettings.__struct_fields__
     execution, problems = read_execution({key: raw[key] for key in raw if key not in own_keys})
-    if hasattr(execution, "target"):
-        execution = replace(execution, target=name)
-    target_settings, new_problems = read_as(
-        _TargetSettings, {key: raw[key] for key in own_keys if key in raw}
-    )
+    settings, new_problems = read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw})
     problems += new_problems
     if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
         hint = "write {{NAME}}, and declare it under `variables:`"
         problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
-    if execution is None or target_settings is None:
+    if execution is None or settings is None:
         return None, problems
-    return NamedTarget(name, execution, target_settings.judge, target_settings.workers), problems
-
-
-class _TargetSettings(Struct):
-    judge: str | None = None
-    workers: Workers | None = None
+    if hasattr(execution, "target"):
+        execution = replace(execution, target=name)
+    return NamedTarget(name, execution, settings.judge, settings.workers), problems
 
 
 def _check_target(target: NamedTarget) -> Iterator[Problem]:

@@ -1,11 +1,10 @@
-"""A targets file of AgentV: `targets: [{name, provider, …}]`. Keys are written in snake_case or camelCase,
-and `${{ NAME }}` is a variable."""
+"""A targets file, in AgentV's form: `targets: [{name, provider, …}]`. Keys are written in snake_case or
+camelCase, and `${{ NAME }}` is a variable."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from baselinekit.clients.models.post import may_change
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
@@ -13,79 +12,157 @@ from baselinekit.kinds.given import RESPONSE, MockExecution
 from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Config, Execution, Model, Retry
+from baselinekit.model.recipes import Execution, Model, Retry
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import ParsedValue, place_problems, prefix_paths, read_as
+from baselinekit.schema import place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
-from baselinekit.store.project import place_in_config, read
-from baselinekit.structs import Count, Meta, NotNegative, Struct, replace
+from baselinekit.store.project import read
+from baselinekit.structs import Count, Meta, NotBlank, NotNegative, Struct, field, replace
 from baselinekit.suites.targets import (
     MARKED,
     Lookup,
     NamedTarget,
+    PlaceProblems,
     TargetList,
     Targets,
     Workers,
-    configured_targets,
-    found_files,
+    nearest_file,
 )
 
-_CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
-
-_UNNAMED_FILE_HINT = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
-_NAMED_FILE_HINT = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
+ReadList = tuple[TargetList, list[Problem]]
 
 
-class TargetsFile(Struct):
-    """A targets file. `lookup`: the variables that it may use; `missing`: the hint for a variable without a
-    value; `named`: whether the operator or the configuration names this file; `models`: the names of the
-    models in the configuration."""
+# Which lists are used in a run, and where the variables in them come from.
+
+
+def add_named_targets(
+    targets: Targets, path: str, root: str, scope: Scope, environ: Mapping[str, str] | None
+) -> tuple[Targets, Scope]:
+    """Return the targets with those of a file that the operator or the configuration names, and the scope
+    with the variables of the environment that the file uses. Without `environ` the file is treated like one
+    that was only found: others may have changed it."""
+    shown_path = os.path.relpath(path, root)
+    shown_path = path if shown_path.startswith(os.pardir) else shown_path
+    listed = read_list(root, shown_path)
+    if listed.problems:
+        raise InvalidInput(*listed.problems)
+    if environ is not None:
+        marked = {name for raw, _ in listed.stated.values() for name in MARKED.findall(str(raw))}
+        used = {name: environ[name] for name in marked & environ.keys() if scope.declared(name) is None}
+        secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
+        values = {name: value for name, value in used.items() if name not in secrets}
+        scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
+    reader = TargetReader(shown_path, scope.declared, environ is not None, targets.models)
+    return replace(targets, lists=(reader.targets(listed),)), scope
+
+
+def add_discovered_targets(
+    targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]
+) -> Targets:
+    """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
+    read before, as many eval files may find the same one."""
+    found_file = None if targets.declared is None else nearest_file(root, file)
+    if found_file is None or targets.declared is None:
+        return targets
+    if found_file not in lists_by_file:
+        listed = read_list(root, found_file)
+        reader = TargetReader(found_file, targets.declared, False, targets.models)
+        lists_by_file[found_file] = reader.targets(listed), listed.problems
+    target_list, problems = lists_by_file[found_file]
+    return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
+
+
+class ListedTargets(Struct):
+    """The targets in a file, unread, by name and with their paths, and the problems of the list itself."""
+
+    stated: dict[str, tuple[Any, Path]]
+    problems: list[Problem]
+    place: PlaceProblems = list
+
+
+def read_list(root: str, file: str) -> ListedTargets:
+    try:
+        body = decode(read(root, file), file).body
+        documents = [item for item in YAML.load(body, file) if item is not None]
+    except BaselinekitError as error:
+        return ListedTargets({}, list(error.problems))
+    document = documents[0] if len(documents) == 1 else None
+    entries = document.get("targets") if isinstance(document, dict) else None
+    targets: dict[str, tuple[Any, Path]] = {}
+    problems = []
+    if not isinstance(entries, list):
+        hint = "write `targets:`, and below it - name: … and provider: …"
+        problems.append(Problem("BK798", "no list of targets", hint, at=()))
+    for number, raw in enumerate(entries if isinstance(entries, list) else ()):
+        at: Path = ("targets", number)
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if not isinstance(name, str) or not name.strip():
+            problems.append(Problem("BK798", "a target without a name", "such as - name: default", at=at))
+        elif name in targets:
+            message = f"the target {name!r} occurs twice"
+            problems.append(Problem("BK798", message, "rename one of the two", at=(*at, "name")))
+        else:
+            targets[name] = (raw, at)
+
+    def place(problems: Sequence[Problem]) -> list[Problem]:
+        return place_problems(body, file, {0: problems})
+
+    return ListedTargets(targets, place(problems), place)
+
+
+class TargetReader(Struct):
+    """Reads the targets of a file. `lookup`: the variables that it may use; `named`: whether the operator or
+    the configuration names this file; `models`: the names of the models in the configuration."""
 
     file: str
     lookup: Lookup
-    missing: str
     named: bool = True
     models: frozenset[str] = frozenset()
 
+    def targets(self, listed: ListedTargets) -> TargetList:
+        return TargetList(listed.stated, self.target, listed.place, self.named)
+
     def target(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
-        """Return a target of the file, or its problems with paths below it."""
-        provider = str(_in_snake_case(raw, AnyTarget).get("provider") or "").lower()
-        form, problems = self._form_of(name, provider)
-        values = _in_snake_case(raw, form)
+        """Return a target, or its problems with paths below it. A model that the configuration describes is
+        read no further; a file that was only found may not state an address or a key."""
+        provider = str(raw.get("provider") or "").lower()
+        form, problems = _FORMS.get(provider, AnyTarget), list[Problem]()
+        if form is ModelTarget and name in self.models:
+            form = AnyTarget
+        elif form is ModelTarget and not self.named:
+            hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
+            message, form = "the configuration describes no model of this name", AnyTarget
+            problems.append(Problem("BK798", message, hint, at=("provider",)))
+        elif form is AnyTarget:
+            problems.append(Problem("BK798", *_describe_unknown_provider(provider), at=("provider",)))
+        values, spelt, new_problems = _in_our_keys(raw, form)
         stated, type_problems = read_as(form, values)
-        problems += type_problems
-        problems += self._unset_variables(
-            {key: values[key] for key in form.__struct_fields__ if key in values}
-        )
+        problems += [*new_problems, *type_problems]
+        known = {key: value for key, value in values.items() if key in form.__struct_fields__}
+        problems += self._unset_variables(known)
         if stated is not None:
             problems += stated.check()
         if stated is None or problems:
-            return None, [_as_spelt(problem, raw) for problem in problems]
-        judge = self.expand(stated.judge_target or stated.grader_target)
+            return None, [
+                replace(problem, at=tuple(spelt.get(step, step) for step in problem.at or ()))
+                for problem in problems
+            ]
+        judge = self.expand(stated.judge_target)
         return NamedTarget(name, stated.as_execution(), judge, stated.workers, stated.as_model(self)), []
 
-    def _form_of(self, name: str, provider: str) -> tuple["type[AnyTarget]", list[Problem]]:
-        """Return the form of a target. If the configuration has a model with this name, that one is used; a
-        file that was only found may not state an address or a key."""
-        if provider in _MODEL_PROVIDERS and name in self.models:
-            return AnyTarget, []
-        if provider in _MODEL_PROVIDERS and not self.named:
-            hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
-            message = "the configuration describes no model of this name"
-            return AnyTarget, [Problem("BK798", message, hint, at=("provider",))]
-        if provider in _FORMS:
-            return _FORMS[provider], []
-        return AnyTarget, [Problem("BK798", *_describe_unknown_provider(provider), at=("provider",))]
-
     def _unset_variables(self, values: Mapping[str, Json]) -> Iterator[Problem]:
+        hint = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
+        if not self.named:
+            hint = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
+            hint += self.file
         for key, value in values.items():
             if key == "healthcheck" and isinstance(value, dict):
                 yield from prefix_paths(self._unset_variables(value), (key,))
-            for match in MARKED.finditer(value) if isinstance(value, str) else ():
-                if self.lookup(match[1]) is None:
-                    message = f"the variable {match[1]} is not set"
-                    yield Problem("BK799", message, self.missing.replace("%s", match[1]), at=(key,))
+            for name in MARKED.findall(value) if isinstance(value, str) else ():
+                if self.lookup(name) is None:
+                    message = f"the variable {name} is not set"
+                    yield Problem("BK799", message, hint.replace("%s", name), at=(key,))
 
     def expand(self, text: "Text | None") -> str | None:
         """Return a text with the values of its variables filled in."""
@@ -94,151 +171,56 @@ class TargetsFile(Struct):
         return MARKED.sub(lambda match: as_text(self.lookup(match[1]) or ""), str(text))
 
 
-def read_list(root: str, targets_file: TargetsFile) -> tuple[TargetList, list[Problem]]:
-    """Return the targets in a file, and the problems of the list itself."""
-    file = targets_file.file
-    empty = TargetList({}, targets_file.target, list, targets_file.named)
-    try:
-        body = decode(read(root, file), file).body
-        documents = [item for item in YAML.load(body, file) if item is not None]
-    except BaselinekitError as error:
-        return empty, list(error.problems)
-
-    def placed(problems: Sequence[Problem]) -> list[Problem]:
-        return place_problems(body, file, {0: problems})
-
-    document = documents[0] if len(documents) == 1 else None
-    entries = document.get("targets") if isinstance(document, dict) else None
-    if not isinstance(entries, list):
-        hint = "write `targets:`, and below it - name: … and provider: …"
-        return empty, placed([Problem("BK798", "no list of targets", hint, at=())])
-    targets: dict[str, tuple[Json, Path]] = {}
-    problems = []
-    for number, raw in enumerate(entries):
-        name = raw.get("name") if isinstance(raw, dict) else None
-        if not isinstance(name, str) or not name.strip():
-            message = "a target without a name"
-            problems.append(Problem("BK798", message, "such as - name: default", at=("targets", number)))
-        elif name in targets:
-            message = f"the target {name!r} occurs twice"
-            problems.append(
-                Problem("BK798", message, "rename one of the two", at=("targets", number, "name"))
-            )
-        else:
-            targets[name] = (raw, ("targets", number))
-    return replace(empty, stated=targets, place=placed), placed(problems)
-
-
-# Which lists are used in a run, and where the variables in them come from.
-
-
-ReadList = tuple[TargetList, list[Problem]]
-
-
-def add_discovered_targets(
-    targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]
-) -> Targets:
-    """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
-    read before, as many eval files may find the same one."""
-    found_file = None if targets.declared is None else next(found_files(root, file), None)
-    if found_file is None or targets.declared is None:
-        return targets
-    if found_file not in lists_by_file:
-        targets_file = TargetsFile(
-            found_file, targets.declared, _UNNAMED_FILE_HINT + found_file, False, targets.models
-        )
-        lists_by_file[found_file] = read_list(root, targets_file)
-    target_list, problems = lists_by_file[found_file]
-    return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
-
-
-def add_named_targets(
-    targets: Targets,
-    config: Config,
-    config_file: str | None,
-    root: str,
-    scope: Scope,
-    environ: Mapping[str, str],
-    file: str | None,
-    is_current: bool,
-) -> tuple[Targets, Scope]:
-    """Return the targets with those that the operator (`file`) or the configuration names, and the scope with
-    the variables of the operator's environment that they use. `is_current`: whether the configuration is the
-    one in the working tree. A file named by the configuration of another commit may have changed since, so it
-    is treated like one that was only found."""
-    used: dict[str, str] = {}
-
-    def in_environment(name: str) -> Json:
-        value = scope.declared(name)
-        if value is None and name in environ:
-            value = used[name] = environ[name]
-        return value
-
-    if file is not None or isinstance(config.targets, str):
-        is_named = file is not None or is_current
-        path = os.path.normpath(os.path.join(root, file or str(config.targets)))
-        shown_path = os.path.relpath(path, root)
-        shown_path = path if shown_path.startswith(os.pardir) else shown_path
-        lookup = in_environment if is_named else scope.declared
-        target_list, problems = read_list(
-            root, TargetsFile(shown_path, lookup, _NAMED_FILE_HINT, is_named, targets.models)
-        )
-        if problems:
-            raise InvalidInput(*problems)
-    elif isinstance(config.targets, dict) and config_file is not None:
-        relative = os.path.relpath(config_file, root)
-
-        def placed(problems: Sequence[Problem]) -> list[Problem]:
-            return place_in_config(root, relative, problems) if is_current else list(problems)
-
-        target_list = configured_targets(config.targets, placed)
-    else:
-        return targets, scope
-    for name in target_list.stated:
-        target_list.target(name)  # reading it looks up its variables
-    secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
-    values = {name: value for name, value in used.items() if name not in secrets}
-    extended_scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
-    return replace(
-        targets, lists=(target_list,), declared=targets.declared if file is None else None
-    ), extended_scope
-
-
 # A target of a targets file, by its provider.
 
 
 _MODEL_PROVIDERS: dict[str, str | None] = {
     "openai": None,
-    "azure": "",
-    "azure-openai": "",
+    "azure": None,
+    "azure-openai": None,
     "anthropic": None,
     "openrouter": "https://openrouter.ai/api",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-    "google": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-    "google-gemini": "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+    **dict.fromkeys(
+        ("gemini", "google", "google-gemini"),
+        "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+    ),
 }
 """The providers of models over HTTP, each with its address if that is not the default of its wire format."""
 
-_AGENT_PROVIDERS = (
-    *("codex", "codex-cli", "claude", "claude-code", "claude-cli", "claude-sdk", "copilot", "copilot-cli"),
-    *("pi", "pi-coding-agent", "pi-agent-sdk", "vscode", "vscode-insiders", "opencode"),
-)
+_AGENTS = ("codex", "claude", "copilot", "pi", "vscode", "opencode")
 _AZURE_VERSION = "2024-12-01-preview"
+_OTHER_NAMES = {
+    **dict.fromkeys(("resource", "resource_name", "base_url"), "endpoint"),
+    **dict.fromkeys(("deployment", "deployment_name", "variant"), "model"),
+    "api_version": "version",
+    "attachments_format": "files_format",
+    "cli_verbose": "verbose",
+    "command": "command_template",
+    "grader_target": "judge_target",
+    "keep_output_files": "keep_temp_files",
+    "max_output_tokens": "max_tokens",
+    "max_retries": "retries",
+}
+"""Other names of keys."""
 
+_CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 Text = str | int | float
 """A text, which YAML may read as a number."""
 
 _AT_LEAST_1 = Meta(ge=1, description="a factor of 1 or more")
 Factor = Annotated[int, _AT_LEAST_1] | Annotated[float, _AT_LEAST_1]
+KeyVariable = Annotated[
+    str, Meta(pattern=r"^\s*\$\{\{\s*[A-Za-z_]\w*\s*\}\}\s*$", description="a variable such as ${{ NAME }}")
+]
+"""The variable that holds a key, which does not belong into a file itself."""
 
 
 class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
-    """The keys of every target. A model that the configuration describes is read no further."""
+    """The keys of every target."""
 
     name: str
     provider: Json = None
     judge_target: Text | None = None
-    grader_target: Text | None = None
     workers: Workers | None = None
     provider_batching: bool | None = None
 
@@ -249,7 +231,7 @@ class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
     def as_execution(self) -> Execution:
         return PromptExecution("prompt", model=self.name)
 
-    def as_model(self, targets_file: TargetsFile) -> Model | None:
+    def as_model(self, reader: TargetReader) -> Model | None:
         """Return the target as the configuration would describe it under `models:`."""
         return None
 
@@ -270,145 +252,87 @@ class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
             yield Problem("BK798", message, "keep that, or the range", at=("delay_ms",))
 
     def as_execution(self) -> Execution:
-        response = _as_template(self.response) if isinstance(self.response, str) else self.response
+        response = RESPONSE if self.response is None else self.response
         least = self.delay_min_ms if self.delay_ms is None else self.delay_ms
-        return MockExecution(
-            "mock",
-            RESPONSE if response is None else response,
-            _seconds(least),
-            _seconds(self.delay_max_ms),
-            target=self.name,
-        )
+        delays = (_seconds(least), _seconds(self.delay_max_ms))
+        if isinstance(self.response, str):
+            response = _as_template(self.response)
+        return MockExecution("mock", response, *delays, target=self.name)
 
 
 class TargetHealthcheck(Struct):
     type: Literal["http", "command"] | None = None
     url: Text | None = None
     command_template: Text | None = None
-    command: Text | None = None
     cwd: Text | None = None
     timeout_seconds: NotNegative | None = None
+
+    def as_healthcheck(self) -> Healthcheck:
+        command, cwd = _as_template(self.command_template), _as_template(self.cwd)
+        return Healthcheck(_as_template(self.url), command, cwd, self.timeout_seconds)
 
 
 class CliTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    command_template: str | None = None
-    command: str | None = None
-    files_format: Text | None = None
-    attachments_format: Text | None = None
+    command_template: str
+    files_format: Text = "{path}"
     cwd: Text | None = None
     healthcheck: TargetHealthcheck | None = None
-    env: list[str] | None = None
+    env: list[str] = field(default_factory=list)
     timeout_seconds: NotNegative | None = None
     retries: Count | None = None
-    max_retries: Count | None = None
     verbose: Json = None
-    cli_verbose: Json = None
     keep_temp_files: Json = None
-    keep_output_files: Json = None
-
-    def check(self) -> Iterator[Problem]:
-        if self.command_template is None and self.command is None:
-            message = "a target of the provider cli has no `command_template`"
-            yield Problem("BK798", message, "such as `agent run {PROMPT}`", at=("provider",))
 
     def as_execution(self) -> Execution:
-        check = self.healthcheck
         return CliExecution(
             "cli",
-            _as_template(self.command_template or self.command) or "",
-            files_format=_as_template(self.files_format or self.attachments_format) or "{path}",
+            _as_template(self.command_template) or "",
+            files_format=_as_template(self.files_format) or "",
             cwd=_as_template(self.cwd),
-            env=self.env or [],
+            env=self.env,
             timeout=self.timeout_seconds,
-            retries=self.max_retries if self.retries is None else self.retries,
+            retries=self.retries,
             batch=self.provider_batching or False,
-            healthcheck=None
-            if check is None
-            else Healthcheck(
-                _as_template(check.url),
-                _as_template(check.command_template or check.command),
-                _as_template(check.cwd),
-                check.timeout_seconds,
-            ),
+            healthcheck=None if self.healthcheck is None else self.healthcheck.as_healthcheck(),
             target=self.name,
         )
-
-
-class KeyVariable(ParsedValue):
-    """The variable that holds a key, which does not belong into a file itself."""
-
-    words = "a variable such as ${{ NAME }}"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @classmethod
-    def parse(cls, raw: Json) -> "KeyVariable | None":
-        match = MARKED.fullmatch(raw.strip()) if isinstance(raw, str) else None
-        return cls(match[1]) if match else None
 
 
 class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
     """A model over HTTP."""
 
+    model: NotBlank | int | float
     endpoint: Text | None = None
-    resource: Text | None = None
-    resource_name: Text | None = None
-    base_url: Text | None = None
     api_key: KeyVariable | None = None
-    deployment: Text | None = None
-    deployment_name: Text | None = None
-    model: Text | None = None
-    variant: Text | None = None
     version: Text | None = None
-    api_version: Text | None = None
     temperature: NotNegative | None = None
-    max_output_tokens: Count | None = None
     max_tokens: Count | None = None
     timeout_seconds: NotNegative | None = None
-    max_retries: Count | None = None
+    retries: Count | None = None
     retry_initial_delay_ms: NotNegative | None = None
     retry_max_delay_ms: NotNegative | None = None
     retry_backoff_factor: Factor | None = None
     retry_status_codes: list[int] | None = None
 
     def check(self) -> Iterator[Problem]:
-        if self._model is None:
-            yield Problem("BK798", "a target of a model without a `model`", "add it", at=("provider",))
-        if self._is_azure and self._base is None:
+        if self._is_azure and self.endpoint is None:
             message = "a target of the provider azure has no `endpoint`"
             yield Problem("BK798", message, "such as https://NAME.openai.azure.com", at=("provider",))
-        if not all(map(may_change, self.retry_status_codes or ())):
-            hint = "a list such as [408, 429, 500, 502, 503, 504]; 401 and 403 are never asked again"
-            message = "`retry_status_codes` cannot be used"
-            yield Problem("BK798", message, hint, at=("retry_status_codes",))
-
-    @property
-    def _model(self) -> Text | None:
-        return self.deployment or self.deployment_name or self.model or self.variant
-
-    @property
-    def _base(self) -> Text | None:
-        return self.endpoint or self.resource or self.resource_name or self.base_url
-
-    @property
-    def _provider(self) -> str:
-        return str(self.provider).lower()
 
     @property
     def _is_azure(self) -> bool:
-        return self._provider.startswith("azure")
+        return str(self.provider).lower().startswith("azure")
 
-    def as_model(self, targets_file: TargetsFile) -> Model | None:
-        model = targets_file.expand(self._model)
-        key = self.api_key.name if self.api_key else None
-        base, headers = targets_file.expand(self._base) or _MODEL_PROVIDERS[self._provider], {}
+    def as_model(self, reader: TargetReader) -> Model | None:
+        provider = str(self.provider).lower()
+        model, base = reader.expand(self.model), reader.expand(self.endpoint) or _MODEL_PROVIDERS[provider]
+        key = MARKED.findall(self.api_key)[0] if self.api_key else None
+        headers = {}
         if self._is_azure:  # it has an address for each deployment, and its own header for the key
-            version = targets_file.expand(self.version or self.api_version) or _AZURE_VERSION
+            version = reader.expand(self.version) or _AZURE_VERSION
             host = base.rstrip("/") if base and "://" in base else f"https://{base}.openai.azure.com"
             base = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
             headers = {"api-key": f"{{{{{key}}}}}"} if key else {}
-        is_anthropic = self._provider == "anthropic"
         waits = {
             "wait": _seconds(self.retry_initial_delay_ms),
             "longest": _seconds(self.retry_max_delay_ms),
@@ -417,16 +341,16 @@ class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         }
         stated_waits: Any = {name: value for name, value in waits.items() if value is not None}
         return Model(
-            openai=None if is_anthropic else model,
-            anthropic=model if is_anthropic else None,
+            openai=None if provider == "anthropic" else model,
+            anthropic=model if provider == "anthropic" else None,
             base_url=base,
             key=None if self._is_azure else key,
             headers=headers,
             temperature=self.temperature,
-            max_tokens=self.max_tokens if self.max_output_tokens is None else self.max_output_tokens,
+            max_tokens=self.max_tokens,
             concurrency=self.workers,
             timeout=self.timeout_seconds,
-            retries=self.max_retries,
+            retries=self.retries,
             retry=Retry(**stated_waits) if stated_waits else None,
         )
 
@@ -438,30 +362,26 @@ _FORMS: dict[str, type[AnyTarget]] = {
 }
 
 
-def _in_snake_case(raw: Mapping[str, Json], form: type[Struct]) -> dict[str, Json]:
-    """Return the values by the keys of the form, without nulls. Any other key stays as it is spelt."""
+def _in_our_keys(
+    raw: Mapping[str, Json], form: type[Struct]
+) -> tuple[dict[str, Json], dict[str | int, str], list[Problem]]:
+    """Return the values by the keys of the form, without nulls; how the file spells these keys; and the keys
+    that it states twice. Any other key stays as it is spelt."""
     values: dict[str, Json] = {}
+    spelt: dict[str | int, str] = {}
+    problems = []
     for key, value in raw.items():
-        name = _snake_case(key)
-        if name == "healthcheck" and isinstance(value, dict):
-            value = _in_snake_case(value, TargetHealthcheck)
-        if value is not None:
-            values[name if name in form.__struct_fields__ else key] = value
-    return values
-
-
-def _snake_case(key: str) -> str:
-    return _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
-
-
-def _as_spelt(problem: Problem, raw: Json) -> Problem:
-    """Return the problem with a path of the keys that the file has."""
-    at: Path = ()
-    for step in problem.at or ():
-        keys = raw if isinstance(raw, dict) else {}
-        step = next((key for key in keys if _snake_case(key) == step), step)
-        at, raw = (*at, step), keys.get(step)
-    return replace(problem, at=at)
+        name = _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
+        name = _OTHER_NAMES.get(name, name)
+        name = name if name in form.__struct_fields__ else key
+        if value is not None and name in values:
+            message = f"both `{spelt[name]}` and `{key}` are given"
+            problems.append(Problem("BK798", message, "keep one of them", at=(key,)))
+        elif value is not None:
+            is_check = name == "healthcheck" and isinstance(value, dict)
+            values[name] = _in_our_keys(value, TargetHealthcheck)[0] if is_check else value
+            spelt[name] = key
+    return values, spelt, problems
 
 
 def _as_template(text: Text | None) -> str | None:
@@ -479,9 +399,8 @@ def _seconds(milliseconds: int | float | None) -> float | None:
 
 
 def _describe_unknown_provider(provider: str) -> tuple[str, str]:
-    if provider in _AGENT_PROVIDERS:
+    if provider.partition("-")[0] in _AGENTS:
         message = f"the provider {provider!r} starts an agent, which is described by its command line here"
         return message, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
-    providers = ("cli", "mock", *_MODEL_PROVIDERS)
     message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return message, suggest(provider, providers) or f"one of {', '.join(providers)}"
+    return message, suggest(provider, _FORMS) or f"one of {', '.join(_FORMS)}"

@@ -10,8 +10,8 @@ import click
 import pytest
 from console import Console, console
 
+from baselinekit.agentv.form import LATER
 from baselinekit.cli.main import cli
-from baselinekit.suites.dialects.agentvforms import LATER
 
 pytestmark = pytest.mark.slow
 

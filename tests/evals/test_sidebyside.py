@@ -10,12 +10,12 @@ import pytest
 from evalreports import report, result
 from hypothesis import given, strategies as st
 
+from baselinekit.agentv.results import read_rows
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.sidebyside import MeanDelta, cases, load_both, load_run, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.report import resultfile
 from baselinekit.structs import replace
-from baselinekit.suites.agentvresults import read_rows
 
 Rows = dict[str, Any]
 
@@ -63,12 +63,12 @@ def test_a53_rows_in_every_form() -> None:
 
 WRONG = [
     (b'{"score": 1}\n', "BK690", "1:1"),
-    (b'{"eval_id": 5, "score": 1}\n', "BK690", "1:1"),
-    (b'{"eval_id": "a"}\n', "BK690", "1:1"),
-    (b'{"eval_id": "a", "score": "1"}\n', "BK690", "1:27"),
-    (b'{"eval_id": "a", "score": true}\n', "BK690", "1:27"),
-    (b'{"eval_id": "a", "score": -0.1}\n', "BK690", "1:27"),
-    (b'{"eval_id": "a", "score": 1}\n[]\n3\n', "BK690", "3:1"),
+    (b'{"eval_id": 5, "score": 1}\n', "BK105", "1:13"),
+    (b'{"eval_id": "a"}\n', "BK104", "1:1"),
+    (b'{"eval_id": "a", "score": "1"}\n', "BK105", "1:27"),
+    (b'{"eval_id": "a", "score": true}\n', "BK105", "1:27"),
+    (b'{"eval_id": "a", "score": -0.1}\n', "BK105", "1:27"),
+    (b'{"eval_id": "a", "score": 1}\n3\n', "BK105", "2:1"),
     (b'{"eval_id": "a", "score": 1}\n{"eval_id": "a", "score": 0}\n', "BK691", "2:1"),
     (b'{"eval_id": "a", "score": NaN}\n', "BK106", "1:27"),
     (b'{"eval_id": "a", "score": 1}\nnot json\n', "BK101", "2:1"),

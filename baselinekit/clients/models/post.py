@@ -178,11 +178,6 @@ def ask_with_retries(
         world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
 
 
-def may_change(status: int) -> bool:
-    """Whether another try may give a different status: this one is an error, and not about permissions."""
-    return 400 <= status <= 599 and status not in (401, 403)
-
-
 def _wait(failure: RetryableFailure, tries: int, retry: recipes.Retry | None, world: World) -> float:
     if failure.wait is not None:
         return failure.wait + world.jitter() * _SPREAD

@@ -13,7 +13,6 @@ from baselinekit.schema import Parts, Schema, add_part, closed_object, or_null, 
 from baselinekit.store.dialects import native
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.dialects import dialect, graders
-from baselinekit.suites.dialects.agentvmessages import ASSISTANT, USER, NamedFiles, read_messages, split_files
 from baselinekit.suites.dialects.dialect import (
     CaseTimeLimit,
     Criticality,
@@ -23,6 +22,7 @@ from baselinekit.suites.dialects.dialect import (
     Retries,
 )
 from baselinekit.suites.dialects.graders import GraderContext, Weight
+from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
 from baselinekit.suites.settings import check_grader_paths
 
 T = TypeVar("T", bound="CaseSettings")
@@ -262,7 +262,7 @@ def _read_wanted(
         messages, problems = read_messages(raw["reference"], ASSISTANT, files)
     if is_conversation:
         asked_messages, _ = read_messages(content, USER, files)  # problems are reported with the input
-    guidelines, inputs = split_files(asked_messages, files)
+    guidelines, inputs = files.split(asked_messages)
     wanted = replace(
         wanted, messages=messages, asked=asked_messages, guideline_files=guidelines, input_files=inputs
     )

@@ -15,7 +15,6 @@ from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
-from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import (
     Parts,
@@ -32,13 +31,7 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
 from baselinekit.structs import Meta, Struct, field, replace
-from baselinekit.suites.dialects.agentvmessages import (
-    USER,
-    NamedFiles,
-    has_role,
-    read_messages,
-    split_files,
-)
+from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
 from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
@@ -479,25 +472,12 @@ def _read_messages(case_input: StatedInput, own_target: Execution | None, origin
     """Read a conversation. Its messages are taken literally: no `{{name}}` in them is a variable."""
     if not isinstance(case_input.content, list):
         return None, [_wrong_content("a list of messages", case_input.content)]
-    messages, problems = conversation(case_input.content, origin)
-    target = origin.target
-    problems = problems or problems_of_unsent(KINDS[target.type].unsent(messages), ())
-    files = split_files(messages, NamedFiles.of(origin.root, origin.file))
-    question = None if problems else KINDS[target.type].input_of_messages(messages, files, case_input.case)
-    if question is not None or problems:
-        return (None if problems else Recipe(question, target)), prefix_paths(problems, ("content",))
-    message = f"messages are for a model or an agent, not for {target.type}"
-    return None, [Problem("BK715", message, "`execution: {type: prompt}`", at=("type",))]
-
-
-def problems_of_unsent(losses: Iterator[str], at: Path) -> list[Problem]:
-    hint = "a model is asked with texts: write it as a text, or name a text file"
-    return [Problem("BK781", f"{loss} cannot be sent to a model", hint, at=at) for loss in losses]
-
-
-def conversation(content: Json, origin: CaseOrigin) -> tuple[tuple[TraceMessage, ...], list[Problem]]:
-    """Read the messages of a case; the files that they name are searched from the folder of its file."""
-    return read_messages(content, USER, NamedFiles.of(origin.root, origin.file))
+    files = NamedFiles.of(origin.root, origin.file)
+    messages, problems = read_messages(case_input.content, USER, files)
+    result = None
+    if not problems:
+        result, problems = recipe_of(messages, files, origin.target, case_input.case)
+    return result, prefix_paths(problems, ("content",))
 
 
 def _recipe_of_text(text: str, case_input: StatedInput, target: Execution) -> ReadRecipe:

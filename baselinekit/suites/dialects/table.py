@@ -1,18 +1,21 @@
 """The forms of eval files, one module per form. The most general come first: an item is of the last form that
 recognises it."""
 
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+
 from baselinekit.store import records
-from baselinekit.suites.dialects import (
-    agentv,
-    agentvforms,
-    capability,
-    eva,
-    gates,
-    regression,
-    suite,
-    testcases,
-)
+from baselinekit.suites.dialects import capability, eva, gates, regression, suite, testcases
 from baselinekit.suites.dialects.dialect import Dialect
+
+
+def _of_feature(name: str, folder: str) -> Iterator[Dialect]:
+    """Yield the form of another tool, which has a folder of its own; none if the package lacks the folder."""
+    if find_spec(f"baselinekit.{folder}") is not None:
+        form = import_module(f"baselinekit.{folder}.form")
+        yield Dialect(name, form.read_item, form.schema, form.recognises, in_lists=False, in_lines=True)
+
 
 DIALECTS = (
     Dialect("gate", gates.read_item, gates.schema, gates.recognises, in_lists=False),
@@ -20,8 +23,6 @@ DIALECTS = (
     Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
     Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
     Dialect("prompt_cases", eva.read_item, eva.schema, eva.recognises, in_lists=False),
-    Dialect(
-        "evalcases", agentv.read_item, agentvforms.schema, agentv.recognises, in_lists=False, in_lines=True
-    ),
+    *_of_feature("evalcases", "agentv"),
     Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),
 )

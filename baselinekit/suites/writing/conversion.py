@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from secrets import token_hex
 from typing import Any
 
@@ -21,7 +22,7 @@ from baselinekit.model.values import Json
 from baselinekit.store.project import name_in_project
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.loading import forms_in
-from baselinekit.suites.writing import agentv, eva, ours
+from baselinekit.suites.writing import eva, ours
 from baselinekit.suites.writing.moving import moved_to, renamed_files
 from baselinekit.suites.writing.sayings import (
     CaseReader,
@@ -72,7 +73,7 @@ AGENTV = WrittenForm(
     "agentv",
     "an AgentV eval file",
     ("evalcases",),
-    agentv.write,
+    lambda wish: import_module("baselinekit.agentv.writer").write(wish),
     lambda name: f"evals/{name}.eval.yaml",
 )
 FORMS: Mapping[str, WrittenForm] = {form.name: form for form in (CASES, EVA, AGENTV)}

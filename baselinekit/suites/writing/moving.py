@@ -12,7 +12,7 @@ from baselinekit.kinds.messages import is_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.agentvmessages import NamedFiles
+from baselinekit.suites.messages import NamedFiles
 
 M = TypeVar("M", bound=Any)
 

@@ -1,0 +1,405 @@
+"""AgentV's eval files: `evalcases:` in YAML, or JSON Lines with a case per line and a YAML file of the same
+name next to it. A case states what a good answer does (`expected_outcome`), the question, and an earlier good
+answer; none of its values has to be equal to the answer."""
+
+import os
+import posixpath
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
+
+from baselinekit.agentv.evaluators import DEFAULT_EVALUATOR, RUBRIC, Evaluator, read_evaluators
+from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.files.languages import LINES, SUFFIXES, language
+from baselinekit.files.text import decode
+from baselinekit.graders import graders
+from baselinekit.graders.by_rubric import read_config as read_rubric
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.traces import Role
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.schema import (
+    Parts,
+    Schema,
+    add_part,
+    describe_value,
+    or_null,
+    place_problems,
+    prefix_paths,
+    read_right_keys,
+    ref,
+)
+from baselinekit.store.project import read
+from baselinekit.structs import Meta, NotBlank, Struct, field, replace
+from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.messages import ASSISTANT, ROLES, USER, Messages, NamedFiles, read_messages, recipe_of
+from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
+
+T = TypeVar("T")
+CASES = "evalcases"
+INPUTS = ("input_messages", "input")
+OUTPUTS = ("expected_messages", "expected_output")
+"""Two names for the same thing; the first takes precedence."""
+
+_OUTCOMES = ("expected_outcome", "outcome", "criteria")
+_NEEDED = (
+    (("id",), "an id", "add `id:`, which no other case has"),
+    (_OUTCOMES, "an expected outcome", "add `expected_outcome:`, what a good answer does"),
+    (INPUTS, "an input", "add `input:`, what is asked"),
+)
+"""What every case needs: the keys that state it, its name, and what to do."""
+
+LATER = {
+    "tests": "`evalcases`",
+    "criteria": "`expected_outcome`",
+    "assert": "`execution: {evaluators: [...]}`",
+    "assertions": "`execution: {evaluators: [...]}`",
+    "metadata": "`sidecar`",
+    "rubric": "`rubrics`",
+    "trials": "the option --attempts N",
+    "workers": "the option -j N",
+    "cache": "the option --cache",
+    "cost_limit_usd": "the option --max-cost USD",
+    "targets": "`target`: one a run",
+    "threshold": "the option --fail-under",
+    "reference_answer": "the last message of `expected_output`",
+    "input": "in each case",
+    "question": "the text of `input`",
+    "candidate_answer": "what the target answers",
+    "max_duration_ms": "in a call of `tool_trajectory`; for an answer, {type: latency, threshold: …}",
+}
+"""Keys of later versions of AgentV, or of other places, and what to write here instead."""
+
+_SETTINGS = ("dataset", "execution", "evaluators", "evaluator", "target")
+_NOT_AGENTV = ("grader", "graders", "expected", "test_cases", "current")
+CaseId = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+(?!\n)$",
+        max_length=200,
+        description="one line of at most 200 visible signs",
+    ),
+]
+
+
+class StatedExecution(Struct):
+    """`execution:` of a file or a case: the target, and the evaluators. Untyped values (Json) are read by
+    themselves, so that one mistake does not hide others."""
+
+    target: str | None = None
+    evaluators: Json = None
+    evaluator: Literal["llm_judge"] | None = None
+
+
+class StatedFacts(Struct, kw_only=True):
+    """What a file and a case can both state."""
+
+    dataset: str | None = None
+    description: str | None = None
+    note: str | None = None
+    tags: list[str] = field(default_factory=list)
+    execution: StatedExecution = field(default_factory=StatedExecution)
+    evaluators: Json = None
+    evaluator: Literal["llm_judge"] | None = None
+
+
+class EvalFile(StatedFacts):
+    """An eval file, or the settings file of JSON Lines, which has no cases."""
+
+    evalcases: Json = None
+    schema: Json = field(default=None, name="$schema")
+    name: str | None = None
+    version: str | int | float | None = None
+    author: str | None = None
+    license: str | None = None
+    target: str | None = None
+
+
+class EvalCase(StatedFacts):
+    id: CaseId | None = None
+    expected_outcome: NotBlank | None = None
+    outcome: NotBlank | None = None
+    input: Json = None
+    input_messages: Json = None
+    expected_output: Json = None
+    expected_messages: Json = None
+    rubrics: Json = None
+    sidecar: dict[str, Json] = field(default_factory=dict)
+    conversation_id: str | None = None
+
+
+class SharedFacts(Struct):
+    """The settings of a file for cases that state none themselves. `evaluators`: None if it states none."""
+
+    files: NamedFiles
+    dataset: str
+    target: str | None = None
+    evaluators: Sequence[Grader] | None = None
+    tags: Sequence[str] = ()
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    """Whether it is a file of cases, the settings of JSON Lines, or a case as on a line of them. Cases of our
+    own form may have an expected outcome too."""
+    is_settings = raw.keys() <= _keys(EvalFile) and any(key in raw for key in _SETTINGS)
+    if CASES in raw or is_settings or "input_messages" in raw or "expected_messages" in raw:
+        return True
+    case_input = raw.get("input")
+    is_ours = isinstance(case_input, dict) and case_input.keys() >= {"type", "content"}
+    if is_ours or any(key in raw for key in _NOT_AGENTV):
+        return False
+    return "expected_outcome" in raw or ("input" in raw and ("outcome" in raw or "criteria" in raw))
+
+
+def _keys(form: type[Struct]) -> set[str]:
+    return {"$schema", *form.__struct_fields__}
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    raw: dict[str, Json] = item.raw
+    if document.file.endswith(LINES):
+        return _read_line(item, document, defaults)
+    if CASES not in raw:
+        return _check_without_cases(item, document)
+    shared, problems = _read_shared(raw, document, defaults)
+    document.loading.problems += shared.files.problems
+    cases = raw[CASES] if isinstance(raw[CASES], list) else []
+    if not cases:
+        hint = "add one: - {id: …, expected_outcome: …, input: …}"
+        message = f"expected a list of cases, found {describe_value(raw[CASES])}"
+        problems.append(Problem("BK780", message, hint, at=(CASES,)))
+    first_case = len(document.cases)
+    for number, case in enumerate(cases):
+        case_problems = _add_case(case, (*item.at, CASES, number), document, defaults, shared)
+        problems += prefix_paths(case_problems, (CASES, number))
+    for grader in () if problems else shared.evaluators or ():
+        problems += _shared_problems(grader, document.cases[first_case:])
+    return prefix_paths(problems, item.at)
+
+
+def _shared_problems(grader: Grader, cases: Sequence[Case]) -> list[Problem]:
+    """Return the problems that an evaluator of a file has for every case, once and at the evaluator."""
+    bare = replace(grader, at=())
+    by_case = [[*graders.problems_of(bare, case)] for case in cases if bare in case.graders]
+    common = [problem for problem in by_case[0] if all(problem in one for one in by_case)] if by_case else []
+    return [replace(problem, at=grader.place_of(problem.at or ())) for problem in common]
+
+
+def _check_without_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
+    """Return the problem of a file without cases, unless it is the settings file of JSON Lines."""
+    lines = posixpath.splitext(document.file)[0] + LINES
+    is_settings = item.raw.keys() <= _keys(EvalFile)
+    if not is_settings or not os.path.isfile(os.path.join(document.loading.root, lines)):
+        hint = f"list them below `{CASES}:`, each with id, expected_outcome and input"
+        return [Problem("BK780", "an eval file without cases", hint, at=item.at)]
+    if document.file in document.loading.discovered or lines in document.loading.files:
+        return []
+    message = f"these are settings for the cases of {posixpath.basename(lines)}, and no cases"
+    return [Problem("BK780", message, f"baselinekit run {lines}", at=item.at)]
+
+
+# The settings for all cases of a file.
+
+
+def _read_form(form: type[T], raw: dict[str, Json]) -> tuple[T, list[Problem]]:
+    """Return what is right of a mapping, and its problems: a wrong key does not affect the others."""
+    value, found = read_right_keys(form, {key: item for key, item in raw.items() if item is not None})
+    problems = []
+    for problem in found:
+        instead = LATER.get(str((problem.at or ("",))[-1])) if problem.code == "BK103" else None
+        problems.append(replace(problem, hint=f"here it is {instead}") if instead else problem)
+    return value or form(), problems
+
+
+def _read_shared(
+    raw: dict[str, Json], document: EvalDocument, defaults: Defaults
+) -> tuple[SharedFacts, list[Problem]]:
+    """Return the settings of a file for all of its cases, and their problems."""
+    files = NamedFiles.of(defaults.root, document.file, document.loading.fetch_file)
+    facts, problems = _read_form(EvalFile, raw)
+    evaluators, new_problems = _read_stated_evaluators(facts, files)
+    problems += new_problems
+    target = facts.execution.target or facts.target
+    if target is not None:
+        named, new_problems = _find_target(target, document, defaults)
+        at = ("execution", "target") if facts.execution.target else ("target",)
+        problems += prefix_paths(new_problems, at)
+        target = target if named else None  # reported once, not for each case
+    if facts.description:
+        document.loading.descriptions[document.file] = facts.description
+    document.loading.rename_hints[document.file] = "state a `dataset:` of its own in one of the two files"
+    name = posixpath.splitext(posixpath.basename(document.file))[0].removesuffix(".eval")
+    dataset = (facts.dataset or "").strip() or name
+    return SharedFacts(files, dataset, target, evaluators, facts.tags), problems
+
+
+def _read_stated_evaluators(
+    facts: StatedFacts, files: NamedFiles
+) -> tuple[Sequence[Grader] | None, list[Problem]]:
+    """Return the evaluators that a file or a case states, below `execution:` or by itself; None without."""
+    at: Path = ("evaluators",) if facts.execution.evaluators is None else ("execution", "evaluators")
+    raw = facts.evaluators if facts.execution.evaluators is None else facts.execution.evaluators
+    if raw is None:
+        return None, []
+    evaluators, problems = read_evaluators(raw, at, files)
+    return evaluators, prefix_paths(problems, at)
+
+
+def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """Read a line of JSON Lines as a case. Its settings are in the YAML file with the same name."""
+    shared = document.loading.shared_facts.get(document.file)
+    if not isinstance(shared, SharedFacts):
+        shared = document.loading.shared_facts[document.file] = _read_beside_lines(document, defaults)
+        document.loading.problems += shared.files.problems
+    return prefix_paths(_add_case(item.raw, item.at, document, defaults, shared), item.at)
+
+
+def _read_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFacts:
+    stem = posixpath.splitext(document.file)[0]
+    paths = [stem + suffix for suffix in SUFFIXES]
+    path = next((path for path in paths if os.path.isfile(os.path.join(defaults.root, path))), None)
+    raw: Json = None
+    body, problems = "", list[Problem]()
+    if path is not None:
+        try:
+            body = decode(read(defaults.root, path), path).body
+            raw = next(iter(language(path).load(body, path, numbered=NUMBERED)), None)
+        except BaselinekitError as error:
+            document.loading.problems += [problem.placed(Place(path)) for problem in error.problems]
+    is_settings = isinstance(raw, dict) and CASES not in raw  # else an eval file that has the same name
+    shared, problems = _read_shared(raw if is_settings else {}, document, defaults)
+    if path is not None and problems:
+        document.loading.problems += place_problems(body, path, {0: problems})
+    return shared
+
+
+# A case.
+
+
+def _add_case(
+    raw: Json, at: Path, document: EvalDocument, defaults: Defaults, shared: SharedFacts
+) -> list[Problem]:
+    """Add a case of a file to the load, or return its problems with paths below it."""
+    if not isinstance(raw, dict):
+        message = f"not a case but a JSON {json_type(raw)}"
+        return [Problem("BK780", message, "a case is a mapping with id, expected_outcome and input", at=())]
+    facts, problems = _read_form(EvalCase, raw)
+    for keys, name, hint in _NEEDED:
+        if all(raw.get(key) is None for key in keys):
+            problems.append(Problem("BK780", f"a case without {name}", hint, at=()))
+    if facts.expected_outcome is not None and facts.outcome is not None:
+        message = "both `expected_outcome` and `outcome` are given"
+        problems.append(Problem("BK780", message, "keep `expected_outcome`", at=("outcome",)))
+    question_at, asked, new_problems = _read_message_field(facts, INPUTS, USER, shared.files)
+    problems += new_problems
+    _, answered, new_problems = _read_message_field(facts, OUTPUTS, ASSISTANT, shared.files)
+    problems += new_problems
+    case_graders, new_problems = _read_graders(facts, shared)
+    problems += new_problems
+    own_target = facts.execution.target
+    target, new_problems = _find_target(own_target or shared.target or DEFAULT, document, defaults)
+    problems += prefix_paths(new_problems, ("execution", "target") if own_target else ())
+    if target is None or problems:
+        return problems
+    if target.workers is not None:
+        document.loading.workers.append(target.workers)
+    case_id = str(facts.id)
+    recipe, problems = recipe_of(asked, shared.files, target.execution, case_id)
+    if recipe is not None:
+        problems += kind_of(recipe).check(recipe)
+    if recipe is None or problems:
+        return [replace(problem, at=question_at) for problem in problems]
+    outcome = facts.expected_outcome or facts.outcome or ""
+    named_files = shared.files.split(asked)
+    dataset = (facts.dataset or "").strip() or shared.dataset
+    case = defaults.case(
+        f"{defaults.id_prefix}{dataset}/{case_id}",
+        recipe,
+        judged_by(case_graders, target.judge),
+        (*shared.tags, *facts.tags),
+        name=case_id,
+        target_id=case_id,
+        description=facts.description or facts.note,
+        pass_rule=PassRule("mean"),
+        wanted=GoodAnswer(outcome, answered, asked, facts.sidecar, facts.conversation_id, *named_files),
+        source=replace(document.source(at, raw), form="native"),
+    )
+    document.cases.append(case)
+    return []
+
+
+def _read_message_field(
+    facts: EvalCase, keys: Sequence[str], role: Role, files: NamedFiles
+) -> tuple[Path, Messages, list[Problem]]:
+    key = next((key for key in keys if getattr(facts, key) is not None), None)
+    if key is None:
+        return (), (), []
+    messages, problems = read_messages(getattr(facts, key), role, files)
+    return (key,), messages, prefix_paths(problems, (key,))
+
+
+def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], list[Problem]]:
+    """Return the graders: those of the case, else of its file, else a model that judges by the expected
+    outcome; the case's own rubrics come before them."""
+    evaluators, problems = _read_stated_evaluators(facts, shared.files)
+    if evaluators is None and shared.evaluators is not None:
+        evaluators = [replace(grader, at=()) for grader in shared.evaluators]
+    if facts.rubrics is None:
+        return [*([DEFAULT_EVALUATOR] if evaluators is None else evaluators)], problems
+    rubric, new_problems = read_rubric({"rubrics": facts.rubrics}, None)
+    problems += new_problems
+    if rubric is None:
+        return [], problems
+    grader = Grader(RUBRIC, "model", rubric, required=False, at=("rubrics",), config_at=())
+    return [grader, *(evaluators or ())], problems
+
+
+def _find_target(
+    name: str, document: EvalDocument, defaults: Defaults
+) -> tuple[NamedTarget | None, list[Problem]]:
+    """Return the operator's target, else the one with this name. Problems of the target's description are
+    reported at its place, others are returned."""
+    if defaults.target is not None:
+        return NamedTarget("", defaults.target, defaults.judge), []
+    if name == DEFAULT and defaults.execution is not None:
+        return NamedTarget("", defaults.execution), []
+    target, problems = defaults.targets.find(name)
+    if target is None:
+        reported = document.loading.problems
+        reported += [problem for problem in problems if problem.place and problem not in reported]
+    return target, [problem for problem in problems if not problem.place]
+
+
+# For editors.
+
+
+def schema(parts: Parts) -> list[Schema]:
+    messages = {"type": "array", "minItems": 1, "items": ref("EvalFileMessage")}
+    evaluators = {"type": "array", "minItems": 1, "items": ref("EvalFileEvaluator")}
+    parts["EvalFileMessage"] = {
+        "type": "object",
+        "properties": {"role": {"enum": [*ROLES]}, "name": {"type": "string"}},
+        "required": ["role"],
+    }
+    add_part(parts, "EvalFileEvaluator", Evaluator)
+    own = {"evaluators": or_null(evaluators)}
+    add_part(parts, "EvalFileExecution", StatedExecution, **own)
+    own["execution"] = or_null(ref("EvalFileExecution"))
+    inputs: Schema = {"anyOf": [{"type": "string"}, messages, {"type": "object"}]}
+    rubrics = {"type": "array", "minItems": 1, "items": {"type": ["string", "object"]}}
+    add_part(
+        parts,
+        "EvalFileCase",
+        EvalCase,
+        **own,
+        **dict.fromkeys(INPUTS, inputs),
+        expected_messages=or_null(messages),
+        rubrics=rubrics,
+    )
+    parts["EvalFileCase"]["required"] = ["id"]
+    cases = {"type": "array", "minItems": 1, "items": ref("EvalFileCase")}
+    add_part(parts, "EvalFile", EvalFile, **own, evalcases=cases)
+    parts["EvalFile"]["required"] = [CASES]
+    del parts["StatedExecution"]  # whose part is EvalFileExecution
+    return [ref("EvalFile")]

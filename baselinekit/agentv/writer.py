@@ -1,0 +1,154 @@
+"""Write cases as an AgentV eval file: questions and expected answers as messages, graders as evaluators."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from baselinekit.agentv.evaluators import JUDGE, RUBRIC, TYPES
+from baselinekit.agentv.form import CASES
+from baselinekit.files.languages import dump_yaml
+from baselinekit.graders.composite import Composite
+from baselinekit.graders.graders import row_of
+from baselinekit.importers.evaldrafts import as_name
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grader
+from baselinekit.model.traces import TraceMessage
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Scope
+from baselinekit.suites.targets import DEFAULT
+from baselinekit.suites.writing.sayings import (
+    Loss,
+    WriteRequest,
+    Written,
+    format_messages,
+    question_of,
+    received_id,
+    stated_fields,
+    tidy,
+)
+
+_HEAD = ("name", "weight", "required")
+_RENAMED_LIMITS = {"max_seconds": ("threshold", 1000), "max_usd": ("budget", 1)}
+"""Limits that have another name there, and another unit: (their key, factor)."""
+
+
+def write(wish: WriteRequest) -> Written:
+    """Write all cases to one file."""
+    lost = [loss for case in wish.cases for loss in _what_keeps_from_writing(case, wish)]
+    unwritten = [loss.case for loss in lost]
+    cases = [case for case in wish.cases if case not in unwritten]
+    if not cases:
+        return Written({}, lost=tuple(lost))
+    tags = [tag for tag in cases[0].tags if all(tag in case.tags for case in cases)]
+    target = Counter(map(_target_name, cases)).most_common(1)[0][0]
+    taken_ids: set[str] = set()
+    document = _without_empty(
+        {
+            "description": wish.description,
+            "dataset": as_name(wish.name),
+            "tags": tags,
+            "execution": _without_empty({"target": target}),
+            CASES: [_format_case(case, tags, target, taken_ids, wish) for case in cases],
+        }
+    )
+    return Written({f"{document['dataset']}.yaml": dump_yaml(document)}, tuple(cases), tuple(lost))
+
+
+def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value not in (None, "", [], {})}
+
+
+def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Iterator[Loss]:
+    question = question_of(case, wish.root)
+    if case.baseline is not None:
+        yield Loss("a baseline is no case", "keep its file: a suite can name it", case)
+    elif kind_of(case.recipe).input_of_messages((TraceMessage("user", ""),)) is None:
+        yield Loss(f"it asks by `type: {case.recipe.execution.type}`, which takes no messages", "", case)
+    elif question.variables:
+        message = f"the variable {{{{{question.variables[0]}}}}} of the project stands for itself there"
+        yield Loss(message, "", case)
+    elif not case.wanted.outcome:
+        hint = "add `expected_outcome:`, what a good answer does"
+        yield Loss("it has no expected outcome", hint, case)
+    elif not any(map(_format_evaluator, case.graders)):
+        yield Loss("none of its graders is one of AgentV's", f"there are {', '.join(TYPES)}", case)
+
+
+def _format_case(
+    case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: WriteRequest
+) -> dict[str, Json]:
+    id = stem = case.target_id or received_id(case) or case.id.partition("/")[2] or case.id
+    number = 1
+    while id in taken_ids:
+        number += 1
+        id = f"{stem}-{number}"
+    taken_ids.add(id)
+    wanted, asked = case.wanted, case.wanted.asked
+    if not asked:
+        messages = question_of(case, wish.root).messages
+        asked = tuple(TraceMessage(role, Scope().expand(text)) for role, text in messages)
+    entry = _without_empty(
+        {
+            "id": id,
+            "description": case.description,
+            "tags": [tag for tag in case.tags if tag not in shared_tags],
+            "conversation_id": wanted.conversation_id,
+        }
+    )
+    entry["expected_outcome"] = wanted.outcome
+    entry["input"] = format_messages(asked, "user")
+    if wanted.messages:
+        entry["expected_output"] = format_messages(wanted.messages, "assistant")
+    graders = [*case.graders]
+    if graders and _is_rubric_of_case(graders[0]):
+        entry["rubrics"] = stated_fields(graders.pop(0).method)["rubrics"]
+    evaluators = [evaluator for grader in graders if (evaluator := _format_evaluator(grader))]
+    if evaluators == [{"name": JUDGE, "type": JUDGE}]:
+        evaluators = []
+    own_target = "" if _target_name(case) == target else _target_name(case) or DEFAULT
+    execution = _without_empty({"target": own_target, "evaluators": evaluators})
+    return entry | _without_empty({"sidecar": dict(wanted.sidecar), "execution": execution})
+
+
+def _is_rubric_of_case(grader: Grader) -> bool:
+    """Whether a grader is the one that `rubrics:` of a case stands for."""
+    evaluator = _format_evaluator(grader) or {}
+    return [*evaluator] == ["name", "type", "rubrics"] and evaluator["name"] == evaluator["type"] == RUBRIC
+
+
+def _target_name(case: Case) -> str:
+    """Return the name of its target, or of its model in the configuration; "" for the default."""
+    execution = case.recipe.execution
+    name = getattr(execution, "target", "") or getattr(execution, "model", "")
+    return "" if name == DEFAULT else str(name)
+
+
+def _format_evaluator(grader: Grader) -> dict[str, Json] | None:
+    """Return a grader as an evaluator; None if AgentV has none of its kind, or of a part of it."""
+    type = row_of(grader).method
+    if type not in TYPES:
+        return None
+    entry: dict[str, Json] = {"name": grader.name, "type": type}
+    if grader.weight != 1:
+        entry["weight"] = tidy(grader.weight)
+    if grader.required:
+        entry["required"] = True
+    config = stated_fields(grader.method)
+    if isinstance(grader.method, Composite):
+        parts = [_format_evaluator(part) for part in grader.method.parts]
+        if None in parts:
+            return None
+        aggregator: dict[str, Json] = {"type": "weighted_average"}
+        if grader.method.judge is not None:
+            aggregator = {key: value for key, value in (parts.pop() or {}).items() if key not in _HEAD}
+        aggregator |= {key: config[key] for key in ("on_error",) if key in config}
+        pass_at = {key: config[key] for key in ("pass_at",) if key in config}
+        return {**entry, "evaluators": parts, "aggregator": aggregator, **pass_at}
+    for key, (theirs, factor) in _RENAMED_LIMITS.items():
+        if key in config:
+            config[theirs] = tidy(round(config.pop(key) * factor, 9))
+    for call in config.get("expected", ()):
+        if "max_seconds" in call:
+            call["max_duration_ms"] = tidy(round(call.pop("max_seconds") * 1000, 9))
+    return entry | config

@@ -1,0 +1,486 @@
+"""AgentV's eval files become cases: what one may state, what becomes of it, and what AgentV loses unseen."""
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from storehelp import write
+
+from baselinekit.clients.programs.gitfiles import FetchedFile
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.graders.by_field import FieldAccuracy, GradedField
+from baselinekit.graders.by_program import CodeJudge, ModelAccess
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import PromptScript, TemplateJudge
+from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
+from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.rubricitems import RubricItem
+from baselinekit.kinds.given import EchoExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.recipes import Message
+from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.suites.authoring import json_schema
+from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.settings import named_text
+from baselinekit.suites.targets import Targets
+
+JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
+CASE = "evalcases: [{id: a, outcome: x, input: %s}]"
+FILE_INPUT = JUDGED + "\n" + CASE % "[{type: file, value: %s}]"
+
+
+def load(root: Path, text: str, name: str = "evals/math.yaml", **more: Any) -> list[Case]:
+    return load_cases([write(root, name, textwrap.dedent(text))], str(root), **more)
+
+
+def load_one(root: Path, keys: str, name: str = "evals/math.yaml") -> Case:
+    """Load a case with these keys, and a program that judges it."""
+    head = f"{JUDGED}\nevalcases:\n  - id: a\n    expected_outcome: It is right\n"
+    (case,) = load(root, head + textwrap.indent(keys, "    "), name)
+    return case
+
+
+def mistakes(root: Path, text: str, name: str = "evals/math.yaml") -> list[str]:
+    with pytest.raises(BaselinekitError) as caught:
+        load(root, text, name)
+    return str(caught.value).replace("evals/math.", "").splitlines()
+
+
+def user(content: Any) -> TraceMessage:
+    return TraceMessage("user", content)
+
+
+def assistant(content: Any) -> TraceMessage:
+    return TraceMessage("assistant", content)
+
+
+def test_a1_a5_every_key_of_a_case_is_read(tmp_path: Path) -> None:
+    text = f"""
+        $schema: agentv-eval-v2
+        description: Sums
+        dataset: arithmetic
+        {JUDGED}
+        evalcases:
+          - id: addition of two
+            outcome: Correctly calculates 42
+            conversation_id: sums
+            description: Two numbers
+            input: What is {{{{a}}}}?
+            expected_output: "42"
+            sidecar: {{language: python, level: 2}}
+          - {{id: a, outcome: x, input: y, dataset: letters}}
+        """
+    case, other = load(tmp_path, text)
+    assert (case.id, case.name, case.description) == (
+        "arithmetic/addition of two",
+        "addition of two",
+        "Two numbers",
+    )
+    sidecar = {"language": "python", "level": 2}
+    asked, answered = (user("What is {{a}}?"),), (assistant("42"),)
+    assert case.wanted == GoodAnswer("Correctly calculates 42", answered, asked, sidecar, "sums")
+    assert case.pass_rule == PassRule("mean")
+    assert case.recipe.execution == PromptExecution("prompt")
+    assert other.id == "letters/a"
+
+
+def test_x3_x4_an_expected_output_is_not_compared_and_braces_are_literal(tmp_path: Path) -> None:
+    case = load_one(tmp_path, 'input: "Fill in {{name}}"\nexpected_output: "42"')
+    assert case.expected is None
+    assert [type(grader.method) for grader in case.graders] == [CodeJudge]
+    assert case.recipe.input == PromptInput(messages=[Message("user", "Fill in \\{{name}}")])
+
+
+SYSTEM = "{role: system, content: Be brief}"
+CALL = "{tool: find, id: x, input: {q: a}, output: [b], duration_ms: 250, error: no, start_time: 5}"
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        ("input: {row: {id: 7}, day: 2025-01-01}", (user({"row": {"id": 7}, "day": "2025-01-01"}),)),
+        (f"input: {SYSTEM}", (TraceMessage("system", "Be brief"),)),
+        ("input: {role: admin, name: Ada}", (user({"role": "admin", "name": "Ada"}),)),
+        ("input: [{type: text, value: a}]", (user([{"type": "text", "value": "a"}]),)),
+        (
+            f"input: [{SYSTEM}, {{role: user, content: {{row: [1]}}}}]",
+            (TraceMessage("system", "Be brief"), user({"row": [1]})),
+        ),
+        ("input_messages: a\ninput: b", (user("a"),)),
+        ("input_messages: null\ninput: b", (user("b"),)),
+    ],
+)
+def test_a2_input_becomes_messages(tmp_path: Path, stated: str, asked: tuple[TraceMessage, ...]) -> None:
+    assert load_one(tmp_path, stated).wanted.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("stated", "answered"),
+    [
+        ("expected_output: null", ()),
+        ('expected_output: ""', (assistant(""),)),
+        ("expected_output: 42", (assistant(42),)),
+        ("expected_output: [{risk: Low}]", (assistant([{"risk": "Low"}]),)),
+        ("expected_messages: [{role: assistant, content: a}]\nexpected_output: b", (assistant("a"),)),
+        (
+            f"expected_messages: [{{role: tool, name: t, tool_calls: [{CALL}]}}]",
+            (TraceMessage("tool", "", (ToolCall("find", {"q": "a"}, ["b"], "x", 0.25, "no"),), "t"),),
+        ),
+    ],
+)
+def test_a3_expected_output_becomes_messages(
+    tmp_path: Path, stated: str, answered: tuple[TraceMessage, ...]
+) -> None:
+    assert load_one(tmp_path, f"input: hi\n{stated}").wanted.messages == answered
+
+
+EVALUATOR = "{name: a, type: code_judge, script: x"
+MISTAKEN = f"""\
+tags: sums
+evaluators:
+- {{name: a, script: x}}
+- {{name: a, type: llm_judg}}
+- {{name: a, type: execution_metrics}}
+- {{name: a, type: code_judge, scripts: x}}
+- {EVALUATOR}, weight: -1, required: 1}}
+- {EVALUATOR}, cwd: nowhere}}
+- {EVALUATOR}}}
+- {EVALUATOR}y}}
+- {{name: j, type: llm_judge, prompt: judges/no.md, promt: x}}
+- {{name: t, type: tool_trajectory, mode: exact, expected: [{{tool: x, max_duration_ms: 0}}]}}
+- {{name: r, type: rubric}}
+- {{name: c, type: composite, evaluators: [{{name: b, type: llm_judg}}], threshold: 1}}
+- {{name: d, type: composite, evaluators: [{{name: b, type: cost}}], aggregator: {{type: code_judge}}}}
+- {{name: e, type: composite, evaluators: [{EVALUATOR}}}], aggregator: {{weights: {{c: 1}}}}}}
+evalcases: [{{id: a, outcome: x, input: y}}]
+"""
+MISTAKEN_CASES = f"""\
+{JUDGED}
+evalcases:
+- {{id: '', outcome: '  ', input: y, evaluators: []}}
+- {{id: a, outcome: x, expected_outcome: x, input: null}}
+- {{id: b, outcome: x, input: 42, expected_messages: [{{role: assistant}}]}}
+- {{id: c, outcome: x, input: [{{role: user, content: [{{type: text, text: y}}]}}]}}
+- {{id: d, outcome: x, evaluator: code_judge, input: [{{type: text, value: x}}, {{type: image, value: y}}]}}
+- {{id: e, outcome: x, input: [{{role: user, tool_calls: [{{tool: '', duration_ms: -1}}]}}]}}
+"""
+TYPES = "expected one of code_judge, llm_judge, rubric, composite, tool_trajectory, field_accuracy, latency, "
+MISTAKES = f"""\
+BK105 yaml:1:7: expected a list, found 'sums' (string): write [sums]
+BK104 yaml:3:3: the key 'type' is missing: add it
+BK105 yaml:4:19: {TYPES}cost, token_usage, found 'llm_judg' (string): did you mean 'llm_judge'?
+BK105 yaml:5:19: {TYPES}cost, token_usage, found 'execution_metrics' (string): here it is each limit by \
+itself: latency, cost, token_usage
+BK104 yaml:6:3: the key 'script' is missing: add it
+BK105 yaml:7:50: expected a number from 0 to 1,000,000, found -1 (integer)
+BK105 yaml:7:64: expected true or false, found 1 (integer)
+BK782 yaml:8:47: there is no folder 'nowhere': looked for evals/nowhere, nowhere: check the name
+BK783 yaml:10:10: two evaluators are called 'a': rename one of them
+BK782 yaml:11:38: there is no file 'judges/no.md': looked for evals/judges/no.md, judges/no.md: \
+check the name
+BK103 yaml:11:52: unknown key 'promt': did you mean 'prompt'?
+BK105 yaml:12:87: expected a number of milliseconds above 0, found 0 (integer)
+BK662 yaml:13:3: a rubric without items: state one: - Names the capital of Australia
+BK105 yaml:14:59: {TYPES}cost, token_usage, found 'llm_judg' (string): did you mean 'llm_judge'?
+BK103 yaml:14:71: unknown key 'threshold': known here: evaluators, aggregator, pass_at
+BK104 yaml:15:43: the key 'budget' is missing: add it
+BK104 yaml:15:79: the key 'script' is missing: add it
+BK674 yaml:16:110: there is no grader 'c' in it: there are a"""
+MISTAKES_IN_CASES = """\
+BK105 yaml:3:8: expected one line of at most 200 visible signs, found '' (string)
+BK105 yaml:3:21: expected a text that is not empty, found '  ' (string)
+BK105 yaml:3:49: expected a list of evaluators, found an empty list: such as \
+- {name: quality, type: llm_judge}
+BK780 yaml:4:3: a case without an input: add `input:`, what is asked
+BK780 yaml:4:20: both `expected_outcome` and `outcome` are given: keep `expected_outcome`
+BK781 yaml:5:30: expected a text, a mapping or a list of messages, found 42 (integer): put a text \
+in quotes; a message is {role: user, content: …}
+BK781 yaml:5:54: a message without content: add `content:`
+BK104 yaml:6:54: the key 'value' is missing: add it
+BK103 yaml:6:67: unknown key 'text': known here: type, value
+BK105 yaml:7:34: expected one of llm_judge, found 'code_judge' (string): did you mean 'llm_judge'?
+BK781 yaml:7:53: expected a text, a mapping or a list of messages, found a list: put a text in \
+quotes; a message is {role: user, content: …}
+BK105 yaml:8:64: expected a name, found '' (string)
+BK105 yaml:8:81: expected a number of 0 or more, found -1 (integer)"""
+
+
+@pytest.mark.parametrize(("text", "expected"), [(MISTAKEN, MISTAKES), (MISTAKEN_CASES, MISTAKES_IN_CASES)])
+def test_a4_every_mistake_is_reported_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
+    assert "\n".join(mistakes(tmp_path, text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("evalcases: []", "BK780 yaml:1:12: expected a list of cases, found an empty list"),
+        ("evalcases: {a: 1}", "expected a list of cases, found a mapping"),
+        (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
+        ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
+        ("evalcases: []\ntest_cases: []", "BK103 yaml:2:1: unknown key 'test_cases'"),
+    ],
+)
+def test_x2_a4_file_without_cases_or_of_two_forms_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in "\n".join(mistakes(tmp_path, text))
+
+
+def test_a7_settings_of_json_lines_are_in_the_yaml_file_of_their_name(tmp_path: Path) -> None:
+    line = '{"id": "%s", "expected_outcome": "x", "input": "y"}\n'
+    beside = write(tmp_path, "evals/math.yaml", f"dataset: sums\nexecution: {{{JUDGED}}}\n")
+    found = load(tmp_path, f"{line % 'a'}\n{line % 'b'}", "evals/math.jsonl")
+    assert [(case.id, case.graders[0].name) for case in found] == [("sums/a", "check"), ("sums/b", "check")]
+    with pytest.raises(InvalidInput, match=r"no cases: baselinekit run evals/math\.jsonl"):
+        load_evals([beside], str(tmp_path))
+    write(tmp_path, "evals/other.yaml", f"{JUDGED}\n{CASE % 'y'}")
+    write(tmp_path, "evals/other.jsonl", line % "c")
+    write(tmp_path, "evals/rows.jsonl", '{"id": "a", "score": 1}\n')
+    assert [case.id for case in load_evals(["evals"], str(tmp_path)).cases] == [
+        "sums/a",
+        "sums/b",
+        "other/c",
+        "other/a",
+    ]
+
+
+def test_a7_mistakes_in_json_lines_and_beside_them_have_their_places(tmp_path: Path) -> None:
+    write(tmp_path, "evals/math.yaml", "datasets: sums\n" + JUDGED)
+    text = '{"id": "a", "outcome": "x", "input": "y"}\n\n{"id": "b", "criteria": "x"}\n'
+    assert mistakes(tmp_path, text, "evals/math.jsonl") == [
+        "BK103 yaml:1:1: unknown key 'datasets': did you mean 'dataset'?",
+        "BK780 jsonl:3:1: a case without an input: add `input:`, what is asked",
+        "BK103 jsonl:3:13: unknown key 'criteria': here it is `expected_outcome`",
+    ]
+    assert "jsonl:2:6" in mistakes(tmp_path, '{"id": "a"}\n{"id"\n', "evals/math.jsonl")[0]
+
+
+ENTRY = "{name: %s, type: code_judge, script: x}"
+
+
+def test_a6_evaluators_of_a_case_take_precedence_and_rubrics_come_first(tmp_path: Path) -> None:
+    own = f"evaluators: [{ENTRY % 'own'}]"
+    stated = {
+        "": ["ours"],
+        own: ["own"],
+        f"{own}, execution: {{evaluators: [{ENTRY % 'nearest'}]}}": ["nearest"],
+        "rubrics: [Is polite]": ["rubric", "ours"],
+        f"{own}, rubrics: [Is polite]": ["rubric", "own"],
+    }
+    text = f"execution: {{evaluators: [{ENTRY % 'ours'}]}}\nevalcases:\n"
+    text += "".join(f"- {{id: {n}, outcome: x, input: y, {keys}}}\n" for n, keys in enumerate(stated))
+    text = text.replace("id: ", "id: c")
+    found = load(tmp_path, text)
+    assert [[grader.name for grader in case.graders] for case in found] == [*stated.values()]
+
+
+def test_a6_without_evaluators_a_model_judges_by_the_expected_outcome(tmp_path: Path) -> None:
+    text = """
+        evalcases:
+          - {id: a, outcome: x, input: y}
+          - {id: b, outcome: x, input: y, rubrics: [Is polite]}
+          - {id: c, outcome: x, input: y, evaluator: llm_judge}
+        """
+    found = load(tmp_path, text)
+    assert found[0].graders == (Grader("llm_judge", "model", TemplateJudge(), required=False),)
+    assert [case.graders[0].name for case in found] == ["llm_judge", "rubric", "llm_judge"]
+
+
+CALLS = "{tool: find, args: {q: a}, max_duration_ms: 250}, {tool: save, args: any}"
+FIELDS = "[{path: 'rows[0].n', match: numeric_tolerance, tolerance: 1.0, required: false}]"
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "method"),
+    [
+        (
+            "type: code_judge, script: a.js, cwd: .., target: {max_calls: 5}, words: [a], config: {b: 1}",
+            CodeJudge("a.js", "..", target=ModelAccess(5), config={"words": ["a"], "b": 1}),
+        ),
+        ("type: llm_judge, prompt: judge.md, model: big", TemplateJudge("judge.md", "big")),
+        ("type: llm_judge, prompt: /evals/judge.md", TemplateJudge("judge.md")),
+        ("type: llm_judge, prompt: Is it polite?", TemplateJudge("Is it polite?")),
+        (
+            "type: llm_judge, prompt: {script: [bun, run, x.ts], config: {strict: true}}",
+            TemplateJudge(PromptScript(["bun", "run", "x.ts"], {"strict": True})),
+        ),
+        ("type: llm_judge, rubrics: [Is polite]", RubricJudge(["Is polite"])),
+        (
+            "type: rubric, rubrics: [{id: b, description: Is polite, required: false}]",
+            RubricJudge([RubricItem("b", description="Is polite", required=False)]),
+        ),
+        (
+            f"type: tool_trajectory, mode: in_order, expected: [{CALLS}]",
+            ToolTrajectory(
+                "in_order", expected=[WantedCall("find", {"q": "a"}, max_seconds=0.25), WantedCall("save")]
+            ),
+        ),
+        (
+            "type: tool_trajectory, mode: any_order, minimums: {find: 2}",
+            ToolTrajectory("any_order", {"find": 2}),
+        ),
+        (
+            f"type: field_accuracy, aggregation: all_or_nothing, fields: {FIELDS}",
+            FieldAccuracy(
+                [GradedField("rows[0].n", "numeric_tolerance", required=False, tolerance=1.0)],
+                "all_or_nothing",
+            ),
+        ),
+        ("type: latency, threshold: 2500", LatencyLimit(2.5)),
+        ("type: cost, budget: 0.05", CostLimit(0.05)),
+        ("type: token_usage, max_total: 100, max_output: 20", TokenLimit(100, max_output=20)),
+    ],
+)
+def test_a20_a30_a50_evaluators_become_graders(tmp_path: Path, evaluator: str, method: Any) -> None:
+    write(tmp_path, "evals/judge.md", "Is {{candidate_answer}} good?")
+    (grader,) = load_one(tmp_path, f"input: hi\nevaluators: [{{name: a, weight: 2.5, {evaluator}}}]").graders
+    assert (grader.method, grader.weight, grader.required) == (method, 2.5, False)
+    assert (grader.name, grader.at) == ("a", ("evaluators", 0))
+
+
+def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:
+    gate = "aggregator: {type: code_judge, path: node gate.js, on_error: zero}"
+    quick = "evaluators: [{name: quick, type: latency, threshold: 1000}]"
+    stated = (
+        "input: hi\nevaluators: [{name: whole, type: composite, evaluators: [{name: safe, type: llm_judge},"
+        f"{{name: inner, type: composite, {quick}, {gate}}}],"
+        "aggregator: {type: weighted_average, weights: {safe: 0.3, inner: 0.7}}}]"
+    )
+    safe, inner = load_one(tmp_path, stated).graders[0].method.graders
+    assert (safe.name, safe.weight, safe.method) == ("safe", 0.3, TemplateJudge())
+    assert (inner.name, inner.weight, inner.method.on_error) == ("inner", 0.7, "zero")
+    assert inner.method.judge.method == CodeJudge("node gate.js")
+    assert inner.at == ("evaluators", 0, "evaluators", 1)
+
+
+def test_a45_problem_of_a_files_evaluator_for_every_case_is_reported_once(tmp_path: Path) -> None:
+    text = """
+        execution:
+          evaluators:
+            - {name: cheap, type: token_usage}
+            - {name: whole, type: composite, evaluators: [{name: z, type: cost, budget: 1, weight: 0}]}
+            - {name: form, type: field_accuracy, fields: [{path: a.b}]}
+        evalcases:
+          - {id: a, expected_outcome: x, input: y}
+          - {id: b, expected_outcome: x, input: y, expected_output: {a: {b: 1}}, rubrics: [Is polite]}
+        """
+    found = [line.partition(":")[2].split(":")[:2] for line in mistakes(tmp_path, text)]
+    assert found == [["4", "7"], ["5", "7"]]
+
+
+def test_a10_files_are_found_upward_and_slash_is_the_root(tmp_path: Path) -> None:
+    write(tmp_path, "evals/deep/near.md", "near\r\nby\r\n")
+    write(tmp_path, "evals/up.md", "up")
+    write(tmp_path, "docs/root.md", "root")
+    names = ["./near.md", "up.md", "../up.md", "/docs/root.md", "docs/root.md"]
+    parts = ", ".join(f"{{type: file, value: {name}}}" for name in names)
+    stated = f"input:\n  - role: user\n    content: [{{type: text, value: Look}}, {parts}]"
+    case = load_one(tmp_path, stated, "evals/deep/a.eval.yaml")
+    assert case.id == "a/a"
+    (message,) = case.wanted.asked
+    paths = ["evals/deep/near.md", "evals/up.md", "evals/up.md", "docs/root.md", "docs/root.md"]
+    assert message.content[1:] == [
+        {"type": "file", "value": name, "path": str(tmp_path / path), "text": text}
+        for name, path, text in zip(names, paths, ["near\nby\n", "up", "up", "root", "root"], strict=True)
+    ]
+    assert case.wanted.input_files == tuple(str(tmp_path / path) for path in dict.fromkeys(paths))
+    assert case.wanted.guideline_files == ()
+
+
+def test_a10_missing_file_names_the_places_searched(tmp_path: Path) -> None:
+    write(tmp_path, "docs/guide.md", "x")
+    assert mistakes(tmp_path, FILE_INPUT % "/docs/gide.md") == [
+        "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
+    ]
+    assert "looked for evals/no.md, no.md: check the name" in mistakes(tmp_path, FILE_INPUT % "no.md")[0]
+    assert "looked for docs: check the name" in mistakes(tmp_path, FILE_INPUT % "/docs")[0]
+
+
+def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("secret")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link.md").symlink_to("../outside.md")
+    for name in ("../../outside.md", "/../outside.md", "/link.md", "/.git/config"):
+        assert "BK404" in mistakes(tmp_path / "in", FILE_INPUT % name)[0]
+    write(tmp_path / "in", "evals/near.md", "x")
+    (tmp_path / "in/evals/out.md").symlink_to("../../outside.md")
+    (tmp_path / "in/near.md").symlink_to("../outside.md")
+    assert "BK404" in mistakes(tmp_path / "in", FILE_INPUT % "./out.md")[0]
+    (case,) = load(tmp_path / "in", FILE_INPUT % "./near.md")
+    assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
+
+
+def test_f41_an_eval_file_elsewhere_has_its_own_repository(tmp_path: Path) -> None:
+    (tmp_path / "there/.git").mkdir(parents=True)
+    (tmp_path / "project").mkdir()
+    for name in ("there/judge.md", "there/guide.md", "outside.md"):
+        write(tmp_path, name, "Judge {{candidate_answer}}")
+    text = "evalcases: [{id: a, outcome: x, input: [{type: file, value: ../guide.md}], "
+    text += "evaluators: [{name: j, type: llm_judge, prompt: ../judge.md}]}]"
+    file = str(tmp_path / write(tmp_path, "there/evals/a.yaml", text))
+    (case,) = load_evals([file], str(tmp_path / "project")).cases
+    assert case.wanted.input_files == (str(tmp_path / "there/guide.md"),)
+    assert named_text(str(tmp_path / "project"), file, case.graders[0].method.prompt).startswith("Judge")
+    with pytest.raises(BaselinekitError, match="BK404"):
+        named_text(str(tmp_path / "project"), file, "../../outside.md")
+
+
+def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:
+    patterns = 'guideline_patterns: ["**/*.instructions.md", "**/{SKILL,RULES}.md"]'
+    write(tmp_path, ".agentv/config.yaml", patterns)
+    for name in ("evals/py.instructions.md", "SKILL.md", "evals/SKILLS.md"):
+        write(tmp_path, name, "x")
+    names = ("py.instructions.md", "SKILL.md", "SKILLS.md")
+    parts = ", ".join(f"{{type: file, value: {name}}}" for name in names)
+    wanted = load_one(tmp_path, f"input: [{parts}]").wanted
+    assert wanted.guideline_files == (str(tmp_path / "evals/py.instructions.md"), str(tmp_path / "SKILL.md"))
+    assert wanted.input_files == (str(tmp_path / "evals/SKILLS.md"),)
+    write(tmp_path, ".agentv/config.yaml", "guideline_patterns: x.md")
+    found = mistakes(tmp_path, FILE_INPUT % "SKILL.md")
+    assert found == ["BK105 .agentv/config.yaml:1:21: expected a list, found 'x.md' (string): write [x.md]"]
+
+
+def test_a11_a_file_of_a_git_repository_is_read_by_its_address(tmp_path: Path) -> None:
+    url = "https://github.com/a/b/blob/main/guide.md"
+    fetched = FetchedFile(url, "/cache/guide.md", b"be brief\r\n", "0" * 40)
+    (case,) = load(tmp_path, FILE_INPUT % f"'{url}'", fetch_file={url: fetched}.__getitem__)
+    (message,) = case.wanted.asked
+    part = {"type": "file", "value": url, "path": "/cache/guide.md", "text": "be brief\n"}
+    assert message.content == [part]
+    assert case.wanted.input_files == ("/cache/guide.md",)
+
+
+def test_a5_target_of_a_case_takes_precedence_and_must_take_messages(tmp_path: Path) -> None:
+    text = f"""
+        execution: {{target: small, {JUDGED}}}
+        evalcases:
+          - {{id: a, outcome: x, input: y, execution: {{target: big}}}}
+          - {{id: b, outcome: x, input: y}}
+        """
+    found = load(tmp_path, text, targets=Targets(models=frozenset(("big", "small"))))
+    assert [case.recipe.execution.model for case in found] == ["big", "small"]
+    with pytest.raises(InvalidInput, match=r"BK715 .*messages are for a model or an agent, not for echo"):
+        load(tmp_path, text, target=EchoExecution("echo"))
+
+
+def test_two_files_of_one_name_need_datasets_of_their_own(tmp_path: Path) -> None:
+    text = f"{JUDGED}\n{CASE % 'y'}"
+    files = [write(tmp_path, f"{folder}/evals/dataset.yaml", text) for folder in ("one", "two")]
+    with pytest.raises(
+        InvalidInput, match=r"BK109 two/.* or state a `dataset:` of its own in one of the two files"
+    ):
+        load_evals(files, str(tmp_path))
+    write(tmp_path, "two/evals/dataset.yaml", f"dataset: second\n{text}")
+    assert [case.id for case in load_evals(files, str(tmp_path)).cases] == ["dataset/a", "second/a"]
+
+
+def test_json_schema_accepts_what_is_read(tmp_path: Path) -> None:
+    validator = Draft202012Validator(json_schema())
+    case = {"id": "a", "expected_outcome": "x", "input": "y"}
+    evaluators = [{"name": "fast", "type": "latency", "threshold": 9}]
+    assert validator.is_valid({"$schema": "agentv-eval-v2", "evaluators": evaluators, "evalcases": [case]})
+    for more in ({"sidecars": {}}, {"evaluators": [{"type": "latency"}]}, {"input": 42}):
+        assert not validator.is_valid({"evalcases": [{**case, **more}]})
+    assert not validator.is_valid({"evalcases": []})
