@@ -21,6 +21,7 @@ ORDER = [
     "cli",
     "demo",
     "evals",
+    "moving",
     "commands",
     "suites",
     "graders",
@@ -71,7 +72,7 @@ OWNERS = {
     "deepdiff": ["matching.explain"],
     "jsonschema": ["graders.by_schema"],
     "referencing": ["graders.by_schema"],
-    "jinja2": ["report.html.page"],
+    "jinja2": ["report.html.page", "moving.templates"],
     "markupsafe": ["report.html.page"],
     "regex": ["placeholders.table"],
     "jsonpath_ng": ["values.jsonpath"],
@@ -143,7 +144,7 @@ READS_THE_TIME = {
     "cli.watch": "wording of a time of the clock's",
     "kinds.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
-    "suites.writing.conversion": "how old a file is that a killed process left",
+    "moving.conversion": "how old a file is that a killed process left",
 }
 CUTTERS = {"values.texts", "report.values"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
