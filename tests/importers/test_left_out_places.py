@@ -2,20 +2,13 @@
 rest is read."""
 
 import json
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.importers import har, lines, openapi
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
+from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
 from baselinekit.model.values import Json
 from baselinekit.moving import vcr
-from baselinekit.moving.conversion import FORMS, import_draft
-from baselinekit.moving.promptfoo import read
-from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.suites.writing.sayings import CaseReader, WriteRequest
 
 # Addresses that cannot be read.
 

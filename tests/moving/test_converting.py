@@ -69,8 +69,8 @@ def lines(made: Conversion) -> list[str]:
 
 
 def differences(old: Case, new: Case, root: str) -> list[tuple[str, bool]]:
-    facts = [case_facts(case) | facts_of_place(case, root) for case in (old, new)]
-    return [*lost_between(*facts)]
+    before, after = (case_facts(case) | facts_of_place(case, root) for case in (old, new))
+    return [*lost_between(before, after)]
 
 
 # There and back.
@@ -141,8 +141,8 @@ def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str,
         again = {case.name: case for case in load_cases([PLACES["cases"]], folder)}
         for case in same:
             twin = again[case.id.partition("/")[2]]
-            facts = [case_facts(one, eva.equivalent) for one in (case, twin)]
-            assert [what for what, is_lost in lost_between(*facts) if is_lost] == []
+            before_and_after = (case_facts(case, eva.equivalent), case_facts(twin, eva.equivalent))
+            assert [what for what, is_lost in lost_between(*before_and_after) if is_lost] == []
 
 
 def test_a_prompt_folder_there_and_back(tmp_path: Path) -> None:
