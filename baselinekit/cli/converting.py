@@ -196,8 +196,8 @@ _MAX_SHOWN = 10
 
 class Delivery(Struct):
     """`texts`: the text of each file that is to be written; `existing`: those that are there with other
-    content; `count`: of what is carried over; `known`: how many are there already; `after`: what else people have to
-    do; `facts`: for --json."""
+    content; `count`: of what is carried over; `known`: how many are there already; `after`: what else people
+    have to do; `facts`: for --json."""
 
     texts: Mapping[str, str]
     existing: Sequence[str]
