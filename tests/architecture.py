@@ -14,9 +14,9 @@ from pathlib import Path
 PACKAGE = "baselinekit"
 
 ORDER = """
-__main__ pytest_plugin library cli demo evals commands agentv suites graders learning changes importers report
-matching store kinds schema placeholders sandbox clients files secrets values model metrics escape judge
-codes errors lazy structs
+__main__ pytest_plugin library cli demo evals moving commands agentv suites graders learning changes
+importers report matching store kinds schema placeholders sandbox clients files secrets values model
+metrics escape judge codes errors lazy structs
 """
 """The packages, top to bottom: each imports only from those below it."""
 
@@ -33,7 +33,7 @@ OWNERS = {
     "deepdiff": "matching.explain",
     "jsonschema": "graders.by_schema",
     "referencing": "graders.by_schema",
-    "jinja2": "report.html.page",
+    "jinja2": "report.html.page moving.templates",
     "markupsafe": "report.html.page",
     "regex": "placeholders.table",
     "jsonpath_ng": "values.jsonpath",
@@ -53,7 +53,10 @@ CLIENT_FILES = "clients.http clients.programs.process report.wording report.term
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
-FEATURES = {"agentv": {"cli.generate", "evals.sidebyside"}}
+FEATURES = {
+    "agentv": {"cli.generate", "evals.sidebyside"},
+    "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
+}
 """Folders of other tools, each with the modules that import it when it is chosen. Tables name what else is in
 them, so that all else works without them."""
 
@@ -90,7 +93,7 @@ READS_THE_TIME = {
     "cli.watch": "wording of a time of the clock's",
     "kinds.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
-    "suites.writing.conversion": "how old a file is that a killed process left",
+    "moving.conversion": "how old a file is that a killed process left",
 }
 CUT_ELSEWHERE = {
     "values.texts": "cuts what it has masked",

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.evaldrafts import EvalFiles
-from baselinekit.importers.table import eval_importer_of, importer_of
+from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json, Path
+from baselinekit.moving import vcr
+from baselinekit.moving.conversion import read_draft
+from baselinekit.moving.reading import EvalFiles
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
@@ -347,10 +348,8 @@ def read_beside(path: str) -> str:
 
 def read_evals(text: str) -> tuple[LeftOut, ...]:
     source = SourceText("file", text)
-    importer = eval_importer_of(source)
-    if importer is None:
-        return ()
-    return importer.read(source, EvalFiles(read_beside, lambda pattern: [*BESIDE])).left_out
+    draft = read_draft(source, EvalFiles(read_beside, lambda pattern: [*BESIDE]))
+    return () if draft is None else draft.left_out
 
 
 def read_cassette(text: str) -> None:

@@ -9,7 +9,6 @@ from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.graders.checks import check_of
-from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -25,6 +24,7 @@ from baselinekit.suites.writing.sayings import (
     Written,
     judges_late,
     question_of,
+    unique_id,
     without_expectation,
 )
 

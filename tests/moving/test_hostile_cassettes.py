@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.importers import vcr
 from baselinekit.importers.drafts import ImportChoices, SourceText
+from baselinekit.moving import vcr
 from baselinekit.values.equality import canonical
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))

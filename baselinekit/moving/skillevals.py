@@ -4,14 +4,30 @@ skill, and a judge decides whether each expectation holds."""
 from collections.abc import Iterator
 
 from baselinekit.importers.drafts import SourceText
-from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles, Reading, as_name
 from baselinekit.model.values import Json, Path
+from baselinekit.moving.reading import DraftEvals, EvalFiles, Reading
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
+from baselinekit.structs import Struct
+from baselinekit.suites.writing.sayings import as_name
 
-FORM = "evals.json"
-_EXPECTATIONS = ("expectations", "assertions")
-_SAYS = ("text", "description", "expectation", "assertion", "name", "criterion")
-_KEYS = ("id", "name", "prompt", "expected_output", "files", *_EXPECTATIONS)
+_TEXT_KEYS = ("text", "description", "expectation", "assertion", "name", "criterion")
+
+
+class SkillEvals(Struct):
+    skill_name: Json
+    evals: list[Json]
+    description: Json = None
+    version: Json = None
+
+
+class SkillEval(Struct):
+    id: Json = None
+    name: Json = None
+    prompt: Json = None
+    expected_output: Json = None
+    files: Json = None
+    expectations: Json = None
+    assertions: Json = None
 
 
 def recognises(source: SourceText) -> bool:
@@ -20,12 +36,9 @@ def recognises(source: SourceText) -> bool:
 
 
 def read(source: SourceText, files: EvalFiles) -> DraftEvals:
-    raw = source.value
-    reading = Reading(source, files)
+    reading = Reading(source, files, {})
+    raw = reading.known(SkillEvals, source.value, ()) or {}
     skill = str(raw["skill_name"])
-    for key in raw:
-        if key not in ("skill_name", "evals", "description", "version"):
-            reading.leave_out((key,), f"the key `{key}`", "nothing here is like it")
     cases = [
         case
         for number, raw_eval in enumerate(raw["evals"])
@@ -41,21 +54,22 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     return reading.draft(as_name(skill), document)
 
 
-def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
-    if not isinstance(raw, dict) or not isinstance(raw.get("prompt"), str) or not raw["prompt"].strip():
+def _case(stated: Json, at: Path, reading: Reading) -> Iterator[Json]:
+    if (
+        not isinstance(stated, dict)
+        or not isinstance(stated.get("prompt"), str)
+        or not stated["prompt"].strip()
+    ):
         reading.leave_out(at, "an eval without a prompt", "write what is asked")
         return
-    for key in raw:
-        if key not in _KEYS:
-            reading.leave_out((*at, key), f"`{key}` of an eval", "nothing here is like it")
+    raw = reading.known(SkillEval, stated, at, "an eval") or {}
     expectations, outcome = [*_expectations(raw, at, reading)], raw.get("expected_output")
     has_outcome = isinstance(outcome, str) and bool(outcome.strip())
     if not (expectations or has_outcome):
         hint = "state `expectations`, or `expected_output`"
         reading.leave_out(at, "an eval that does not say what is right", hint)
         return
-    id = raw.get("id", raw.get("name"))
-    name = raw.get("name")
+    id, name = raw.get("id", raw.get("name")), raw.get("name")
     case: dict[str, Json] = {"id": reading.own_id(f"eval-{id}" if isinstance(id, int) else str(id or "eval"))}
     case |= {"name": name} if isinstance(name, str) and name.strip() else {}
     content: Json = escape_variables(raw["prompt"])
@@ -64,20 +78,18 @@ def _case(raw: Json, at: Path, reading: Reading) -> Iterator[Json]:
         content = {"prompt": content, "files": escape_variables_in(files)}
     case["input"] = {"type": "skill", "content": content}
     case |= {"expected_outcome": outcome} if has_outcome else {}
-    config: dict[str, Json] = (
-        {"method": "rubric", "rubrics": expectations} if expectations else {"method": "llm_judge"}
-    )
-    yield case | {"graders": [{"type": "model", "config": config}]}
+    judged = {"method": "rubric", "rubrics": expectations} if expectations else {"method": "llm_judge"}
+    yield case | {"graders": [{"type": "model", "config": judged}]}
 
 
 def _expectations(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[str]:
     """The expectations, a statement each."""
-    key = next((key for key in _EXPECTATIONS if raw.get(key)), "")
-    items = raw[key] if key else []
+    key = next((key for key in ("expectations", "assertions") if raw.get(key)), "")
+    items = raw.get(key, [])
     for number, item in enumerate(items if isinstance(items, list) else [items]):
         text = item
         if isinstance(item, dict):
-            text = next((item[word] for word in _SAYS if isinstance(item.get(word), str)), None)
+            text = next((item[word] for word in _TEXT_KEYS if isinstance(item.get(word), str)), None)
         if isinstance(text, str) and text.strip():
             yield text
         else:

@@ -13,14 +13,25 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.importers.drafts import SourceText
-from baselinekit.importers.table import eval_importer_of
 from baselinekit.kinds.programs import CliExecution
+from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
+from baselinekit.moving import conversion
+from baselinekit.moving.conversion import (
+    FORMS,
+    Conversion,
+    case_facts,
+    convert_suite,
+    facts_of_place,
+    lost_between,
+    name_of_place,
+    read_draft,
+)
+from baselinekit.moving.reading import EvalFiles
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets
-from baselinekit.suites.writing import conversion, eva
-from baselinekit.suites.writing.conversion import FORMS, Conversion, convert_suite, name_of_place
-from baselinekit.suites.writing.sayings import CaseReader, case_facts, lost_between
+from baselinekit.suites.writing import eva
+from baselinekit.suites.writing.sayings import CaseReader
 
 TODAY = "2026-03-01"
 PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}
@@ -55,6 +66,11 @@ def put(root: Path, made: Conversion) -> str:
 
 def lines(made: Conversion) -> list[str]:
     return [str(one) for one in made.lost]
+
+
+def differences(old: Case, new: Case, root: str) -> list[tuple[str, bool]]:
+    before, after = (case_facts(case) | facts_of_place(case, root) for case in (old, new))
+    return [*lost_between(before, after)]
 
 
 # There and back.
@@ -125,8 +141,8 @@ def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str,
         again = {case.name: case for case in load_cases([PLACES["cases"]], folder)}
         for case in same:
             twin = again[case.id.partition("/")[2]]
-            told = [case_facts(one, folder, eva.equivalent) for one in (case, twin)]
-            assert [what for what, is_lost in lost_between(*told) if is_lost] == []
+            before_and_after = (case_facts(case, eva.equivalent), case_facts(twin, eva.equivalent))
+            assert [what for what, is_lost in lost_between(*before_and_after) if is_lost] == []
 
 
 def test_a_prompt_folder_there_and_back(tmp_path: Path) -> None:
@@ -151,7 +167,7 @@ triggering:
         load_cases([file], str(tmp_path)) for file in ("prompts/refactor/eval.yml", PLACES["eva"])
     )
     for old, new in zip(first, again, strict=True):
-        assert list(lost_between(case_facts(old, str(tmp_path)), case_facts(new, str(tmp_path)))) == []
+        assert differences(old, new, str(tmp_path)) == []
 
 
 # What has no counterpart.
@@ -416,7 +432,7 @@ def test_agentv_there_and_back_is_the_same(
         put(root, back)
         first, again = (load_cases([file], folder) for file in ("evals/av.yaml", PLACES["agentv"]))
         for old, new in zip(first, again, strict=True):
-            assert list(lost_between(case_facts(old, folder), case_facts(new, folder))) == []
+            assert differences(old, new, folder) == []
             assert (old.wanted.asked, old.wanted.input_files) == (new.wanted.asked, new.wanted.input_files)
 
 
@@ -435,13 +451,13 @@ evalcases:
 
 
 def test_numbers_as_keys_are_no_mistake_of_the_file() -> None:
-    assert eval_importer_of(SourceText("x.yaml", RANGES)) is None
+    assert read_draft(SourceText("x.yaml", RANGES), EvalFiles()) is None
 
 
 def test_lines_of_cases_are_converted(tmp_path: Path) -> None:
     line = json.dumps({"id": "a", "expected_outcome": "Is right", "input": "Why?"})
     write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
-    assert eval_importer_of(SourceText("x.jsonl", (tmp_path / "evals/x.jsonl").read_text())) is None
+    assert read_draft(SourceText("x.jsonl", (tmp_path / "evals/x.jsonl").read_text()), EvalFiles()) is None
     assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
 
 
@@ -499,7 +515,7 @@ def test_a_credential_in_plain_is_not_copied(
         )
         path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
     made = convert_suite(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
-    lost = next(line for line in lines(made) if "credential that stands in plain" in line)
+    lost = next(line for line in lines(made) if "credential in plain text" in line)
     assert message in lost
     assert "under `variables:`" in lost
     assert made.count == 1

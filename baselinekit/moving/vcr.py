@@ -7,6 +7,7 @@ import json
 import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -15,7 +16,6 @@ from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import (
-    FORM_TYPE,
     HINT_FOR_URL,
     DraftRecipe,
     ImportChoices,
@@ -23,12 +23,13 @@ from baselinekit.importers.drafts import (
     LeftOut,
     SourceText,
     body_of,
+    cookie_pairs,
     flaw_of_url,
+    media_of,
+    recorded_request,
 )
-from baselinekit.importers.har import OF_THE_CLIENT
 from baselinekit.importers.lines import draft_of
 from baselinekit.model.recipes import Response
-from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct, replace
 
 TITLE = "vcr"
@@ -133,23 +134,11 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     method = str(raw["method"]).upper()
     if flaw := flaw_of_url(url):
         raise LostInteraction(f"{method} {flaw}", HINT_FOR_URL)
-    request: dict[str, Any] = {"method": method, "url": escape_variables(url)}
-    headers = {
-        name: escape_variables(value)
-        for name, value in _headers(raw.get("headers"))
-        if not OF_THE_CLIENT.fullmatch(name) and value not in ("", "*/*")
-    }
-    media = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
-    kind = media.partition(";")[0].strip().lower()
-    body = _sent(raw.get("body"), kind, f"{method} {url.partition('?')[0]}")
-    if body.keys() & {"json", "form"} and kind in ("application/json", FORM_TYPE):
-        headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
-    cookies = next((value for name, value in _headers(raw.get("headers")) if name.lower() == "cookie"), "")
-    request |= {"headers": headers} if headers else {}
-    request |= body
-    pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
-    jar = {name: escape_variables(value) for name, equals, value in pairs if equals and name}
-    return request | ({"cookies": jar} if jar else {})
+    headers = [*_headers(raw.get("headers"))]
+    by_name = {name.lower(): value for name, value in reversed(headers)}
+    media = media_of(by_name.get("content-type", ""))
+    body = _sent(raw.get("body"), media, f"{method} {url.partition('?')[0]}")
+    return recorded_request(method, url, headers, cookie_pairs(by_name.get("cookie", "")), body)
 
 
 def _headers(raw: Any) -> Iterator[tuple[str, str]]:
@@ -163,28 +152,20 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _sent(raw: Any, kind: str, request_name: str) -> dict[str, Any]:
+def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
     if isinstance(raw, libyaml.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
         state = raw.value.get("state") or [b""]
         raw = state[0] if isinstance(state, list) and state else b""
     if raw in (None, "", b""):
         return {}
-    if kind.startswith("multipart/"):
-        raise LostInteraction(
-            f"{request_name}: a body of {kind}", "capture it with --form: baselinekit capture http"
-        )
     if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
-        return {"json": escape_variables_in(raw)}
-    try:
+        return {"json": raw}
+    message = f"a body of {media}" if media.startswith("multipart/") else "a body that is no text"
+    with suppress(UnicodeDecodeError):
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-    except UnicodeDecodeError:
-        text = None
-    if not isinstance(text, str):
-        raise LostInteraction(
-            f"{request_name}: a body that is no text", "capture it: baselinekit capture http -d @FILE"
-        )
-    body: dict[str, Any] = escape_variables_in(body_of(text, kind))
-    return body
+        if isinstance(text, str) and not media.startswith("multipart/"):
+            return body_of(text, media)
+    raise LostInteraction(f"{request_name}: {message}", "capture it: baselinekit capture http -d @FILE or -F")
 
 
 # The answer.

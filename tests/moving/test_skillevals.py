@@ -9,9 +9,9 @@ import pytest
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.importers.drafts import SourceText
-from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
-from baselinekit.importers.table import eval_importer_of
 from baselinekit.model.values import Json
+from baselinekit.moving.conversion import read_draft
+from baselinekit.moving.reading import DraftEvals, EvalFiles
 from baselinekit.suites.loading import load_cases
 
 EVAL: dict[str, Json] = {
@@ -27,10 +27,9 @@ def imported(*evals: Any, **more: Json) -> DraftEvals:
     source = SourceText(
         "evals.json", json.dumps({"skill_name": "notes", "evals": [*evals], **more}, indent=1)
     )
-    importer = eval_importer_of(source)
-    assert importer is not None
-    assert importer.form == "evals.json"
-    return importer.read(source, EvalFiles())
+    draft = read_draft(source, EvalFiles())
+    assert draft is not None
+    return draft
 
 
 def test_each_expectation_is_judged(tmp_path: Path) -> None:
@@ -80,4 +79,4 @@ def test_what_does_not_carry_over_is_named_with_its_line(one: Any, what: str) ->
 
 
 def test_a_key_of_the_file_that_nothing_reads_is_named() -> None:
-    assert [one.message for one in imported(EVAL, surprise=1).left_out] == ["the key `surprise`"]
+    assert [one.message for one in imported(EVAL, surprise=1).left_out] == ["`surprise`"]

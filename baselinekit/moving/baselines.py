@@ -19,21 +19,23 @@ from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files.languages import JSON
-from baselinekit.importers import vcr
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.snapshots import TakenTest, TakenValue
 from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.moving import vcr
+from baselinekit.moving.snapshots import TakenTest, TakenValue
+from baselinekit.secrets.variables import names_in
 from baselinekit.store import schemafile, writing
 from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
+from baselinekit.values.texts import count_noun
 
 PYTEST, VCR = "pytest", vcr.TITLE
 
@@ -88,6 +90,19 @@ class MovedIn(MutableStruct):
                 return
             self.there.append(file)
         self.new[file] = moved
+
+    def all_notes(self) -> Iterator[str]:
+        yield from self.notes
+        if self.writes:
+            count = count_noun(self.writes, "request")
+            yield f"{count} may write: compare sends them, as it sends the others"
+        used = {name for one in self.new.values() for name in names_in(one.record["current"])}
+        names = sorted(used & {*self.project.scope.secrets} - {*self.project.config.variables})
+        if names:
+            placeholders = ", ".join(f"{{{{{name}}}}}" for name in names)
+            verb = "stands" if len(names) == 1 else "stand"
+            hint = f"baselinekit compare --secret {names[0]} gives it"
+            yield f"{placeholders} {verb} for what was a credential: {hint}"
 
     def lose(self, place: Place, message: str, hint: str) -> None:
         self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
@@ -219,14 +234,9 @@ def _answered(
     return record, (*learnt.notes, *notes)
 
 
-def write_moved(moved: MovedIn, files: Sequence[MovedBaseline], overwrite: bool) -> Iterator[str]:
-    """Write the files, and yield the name of each."""
-    project = moved.project
-    for baseline in files:
-        folder = os.path.dirname(baseline.file)
-        schema = schemafile.reference(project.root, folder)
-        is_new = not (overwrite and baseline.file in moved.there)
-        writing.write_file(
-            baseline.record, baseline.file, project.root, project.config.inline_limit, schema, new=is_new
-        )
-        yield baseline.file
+def write_moved(moved: MovedIn, overwrite: bool) -> None:
+    root, limit = moved.project.root, moved.project.config.inline_limit
+    for file, baseline in moved.new.items():
+        schema = schemafile.reference(root, os.path.dirname(file))
+        is_new = not (overwrite and file in moved.there)
+        writing.write_file(baseline.record, file, root, limit, schema, new=is_new)

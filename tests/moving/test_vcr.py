@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.importers.drafts import ImportChoices, SourceText
-from baselinekit.importers.vcr import Cassette, read as read_cassette
+from baselinekit.moving.vcr import Cassette, read as read_cassette
 
 MADE = Path(__file__).parent / "moved"
 
