@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 from baselinekit import __version__
 from baselinekit.commands.judging import target_of
@@ -17,14 +16,12 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.report.resultfile import (
-    AttemptForm,
-    DifferenceForm,
-    DriftForm,
-    FileForm,
     drift_document,
-    model_of,
+    restore_difference,
+    restore_drift,
+    restore_usage,
     written,
 )
 from baselinekit.schema import read_as
@@ -230,27 +227,16 @@ Key = tuple[str, int]
 _FINISHED = {"finished": True}
 
 
-class _LocatedDifference(DifferenceForm, kw_only=True):
-    at: Path
-
-
-class _Entry(FileForm):
-    MODEL = CaseAttempt
-
-    attempt: AttemptForm
-    spots: tuple[_LocatedDifference, ...] = ()
-    count: int = 0
-    drift: dict[str, DriftForm] = field(default_factory=dict)
-
-    @staticmethod
-    def stated(value: CaseAttempt) -> dict[str, Any]:
-        spots = [written(spot, _LocatedDifference) for spot in value.spots]
-        return {"spots": spots, "drift": drift_document(value.drift)}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        drift = {name: model_of(sides) for name, sides in values.pop("drift").items()}
-        return CaseAttempt(**values, drift=drift)
+def _read_attempt(told: Json) -> CaseAttempt | None:
+    """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
+    try:
+        restore_usage(told["attempt"])
+        for spot in told["spots"]:
+            restore_difference(spot)
+        told["drift"] = restore_drift(told["drift"])
+    except (AttributeError, KeyError, TypeError):
+        return None
+    return read_as(CaseAttempt, told)[0]
 
 
 def key_of(
@@ -285,9 +271,9 @@ class Memory:
                 self.was_finished = True
                 continue
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
-            form = read_as(_Entry, entry["told"])[0] if is_attempt else None
-            if form is not None:  # an entry that is not valid is made again
-                self._known[entry["id"], form.attempt.number] = (model_of(form), entry["failures"])
+            known = _read_attempt(entry["told"]) if is_attempt else None
+            if known is not None:
+                self._known[entry["id"], known.attempt.number] = known, entry["failures"]
 
     def __len__(self) -> int:
         return len(self._known)
@@ -306,7 +292,13 @@ class Memory:
     def add(self, case: Case, attempt: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            self._journal.add({"id": case.id, "failures": failures, "told": written(attempt)})
+            told = {
+                "attempt": written(attempt.attempt),
+                "spots": [written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
+                "count": attempt.count,
+                "drift": drift_document(attempt.drift),
+            }
+            self._journal.add({"id": case.id, "failures": failures, "told": told})
 
     def finish(self) -> None:
         """Record that the run is done, for when the plan that it belongs to is resumed."""

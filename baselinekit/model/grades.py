@@ -7,7 +7,17 @@ from typing import Any, Literal
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import AboveZero, AtLeastOne, Struct, TimeLimit, ZeroToOne, field, replace
+from baselinekit.structs import (
+    AboveZero,
+    AtLeastOne,
+    Count,
+    NotNegative,
+    Struct,
+    TimeLimit,
+    ZeroToOne,
+    field,
+    replace,
+)
 
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
@@ -40,16 +50,16 @@ class Grade(Struct):
     grader: str
     kind: GraderKind
     outcome: Outcome
-    score: float | None
+    score: Number | None
     reason: str = ""
     verdict: str | None = None
     details: dict[str, Json] = field(default_factory=dict)
     code: str | None = None
-    weight: float = 1.0
+    weight: Number = 1.0
     required: bool = True
     usage: Usage = field(default_factory=Usage)
     classified: Classified | None = None
-    line: int | None = None
+    line: AtLeastOne | None = None
     parts: "tuple[Grade, ...]" = ()
     failed_gates: tuple[str, ...] = ()
 
@@ -85,15 +95,15 @@ class Attempt(Struct):
     `verified`: the result of the script that checks an answer, None if there is none; `notes`: remarks that
     came up meanwhile."""
 
-    number: int
+    number: AtLeastOne
     outcome: Outcome
-    score: float | None
+    score: Number | None
     grades: tuple[Grade, ...] = ()
     reason: str = ""
     code: str | None = None
     verdict: str | None = None
-    again: int = 0
-    seconds: float = 0.0
+    again: Count = 0
+    seconds: NotNegative = 0.0
     usage: Usage = field(default_factory=Usage)
     output: Json = None
     environment: dict[str, Json] = field(default_factory=dict)
@@ -331,12 +341,12 @@ class Agreement(Struct):
     model: str
     rubric: str
     labels: str
-    both: int
-    only_judge: int
-    only_human: int
-    neither: int
-    undecided: int = 0
-    kappa: float | None = None
+    both: Count = field(name="both_passed")
+    only_judge: Count = field(name="only_judge_passed")
+    only_human: Count = field(name="only_people_passed")
+    neither: Count = field(name="both_failed")
+    undecided: Count = 0
+    kappa: Number | None = None
 
     @property
     def decided(self) -> int:

@@ -97,7 +97,7 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
     lost."""
     yield _heading(format_path(change), change, change.risk, style)
-    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in sides_of(change))
+    yield from (f"    {style.paint(line.text, line.tone)}" for line in sides_of(change))
     yield from lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
@@ -170,7 +170,7 @@ def group_lines(
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
     for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
-        yield f"    {style.paint(line.text, wording.TONES[line.tone])}"
+        yield f"    {style.paint(line.text, line.tone)}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
@@ -206,7 +206,7 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     for change in changes[:_MOST_LINES]:
         sides = sides_of(change)
         parts = [
-            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), wording.TONES[line.tone])
+            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), line.tone)
             for line in sides
         ]
         yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"

@@ -1,7 +1,6 @@
 """What an engineer reads after a failing compare."""
 
 import re
-from unicodedata import combining, east_asian_width
 
 import pytest
 from report.reports import FILE, NASTY, report, result, spot
@@ -66,13 +65,6 @@ FAILED  users-list  User list keeps its shape (critical)
     assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
 
 
-def test_another_commit_alone_is_told_in_one_line() -> None:
-    drift = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
-    told = terminal.format_failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
-    line = "  changed since capture: git.branch main -> new, git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2"
-    assert told[2:] == [line]
-
-
 def test_an_error_says_what_where_and_what_to_do() -> None:
     error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
     assert terminal.format_failure(error, PLAIN) == (
@@ -132,13 +124,6 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     assert text.count("    - 1\n") == 50
     assert "   12,345 differences\n" in text
     assert "… and 12,295 more differences" in text
-
-
-def test_a_long_text_is_cut_with_a_count() -> None:
-    old, new = ("\n".join(f"{word} {number}" for number in range(100)) for word in ("old", "new"))
-    text = terminal.format_failure(result("a", "failed", spot(("body",), "value", old, new)), PLAIN)
-    assert text.count("    - old") == 39
-    assert "… and 161 more lines" in text
 
 
 def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
@@ -232,7 +217,8 @@ OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/te
             ["baselinekit explain BK301"],
         ),
         ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([OF_TEST, OF_TEST, OF_TEST, OF_TEST], ["pytest"]),
+        ([OF_TEST, OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
+        ([replace(OF_TEST, target=f"pytest {n}") for n in range(4)], ["pytest"]),
         ([OF_TEST, result("a", "passed")], []),
     ],
 )
@@ -241,29 +227,14 @@ def test_next_commands(results: list[Result], commands: list[str]) -> None:
 
 
 def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
-    spots = [
-        spot(("漢字", "é"), "value", 1, 2),
-        spot(("a", "e\u0301"), "value", 1, 2),
-        spot(("abc",), "value", 1, 2),
-    ]
-    lines = terminal.format_failure(result("x", "failed", *spots), PLAIN).splitlines()
-    shown = [line for line in lines if line.startswith("  ") and "14" in line and ":3" not in line]
-    columns = [
-        sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line.split("baselines/")[0])
-        for line in shown
-    ]
-    assert len(shown) == 3
-    assert len(set(columns)) == 1
-
-
-def test_one_difference_that_is_not_shown_is_one() -> None:
-    text = terminal.format_failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
-    assert "… and 1 more difference\n" in text
+    keys = [("漢字", "é"), ("a", "e\u0301"), ("abc",)]
+    failed = result("x", "failed", *(spot(key, "value", 1, 2) for key in keys))
+    lines = terminal.format_failure(failed, PLAIN).splitlines()
+    heads = [line.split("baselines/")[0] for line in lines if ":14" in line]
+    assert (len(heads), len(set(map(wording.width, heads)))) == (3, 1)
 
 
 def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
-    """A service that is down fails each of 300 baselines in the same way."""
-
     def down(number: int) -> list[Result]:
         why = "GET http://127.0.0.1:9/x: no connection"
         return [result(f"b{n}", "error", reason=why, code="BK301") for n in range(number)]
@@ -273,10 +244,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         result("f", "failed", spot(("a",), "value", 1, 2)),
     ]
     few = terminal.format_failures(report(*down(5), *other), PLAIN)
-    assert [line for line in few.splitlines() if line.startswith("ERROR")] == [
-        *(f"ERROR   b{n}" for n in range(5)),
-        "ERROR   else",
-    ]
+    assert few.count("ERROR   b") == 5
     many = terminal.format_failures(report(*down(300), *other), PLAIN)
     assert [line for line in many.splitlines() if line.startswith(("ERROR", "FAILED"))] == [
         *(f"ERROR   b{n}" for n in range(3)),
