@@ -159,7 +159,7 @@ def test_a_json_file_is_read_like_any_other(tmp_path: Path) -> None:
        "grader": {"type": "human", "config": {"rating_scale": {"labels": {"1": "Poor", "5": "Good"}}}}}]}"""
     (case,) = cases(tmp_path, text, "evals/c.json")
     (rating,) = methods(case)
-    assert rating.rating_scale.labels == {1: "Poor", 5: "Good"}
+    assert rating.rating_scale.labels == {"1": "Poor", "5": "Good"}
 
 
 @pytest.mark.parametrize(

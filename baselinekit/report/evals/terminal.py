@@ -277,7 +277,7 @@ def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     """Format one line for each item: how many have rated it, and the result so far."""
     rows = []
     for standing in standings:
-        item, ratings = standing.queued.item, standing.queued.ratings
+        item, ratings = standing.item, standing.item.ratings
         state = standing.grade.verdict or standing.grade.outcome
         rated = describe_count(len(ratings), item.method.evaluators.min_required).replace("have ", "")
         names = "" if item.method.blind_evaluation else ", ".join(rating.rater for rating in ratings)
@@ -295,7 +295,7 @@ def format_queue_json(
 
 
 def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
-    item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
+    item, grade, people = standing.item, standing.grade, standing.item.method.evaluators
     shown = item.shown
     document: dict[str, Json] = {
         "item": item.key,
@@ -306,7 +306,7 @@ def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
         "score": grade.score,
         "reason": grade.reason,
         "open": standing.is_open,
-        "rated": len(standing.queued.ratings),
+        "rated": len(item.ratings),
         "required": people.min_required,
         "allowed": people.max_allowed,
         "wanted": expectation,
@@ -318,7 +318,7 @@ def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
         document["shown"]["expected"] = shown.expected
     if not item.method.blind_evaluation:
         document["shown"]["about"] = dict(shown.about)
-        document["raters"] = [rating.rater for rating in standing.queued.ratings]
+        document["raters"] = [rating.rater for rating in item.ratings]
     if "agreement" in grade.details:
         document["agreement"] = grade.details["agreement"]
     return document
