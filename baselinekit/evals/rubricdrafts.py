@@ -11,8 +11,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.evals.selection import resolve_path
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
+from baselinekit.graders.by_rubric import RubricItem, item_problems
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
-from baselinekit.graders.rubricitems import RubricItem, item_problems
 from baselinekit.graders.wire import texts_of_case
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case

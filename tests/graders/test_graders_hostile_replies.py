@@ -9,12 +9,10 @@ from cases import exactly, graded, judge
 from hostile_replies import AROUND, BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_SCORES, SEVERAL, Reply
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.graders.by_model import ModelJudge, Scoring
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_model import Criterion, ModelJudge, Scoring
+from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
-from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.judging import object_at
-from baselinekit.graders.rubricitems import RubricItem
 
 WORDS = {"justification": "because", "specific_feedback": ["so"]}
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])

@@ -9,11 +9,9 @@ import pytest
 from cases import exactly, graded, judge
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_model import ModelJudge, Scoring
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_model import Criterion, ModelJudge, Scoring
+from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
-from baselinekit.graders.criteria import Criterion
-from baselinekit.graders.rubricitems import RubricItem
 from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import ModelQuestion

@@ -11,7 +11,6 @@ from baselinekit.files.languages import YAML, dump_yaml
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import PromptScript, TemplateJudge
-from baselinekit.graders.rubricitems import criteria_of
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.traces import TraceMessage
@@ -111,7 +110,7 @@ def test_a10_files(tmp_path: Path) -> None:
 def test_a40_a42_rubrics(tmp_path: Path, name: str, at: str, items: int) -> None:
     method = graders(loaded(tmp_path, name, at))["rubric"]
     assert isinstance(method, RubricJudge)
-    assert len(criteria_of(method.rubrics)) == items
+    assert len(method.items) == items
 
 
 def test_a42_score_ranges_as_a_map_and_as_a_list_are_the_same(tmp_path: Path) -> None:
@@ -124,7 +123,8 @@ def test_a42_score_ranges_as_a_map_and_as_a_list_are_the_same(tmp_path: Path) ->
     write(tmp_path, "evals/a.yaml", dump_yaml({"evalcases": [{**CASE, "rubrics": [item]}]}))
     (case,) = load_cases(["evals/a.yaml"], str(tmp_path))
     array, as_map = graders(case)["rubric"], graders(loaded(tmp_path, "rubrics-score-range-map"))["rubric"]
-    assert criteria_of(array.rubrics) == criteria_of(as_map.rubrics)
+    ((of_array, of_map),) = zip(array.items.values(), as_map.items.values(), strict=True)
+    assert of_array.ranges == of_map.ranges
 
 
 def test_a25_a30_evaluators(tmp_path: Path) -> None:

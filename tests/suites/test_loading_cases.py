@@ -261,14 +261,6 @@ def test_h34_several_graders_each_have_a_name_of_their_own(tmp_path: Path) -> No
     assert [grader.at for grader in case.graders] == [("grader",), ("graders", 0), ("graders", 1)]
 
 
-def test_h40_labels_have_numbers_for_names(tmp_path: Path) -> None:
-    case = one(
-        tmp_path, "grader:\n  type: human\n  config:\n    rating_scale:\n      labels: {1: Poor, -2: Worse}\n"
-    )
-    (rating,) = methods(case)
-    assert rating.rating_scale.labels == {1: "Poor", -2: "Worse"}
-
-
 ASKED = [
     ("{type: prompt, content: 'hi {{name}}'}", None, PromptInput(text="hi {{name}}")),
     ("hi there", None, PromptInput(text="hi there")),
