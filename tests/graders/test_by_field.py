@@ -7,7 +7,7 @@ import pytest
 from cases import case, exactly
 
 from baselinekit.errors import InvalidInput
-from baselinekit.graders.by_field import FieldAccuracy, GradedField, compiled, dates_in, number_in
+from baselinekit.graders.by_field import FieldAccuracy, GradedField, dates_in, number_in, strptime_format
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.model.evals import Case, GoodAnswer
@@ -219,6 +219,6 @@ def test_a_format_is_read_whole() -> None:
     assert not dates_in("2025-01-15 and more", ["YYYY-MM-DD"])
     assert not dates_in("٢٠٢٥-٠١-١٥", ["YYYY-MM-DD"])
     with pytest.raises(InvalidInput, match="twice"):
-        compiled("YYYY YYYY MM DD")
+        strptime_format("YYYY YYYY MM DD")
     assert number_in("1e3") == 1000
     assert number_in("NaN") is None
