@@ -33,22 +33,13 @@ def outcomes(checks: Recipe, text: str) -> dict[str, str]:
     return {grade.grader: grade.outcome for grade in grades}
 
 
-def test_every_form_has_an_example() -> None:
-    assert {name for name, *_ in EXAMPLES} == set(FORMS)
-
-
 @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
 def test_a_check_passes_and_fails(name: str, value: Json, good: str, bad: str) -> None:
     asked = recipe({name: value})
     assert problems_of_checks(asked, ()) == []
     assert outcomes(asked, good) == {name: "passed"}
     assert outcomes(asked, bad) == {name: "failed"}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, value, *_ in EXAMPLES])
-def test_a_grader_is_written_back_as_the_line_that_it_came_from(name: str, value: Json) -> None:
-    (grader,), problems = read_checks([{name: value}])
-    assert problems == []
+    (grader,), _ = read_checks([{name: value}])
     assert check_of(grader) == {name: value}
 
 
@@ -63,6 +54,7 @@ def test_a_grader_is_written_back_as_the_line_that_it_came_from(name: str, value
     ],
 )
 def test_what_no_line_says_is_not_written(method: object) -> None:
+    assert {name for name, *_ in EXAMPLES} == {*FORMS}
     assert check_of(Grader("g", "code", method)) is None
 
 

@@ -123,13 +123,11 @@ def test_patterns_that_every_text_has(pattern: str) -> None:
     [
         *(".", ".+", "^$", "^a*$", "a", "^.*$", r"\b", "^a", "a$", r"\$", r"\^", "(?=a)", "(?!a)"),
         *("(?<!a)", "a*b"),
-        *(r"\.*$|x$", "^(?!.*sorry)", "^(?!.*sorry).*$", r"a\*", "[*]", r"\B", "^a?$|^b?$", r"\Z\A"),
+        *(r"^[\s\S]{0,500}$", "^(?!.*sorry)", "^(?!.*sorry).*$", r"a\*", "[*]", r"\B", "^a?$|^b?$", r"\Z\A"),
     ],
 )
-def test_patterns_that_some_text_does_not_have_or_that_nobody_can_tell(pattern: str) -> None:
-    told = matches_everything(pattern, ())
-    assert not told or all(regex.search(pattern, text) for text in ("", "a", "x\ny", "sorry", "$^.*\n"))
-    assert not told or pattern == r"\.*$|x$"
+def test_patterns_that_some_text_does_not_have(pattern: str) -> None:
+    assert not matches_everything(pattern, ())
 
 
 PIECES = [
