@@ -19,7 +19,7 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.workers import OF_ATTEMPTS, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt
 from baselinekit.model.evals import Case
 from baselinekit.structs import replace
-from baselinekit.suites import ratings
+from baselinekit.suites.ratings import Ratings
 
 
 class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
@@ -61,8 +61,7 @@ def run_elsewhere(
     """Where the attempts of a run are made; None for threads of this process."""
     job = replace(job, jobs=cases.jobs, ends_at_failure=cases.first)
     root = job.project.root
-    rated = ratings.Ratings(root).contents()
-    stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
+    stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
         job,

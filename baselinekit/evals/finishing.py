@@ -33,14 +33,14 @@ class FinishedReport(Struct):
 
 def finish(report: Report, queue: Queue) -> FinishedReport:
     """Regrade each grade that waited for people by the ratings that there are now."""
-    queued_by_key = {queued.item.key: queued for queued in queue.ratings.all()}
+    items = {item.key: item for item in queue.ratings.all()}
 
     def regrade(grade: Grade) -> Grade:
-        queued = queued_by_key.get(str(grade.details.get("item", "")))
-        if grade.kind != "human" or grade.outcome != "unscored" or queued is None:
+        item = items.get(str(grade.details.get("item", "")))
+        if grade.kind != "human" or grade.outcome != "unscored" or item is None:
             return grade
-        grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
-        return by_human.human_grade(grader, queued.item, queued.ratings)
+        grader = Grader(grade.grader, "human", item.method, grade.weight, grade.required)
+        return by_human.human_grade(grader, item)
 
     def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
         """Regrade a grade; a composite grade by its regraded parts."""

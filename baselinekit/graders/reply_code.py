@@ -7,7 +7,6 @@ ended with. Blocks that only show how to use it are left out: they could fail wh
 import ast
 import builtins
 import re
-import symtable
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -87,31 +86,18 @@ class _Block:
     @cached_property
     def loads(self) -> frozenset[str]:
         """The names that it needs from elsewhere, or may need."""
-        if self.tree is None:
-            return frozenset()
-        try:
-            tables = [symtable.symtable(_without_warnings(self.code), "reply", "exec")]
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return frozenset()
-        names: set[str] = set()
-        while tables:
-            table = tables.pop()
-            names |= {
-                symbol.get_name()
-                for symbol in table.get_symbols()
-                if symbol.is_global() and symbol.is_referenced()
-            }
-            tables += table.get_children()
-        return frozenset(names - self.binds - {*dir(builtins)})
-
-    @property
-    def has_no_definitions(self) -> bool:
-        """Whether it defines no function and no class: constants, or an example of use."""
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        return self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
+        nodes = [*ast.walk(self.tree)] if self.tree else []
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        local = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+        local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        return frozenset(loaded - local - self.binds - {*dir(builtins)})
 
     def is_example(self, is_after: bool, function: str) -> bool:
-        return self.has_no_definitions and (is_after or function in self.loads)
+        """Whether it defines no function and no class, and shows how the function is used."""
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        has_none = self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
+        return has_none and (is_after or function in self.loads)
 
     def defines(self, function: str) -> bool:
         if self.tree is not None:
@@ -138,14 +124,11 @@ def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
         problem = f"none of its {len(blocks)} fenced blocks is Python"
         return ExtractedCode("", problem=problem if len(blocks) > 1 else "its fenced block is not Python")
     used = _select_needed(chosen, function)
-    code = "\n".join(block.code for block in used)
-    unused = len(blocks) - len(used)
+    is_closed, is_all = all(block.closed for block in used), len(used) == len(blocks)
     description = f"{count_noun(len(used), 'fenced block')} ({', '.join(map(str, used))})"
-    description += f" of {len(blocks)}" if unused else ""
-    description += "" if all(block.closed for block in used) else ", not closed"
-    return ExtractedCode(
-        code, description, is_partial=bool(unused) or not all(block.closed for block in used)
-    )
+    description += ("" if is_all else f" of {len(blocks)}") + ("" if is_closed else ", not closed")
+    code = "\n".join(block.code for block in used)
+    return ExtractedCode(code, description, is_partial=not (is_all and is_closed))
 
 
 def _select_by_language(blocks: Sequence[_Block], function: str) -> list[_Block]:
@@ -168,24 +151,14 @@ def _select_needed(blocks: Sequence[_Block], function: str) -> list[_Block]:
     if not complete:
         return list(blocks)
     last = complete[-1]
-    candidates = [
-        block for block in blocks if block is last or (block not in versions and block.tree is not None)
-    ]
     after = blocks.index(last)
-    needed = {
-        name
-        for block in candidates
-        if not block.is_example(blocks.index(block) > after, function)
-        for name in block.loads
-    }
-    used = [
-        block
-        for block in candidates
-        if not block.is_example(blocks.index(block) > after, function) or block.binds & needed
-    ]
+    candidates = [block for block in blocks if block is last or (block not in versions and block.tree)]
+    examples = [block for block in candidates if block.is_example(blocks.index(block) > after, function)]
+    needed = {name for block in candidates if block not in examples for name in block.loads}
+    used = [block for block in candidates if block not in examples or block.binds & needed]
     bound = {name for block in used for name in block.binds}
     missing = {name for block in used for name in block.loads} - bound
-    for earlier in reversed([block for block in versions if block is not last and block.tree is not None]):
+    for earlier in reversed([block for block in versions if block is not last and block.tree]):
         if earlier.binds & missing:  # an earlier version has a helper that the last one uses
             used.append(earlier)
             missing -= earlier.binds

@@ -1,8 +1,8 @@
 """Graders, the grades that they give to an output, and the ratings of people."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, Literal
 
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Usage
@@ -11,6 +11,8 @@ from baselinekit.structs import (
     AboveZero,
     AtLeastOne,
     Count,
+    Meta,
+    Name,
     NotNegative,
     Struct,
     TimeLimit,
@@ -145,7 +147,7 @@ class Evaluators(Struct):
     min_required: AtLeastOne = 2
     max_allowed: int = 5
     agreement_threshold: ZeroToOne = 0.8
-    adjudicator: str | None = None
+    adjudicator: Name | None = None
 
 
 class Option(Struct):
@@ -157,7 +159,7 @@ class Option(Struct):
 class RatingScale(Struct):
     type: Literal["likert", "binary", "ranking"] = "likert"
     range: list[int] = field(default_factory=lambda: [1, 5])
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     criteria: list[str] = field(default_factory=list)
     options: list[Option] = field(default_factory=list)
     description: str = ""
@@ -218,16 +220,27 @@ def same_person(rater: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
+_Moment = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?\Z",
+        description="a time, such as 2026-01-31T14:00:00Z",
+    ),
+]
+_TAKEN = Meta(ge=0, le=1_000_000_000, description="a number of seconds")
+_ItemKey = Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z", description="the key of an item, 16 hex digits")]
+
+
 class Rating(Struct):
     """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
-    are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
-    `seconds`: how long it took, if measured."""
+    are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list; None in
+    a form that is not filled in. `seconds`: how long it took, if measured."""
 
     rater: str
-    value: Json
-    at: str
+    value: Json = None
+    at: _Moment = ""
     note: str = ""
-    seconds: float | None = None
+    seconds: Annotated[int, _TAKEN] | Annotated[float, _TAKEN] | None = None
 
 
 class RatingView(Struct):
@@ -235,25 +248,40 @@ class RatingView(Struct):
     origin of the output, which a blind evaluation hides."""
 
     title: str
-    input: str
-    rubric: str
-    output: Json
+    input: str = ""
+    rubric: str = ""
+    output: Json = None
     expected: str = ""
     items: tuple[Json, ...] = ()
-    about: Mapping[str, Json] = field(default_factory=dict)
+    about: dict[str, Json] = field(default_factory=dict)
 
 
 class RatingItem(Struct):
-    """One output that waits for ratings, with its case and grader. `claims`: for a ranking, which item is
-    expected before which, by their numbers as shown."""
+    """One output that people rate, with its case, its grader and its ratings so far, the earliest first: in
+    the queue, and in a file of ratings. `claims`: for a ranking, which item is expected before which, by
+    their numbers as shown."""
 
-    key: str
+    key: _ItemKey = field(name="item")
     case: str
     grader: str
-    method: HumanRating
+    method: HumanRating = field(name="grading")
     shown: RatingView
-    opened_at: str
+    opened_at: _Moment
     claims: tuple[tuple[int, int], ...] = ()
+    ratings: tuple[Rating, ...] = ()
+
+    @property
+    def raters(self) -> list[Rating]:
+        """The ratings without that of the adjudicator, who is not one of the raters."""
+        return [rating for rating in self.ratings if not is_adjudicator(rating.rater, self.method)]
+
+    @property
+    def decision(self) -> Rating | None:
+        """The rating of the adjudicator."""
+        return next((rating for rating in self.ratings if is_adjudicator(rating.rater, self.method)), None)
+
+    def rated_by(self, rater: str) -> bool:
+        return any(same_person(rating.rater) == same_person(rater) for rating in self.ratings)
 
 
 def is_adjudicator(rater: str, method: HumanRating) -> bool:
@@ -261,43 +289,29 @@ def is_adjudicator(rater: str, method: HumanRating) -> bool:
     return adjudicator is not None and same_person(rater) == same_person(adjudicator)
 
 
-def split_by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[Rating], Rating | None]:
-    """The ratings of the raters, and that of the adjudicator, who is not one of them."""
-    raters = [rating for rating in ratings if not is_adjudicator(rating.rater, method)]
-    return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, method)), None)
-
-
-class Queued(Struct):
-    """An item with its ratings so far, the earliest first."""
-
-    item: RatingItem
-    ratings: tuple[Rating, ...] = ()
-
-
 class ItemStatus(Struct):
     """An item, and the grade that its ratings give so far."""
 
-    queued: Queued
+    item: RatingItem
     grade: Grade
+
+    @property
+    def takes_raters(self) -> bool:
+        return len(self.item.raters) < self.item.method.evaluators.max_allowed
 
     @property
     def is_open(self) -> bool:
         """Whether another rating is needed and allowed."""
-        method = self.queued.item.method
-        raters, decided = split_by_role(self.queued.ratings, method)
-        if self.grade.verdict == "disputed" and method.evaluators.adjudicator is not None and decided is None:
+        awaits_decision = self.item.method.evaluators.adjudicator is not None and self.item.decision is None
+        if self.grade.verdict == "disputed" and awaits_decision:
             return True
-        return self.grade.outcome == "unscored" and len(raters) < method.evaluators.max_allowed
+        return self.grade.outcome == "unscored" and self.takes_raters
 
     def wants(self, rater: str) -> bool:
         """Whether a rating of this person would count. The adjudicator is asked only about disputes."""
-        method = self.queued.item.method
-        if is_adjudicator(rater, method):
-            return self.grade.verdict == "disputed"
-        return (
-            self.is_open
-            and len(split_by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
-        )
+        if is_adjudicator(rater, self.item.method):
+            return self.grade.verdict == "disputed" and not self.item.rated_by(rater)
+        return self.is_open and self.takes_raters and not self.item.rated_by(rater)
 
 
 class Sheet(Struct):
@@ -309,7 +323,7 @@ class Sheet(Struct):
     questions: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     said: tuple[str, ...] = ()
-    about: Mapping[str, Json] = field(default_factory=dict)
+    about: dict[str, Json] = field(default_factory=dict)
     minutes: float | None = None
 
 

@@ -11,7 +11,6 @@ from baselinekit.files.languages import YAML, dump_yaml
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import PromptScript, TemplateJudge
-from baselinekit.graders.rubricitems import criteria_of
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.evals import Case
 from baselinekit.suites.loading import load_cases
@@ -83,7 +82,7 @@ def test_a1_a2_a3_a25_a30_a40_examples_are_read(tmp_path: Path, name: str) -> No
         assert methods == JUDGED[name]
     if name in ITEMS:
         assert isinstance(methods["rubric"], RubricJudge)
-        assert ITEMS[name] in (None, len(criteria_of(methods["rubric"].rubrics)))
+        assert ITEMS[name] in (None, len(methods["rubric"].items))
 
 
 def test_a10_a42_examples_of_files_sidecars_and_score_ranges(tmp_path: Path) -> None:
@@ -99,4 +98,5 @@ def test_a10_a42_examples_of_files_sidecars_and_score_ranges(tmp_path: Path) -> 
     item = {"id": "correctness", "weight": 2.0, "required_min_score": 7}
     array = load(tmp_path, {"rubrics": [item | stated("rubrics-score-range-array")]}).graders[0].method
     as_map = load(tmp_path, stated("rubrics-score-range-map")).graders[0].method
-    assert criteria_of(array.rubrics) == criteria_of(as_map.rubrics)
+    ((of_array, of_map),) = zip(array.items.values(), as_map.items.values(), strict=True)
+    assert of_array.ranges == of_map.ranges

@@ -15,9 +15,8 @@ from baselinekit.graders.by_line import (
     decision_question,
     score_question,
 )
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
-from baselinekit.graders.rubricitems import RubricItem
 from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer

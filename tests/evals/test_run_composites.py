@@ -72,7 +72,7 @@ def test_a_rating_finishes_the_composite_that_waited(tmp_path: Path, value: int,
     report = world.run(suite(of), outside=EvalClients(rated=queue.rated))
     assert report.results[0].verdict == "pending", report.results[0].reason
     (standing,) = queue.standings()
-    queue.rate(standing.queued.item, Rating("ada", value, queue.stamp()))
+    queue.rate(standing.item, Rating("ada", value, queue.stamp()))
     again = finish(report, queue)
     assert (again.decided, again.report.results[0].outcome) == (1, outcome)
     assert again.report.results[0].verdict is None

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cases import case, graded
 
-from baselinekit.errors import CannotReplay, Problem
+from baselinekit.errors import Problem
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import grade, problems_of, row_of
+from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
@@ -34,12 +34,10 @@ def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **mor
             ("b", "c"),
             "why",
         ),
-        ('{\n  "score": 0.5,\n  "misses": ["b"]\n}\n', 0.5, ("b",), ""),
         ('loading model\nready\n{"score": 0}\n\n', 0.0, (), ""),
         ('a log with {"braces"} in it\n{\n  "score": 0\n}', 0.0, (), ""),
         ('{not json\n{"score": 0.25}', 0.25, (), ""),
         ('{"score": 0.5, "hits": null, "misses": null, "reasoning": null}', 0.5, (), ""),
-        ('\n\n  {"score": 1.0}  \n', 1.0, (), ""),
         ('\ufeff{"score": 1}', 1.0, (), ""),
         ('{"score": 0.30000000000000004441}', 0.30000000000000004, (), ""),
     ],
@@ -51,28 +49,21 @@ def test_a21_what_a_judge_prints(stdout: str, score: float, misses: Any, reasoni
 
 NO_VERDICT = [
     ("", "printed nothing"),
-    ("   \n\n", "printed nothing"),
     ("0.5", "printed 0.5, which is no JSON object"),
     ('[{"score": 1}]', "which is no JSON object"),
-    ("null", "printed null"),
     ("All good!", "printed no JSON"),
     ('{"score": 1}\nDone.', "printed no JSON"),
     ('{"score": 1} {"score": 0}', "printed no JSON"),
     ('{"score": 1}\n{"score": 0}', "printed more than one JSON object"),
     ('{"level": "info"}\n{"score": 1}', "printed more than one JSON object"),
-    ('{\n "score": 1\n}\n{"score": 0}', "printed more than one JSON object"),
     ('{"score": 1, "score": 0}', "printed no JSON"),
     ('{"score": NaN}', "printed no JSON"),
-    ('{"score": Infinity}', "printed no JSON"),
     ('{"score": 1e999}', "printed the score 1E+999"),
     ('{"hits": []}', "printed no score"),
-    ('{"Score": 1}', "printed no score"),
     ('{"score": null}', "printed the score null"),
     ('{"score": true}', "printed the score true"),
     ('{"score": "0.9"}', 'printed the score "0.9"'),
-    ('{"score": [1]}', "printed the score [1]"),
     ('{"score": 1.0000001}', "printed the score 1.0000001"),
-    ('{"score": -0.1}', "printed the score -0.1"),
     ('{"score": 85}', "printed the score 85"),
     ('{"score": 1, "hits": "all"}', "printed `hits` that are no list of texts"),
     ('{"score": 1, "misses": [{"text": "x"}]}', "printed `misses` that are no list of texts"),
@@ -117,12 +108,6 @@ KeyError: 'x'
         ("no JSON", 127, b"uv: not found\n", "the judge ended with exit code 127; it said: uv: not found:"),
         ("", -9, b"", "the judge was killed by signal 9:"),
         ("", 1, TRACEBACK, "the judge ended with exit code 1; it said: KeyError: 'x': a judge that"),
-        (
-            "",
-            1,
-            b"log\n" + TRACEBACK,
-            "the judge ended with exit code 1; it said: KeyError: 'x': a judge that",
-        ),
         (
             "",
             1,
@@ -220,18 +205,6 @@ def test_a25_what_a_judge_asked_of_a_model_is_told_and_counts_however_it_ended()
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
 
 
-def test_a_program_that_cannot_be_started_is_the_error_of_its_grader() -> None:
-    def program(case: Case, program: JudgeProgram) -> JudgeRun:
-        raise CannotReplay(Problem("BK320", "the program 'uv' is not found", "install it"))
-
-    said = graded("x", JUDGE, clients=GradeClients(program=program))
-    assert (said.outcome, said.code, said.reason) == (
-        "error",
-        "BK320",
-        "the program 'uv' is not found: install it",
-    )
-
-
 @pytest.mark.parametrize(
     ("how", "at"),
     [
@@ -244,11 +217,3 @@ def test_a_program_that_cannot_be_started_is_the_error_of_its_grader() -> None:
 def test_a23_what_is_wrong_with_a_judge_before_it_is_started(how: CodeJudge, at: Any) -> None:
     grader = Grader("g", "code", how)
     assert [(one.code, one.at) for one in problems_of(grader, case(grader))] == [("BK653", at)]
-
-
-def test_a20_the_config_of_our_own_files_is_read_into_it() -> None:
-    row = row_of(Grader("g", "code", JUDGE))
-    config, wrong = row.read_config({"script": ["a", "b"], "target": {}, "config": {"k": 1}}, None)
-    assert (config, wrong) == (CodeJudge(["a", "b"], target=ModelAccess(50), config={"k": 1}), [])
-    config, wrong = row.read_config({"script": "a", "targets": {}}, None)
-    assert "targets" in wrong[0].message

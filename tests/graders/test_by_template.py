@@ -15,12 +15,11 @@ from baselinekit.graders.by_template import (
     variables_of,
 )
 from baselinekit.graders.graders import grade, problems_of, row_of
-from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun
+from baselinekit.graders.task import JudgeProgram, JudgeRun
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.traces import TraceMessage
-from baselinekit.schema import read_as
 from baselinekit.structs import replace
 
 WANTED = GoodAnswer(
@@ -109,23 +108,10 @@ def test_a31_a_template_is_filled_in(template: str, shown: list[str]) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        (
-            "input_messages",
-            [
-                {"role": "system", "content": "You are a tutor."},
-                {"role": "user", "content": "What is 15 + 27?"},
-            ],
-        ),
-        ("expected_messages", [{"role": "assistant", "content": "42"}]),
-        ("output_messages", [{"role": "assistant", "content": "It is 42."}]),
-    ],
-)
-def test_a31_messages_are_json(name: str, wanted: Any) -> None:
-    text = prompt(TemplateJudge(f"{{{{{name}}}}} {{{{candidate_answer}}}}"))
-    assert json.loads(marked(text, name)) == wanted
+def test_a31_messages_are_json() -> None:
+    text = prompt(TemplateJudge("{{output_messages}} {{input_messages}} {{candidate_answer}}"))
+    assert json.loads(marked(text, "output_messages")) == [{"role": "assistant", "content": "It is 42."}]
+    assert [message["role"] for message in json.loads(marked(text, "input_messages"))] == ["system", "user"]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +142,8 @@ def test_a31_f37_what_is_filled_in_is_never_filled_in_again(hostile: str, name: 
     ("template", "hint"),
     [
         ("{{candidate_answer}} {{qestion}}", "did you mean 'question'?"),
-        ("{{candidateAnswer}}", "did you mean {{candidate_answer}}?"),
+        ("{{candidateAnswer}}", "did you mean 'candidate_answer'?"),
         ("{{output}}", "did you mean {{candidate_answer}}?"),
-        ("{{expected_output}}", "did you mean {{reference_answer}}?"),
         ("{{candidate_answer}} {{zzz}}", "one of question, expected_outcome, "),
         ("{{candidate_answer}} {{sidecar.langage}}", "did you mean 'sidecar.language'?"),
         ("{{candidate_answer}} {{sidecar.levels.second}}", "add it to the `sidecar` of the case"),
@@ -178,10 +163,6 @@ def test_a31_a_judge_sees_the_answer_whatever_the_template_names(template: str) 
     text = prompt(TemplateJudge(template))
     assert marked(text, "candidate_answer") == "It is 42."
     assert text.count("Calculates 15 + 27 = 42") == 1
-
-
-def test_a31_nothing_is_added_to_a_template_that_shows_the_answer() -> None:
-    assert "What is 15 + 27?" not in prompt(TemplateJudge("Is it polite?\n{{candidate_answer}}"))
 
 
 def test_a31_a_case_without_words_for_what_is_good_needs_a_prompt() -> None:
@@ -244,7 +225,7 @@ def test_a30_a_program_writes_the_prompt_from_the_wire() -> None:
     text = prompt(SCRIPT, program=program)
     told = json.loads(ran[0].stdin)
     assert text.startswith("Judge this answer:\nIt is 42.\n\n`score` is from 0")
-    assert ran[0].command == ("bun", "run", "x.ts")
+    assert replace(ran[0], stdin=b"") == row_of(Grader("g", "model", SCRIPT)).starts(SCRIPT)
     assert told["config"] == {"rubric": "Be strict", "strictMode": True}
     assert (told["question"], told["candidate_answer"]) == ("What is 15 + 27?", "It is 42.")
     assert told["sidecar"] == WANTED.sidecar
@@ -275,28 +256,6 @@ def test_a30_a_program_that_prints_no_prompt_is_an_error(
     assert told in found.reason
 
 
-def test_a30_the_program_is_known_before_it_is_started() -> None:
-    started = row_of(Grader("g", "model", SCRIPT)).starts(SCRIPT)
-    assert started == JudgeProgram(("bun", "run", "x.ts"))
-    assert row_of(Grader("g", "model", SCRIPT)).starts(TemplateJudge("x")) is None
-
-
-@pytest.mark.parametrize(
-    ("config", "wanted"),
-    [
-        ({}, TemplateJudge()),
-        ({"prompt": "x"}, TemplateJudge("x")),
-        (
-            {"prompt": {"script": ["bun", "x.ts"], "config": {"a": 1}}},
-            TemplateJudge(PromptScript(["bun", "x.ts"], {"a": 1})),
-        ),
-        ({"prompt": {"script": "bun x.ts"}}, TemplateJudge(PromptScript("bun x.ts"))),
-    ],
-)
-def test_a30_a_prompt_is_a_text_or_a_program(config: dict[str, Any], wanted: TemplateJudge) -> None:
-    assert read_as(TemplateJudge, config) == (wanted, [])
-
-
 # Replies.
 
 
@@ -318,19 +277,15 @@ def test_a32_the_verdict_is_that_of_the_score(score: float, outcome: str, verdic
 
 def test_a32_a_low_score_says_why() -> None:
     said = {"score": 0.25, "hits": [], "misses": ["names 41"], "reasoning": "It is off by one."}
-    found, _ = graded(TemplateJudge(), said)
+    found, _ = graded(TemplateJudge(), {**said, "hits": list("abcdef")})
     assert found.reason == "it scores 0.25, and 0.8 passes: It is off by one.; names 41"
     assert found.details == {
         "score": 0.25,
         "reasoning": "It is off by one.",
-        "hits": [],
+        "hits": [*"abcd"],
+        "further_hits": 2,
         "misses": ["names 41"],
     }
-
-
-def test_a32_more_than_four_points_are_counted() -> None:
-    found, _ = graded(TemplateJudge(), {**GOOD, "hits": list("abcdef")})
-    assert (found.details["hits"], found.details["further_hits"]) == (list("abcd"), 2)
 
 
 @pytest.mark.parametrize(
@@ -371,8 +326,3 @@ def test_a32_a_reply_that_can_be_used_ends_the_tries() -> None:
     assert (found.outcome, len(asked), found.usage.tokens_in) == ("passed", 3, 30)
     assert "An earlier reply could not be used: it " in asked[1].messages[1].content
     assert len(found.details["replies_that_could_not_be_read"]) == 2
-
-
-def test_a_model_that_cannot_be_asked_is_an_error() -> None:
-    case = case_of(TemplateJudge())
-    assert grade(case.graders[0], case, Observation("x", 0.1), GradeClients()).code == "BK704"

@@ -9,10 +9,9 @@ from cases import case, exactly
 from hypothesis import given, strategies as st
 
 from baselinekit.graders.by_matcher import StructuralMatch
-from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_model import Criterion, ModelJudge, Scoring
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, MustInclude, RegexMatch, matches_everything
-from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating, Method, RatingScale
 
@@ -124,13 +123,11 @@ def test_patterns_that_every_text_has(pattern: str) -> None:
     [
         *(".", ".+", "^$", "^a*$", "a", "^.*$", r"\b", "^a", "a$", r"\$", r"\^", "(?=a)", "(?!a)"),
         *("(?<!a)", "a*b"),
-        *(r"\.*$|x$", "^(?!.*sorry)", "^(?!.*sorry).*$", r"a\*", "[*]", r"\B", "^a?$|^b?$", r"\Z\A"),
+        *(r"^[\s\S]{0,500}$", "^(?!.*sorry)", "^(?!.*sorry).*$", r"a\*", "[*]", r"\B", "^a?$|^b?$", r"\Z\A"),
     ],
 )
-def test_patterns_that_some_text_does_not_have_or_that_nobody_can_tell(pattern: str) -> None:
-    told = matches_everything(pattern, ())
-    assert not told or all(regex.search(pattern, text) for text in ("", "a", "x\ny", "sorry", "$^.*\n"))
-    assert not told or pattern == r"\.*$|x$"
+def test_patterns_that_some_text_does_not_have(pattern: str) -> None:
+    assert not matches_everything(pattern, ())
 
 
 PIECES = [

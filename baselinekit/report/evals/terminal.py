@@ -264,7 +264,7 @@ def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     """Format one line for each item: how many have rated it, and the result so far."""
     rows = []
     for standing in standings:
-        item, ratings = standing.queued.item, standing.queued.ratings
+        item, ratings = standing.item, standing.item.ratings
         state = standing.grade.verdict or standing.grade.outcome
         rated = describe_count(len(ratings), item.method.evaluators.min_required).replace("have ", "")
         names = "" if item.method.blind_evaluation else ", ".join(rating.rater for rating in ratings)
@@ -282,14 +282,12 @@ def format_queue_json(
 
 
 def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
-    item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
+    item, grade, people = standing.item, standing.grade, standing.item.method.evaluators
     shown, is_blind = item.shown, item.method.blind_evaluation
-    outputs: dict[str, Json] = {"output": shown.output}
-    if shown.items:
-        outputs = {"items": list(shown.items)}
+    outputs: dict[str, Json] = {"items": list(shown.items)} if shown.items else {"output": shown.output}
     if shown.expected:
         outputs["expected"] = shown.expected
-    raters = [rating.rater for rating in standing.queued.ratings]
+    raters = [rating.rater for rating in item.ratings]
     return {
         "item": item.key,
         "case": item.case,
