@@ -256,7 +256,7 @@ def test_doctor_tells_each_program_once_and_who_allows_it(world: Judged) -> None
     cases = [replace(judged_by(how), id=str(number)) for number, how in enumerate(judges)]
     assert list(describe_judges(world.project(), cases)) == [
         "judge sh judges/check.sh: allowed by `commands: check` in baselinekit.yaml",
-        "judge sh judges/other.sh: allowed by nobody: a run is refused (exit 4)",
+        "judge sh judges/other.sh: allowed by no one: a run is refused (exit 4)",
         "judge x: ../.. leads out of the project",
     ]
     world.operator = {"allow_exec": True}
