@@ -77,7 +77,8 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
 
 def _placed(data: DataFile, problems: Iterable[Problem]) -> list[Problem]:
     """Return problems of the description with their places; those of other files have theirs."""
-    own, others = [], []
+    own: list[Problem] = []
+    others: list[Problem] = []
     for problem in problems:
         (own if problem.place is None else others).append(problem)
     return [*data.placed(own), *others]
