@@ -27,7 +27,7 @@ from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
-from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
+from baselinekit.evals.promptlogs import RunFacts, misspelt_inputs, note_runs, typed_inputs
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
 from baselinekit.graders import graders

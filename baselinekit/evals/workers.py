@@ -13,7 +13,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded
 from baselinekit.evals.attempts import EvalClients, Examiner, PendingWrites, without_output
 from baselinekit.evals.cases import CaseAttempt, Memory
 from baselinekit.evals.checks import Prepared
-from baselinekit.evals.promptrows import is_query, note_use
+from baselinekit.evals.promptlogs import is_query, note_use
 from baselinekit.graders import graders
 from baselinekit.kinds.kind import ALONE
 from baselinekit.matching.dispatch import reported

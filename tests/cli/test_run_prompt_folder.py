@@ -138,10 +138,10 @@ def test_e23_doctor_tells_who_allows_a_script(here: Console) -> None:
         "script prompts/refactor/guard.sh: allowed by `commands: refactor-guard` in baselinekit.yaml\n"
         in said
     )
-    assert "script prompts/refactor/verify.sh: allowed by nobody: a run is refused (exit 4)\n" in said
+    assert "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)\n" in said
     told = json.loads(here.run("baselinekit doctor --ci --json").stdout)
     assert (
-        "script prompts/refactor/verify.sh: allowed by nobody: a run is refused (exit 4)" in told["allowed"]
+        "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)" in told["allowed"]
     )
     named = here.run("baselinekit doctor prompts/refactor --ci")
     assert "note: BK403 prompts/refactor/verify.sh" in named.stdout
@@ -160,7 +160,7 @@ def test_e23_a_pull_request_that_adds_a_script_adds_no_capability(here: Console)
     assert "BK403 prompts/refactor/guard.sh" in ran.stderr
     assert not (here.folder / "prompts/refactor/ran").exists()
     said = here.run("CI=1 baselinekit doctor --ci --config-from main~1").stdout
-    assert "script prompts/refactor/guard.sh: allowed by nobody" in said
+    assert "script prompts/refactor/guard.sh: allowed by no one" in said
     assert here.run("CI=1 baselinekit run prompts/refactor --config-from main").exit_code == 1
     said = here.run("CI=1 baselinekit doctor --ci --config-from main").stdout
     assert "allowed by `commands: refactor-guard` in baselinekit.yaml as of main" in said
@@ -174,16 +174,6 @@ def test_e23_a_failed_verify_is_told_in_every_report(here: Console, form: str) -
     assert ran.exit_code == 0
     assert f"warning refactor/small-file: not verified: {told}" in ran.stdout
     assert told in (here.folder / form).read_text().replace("\\", ""), form
-
-
-def test_a_script_that_stops_the_attempt_is_an_error_on_the_screen(here: Console) -> None:
-    script(here, "echo no branch called main >&2; exit 2")
-    ran = here.run("baselinekit run prompts/refactor --case 'small file' --allow-exec")
-    assert ran.exit_code == 3
-    assert (
-        "nothing was sent: prompts/refactor/guard.sh ended with exit code 2; it said: no branch" in ran.stdout
-    )
-    assert "baselinekit explain BK761" in ran.stdout + ran.stderr or "BK761" in ran.stdout
 
 
 def test_what_a_prompt_needs_and_nobody_gives_is_told_beforehand(here: Console) -> None:

@@ -22,7 +22,7 @@ from baselinekit.demo.service import Service
 
 pytestmark = pytest.mark.slow
 
-KILLS = 50 if THOROUGH else 24
+KILLS = 50 if THOROUGH else 10
 CASES = 6
 QUERIES = 2
 EVALS, USES = "prompts/p/.eval.jsonl", "prompts/p/.usage.jsonl"

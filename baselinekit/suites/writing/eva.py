@@ -16,8 +16,7 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.assertions import JUDGE, SCALE
-from baselinekit.suites.dialects.triggering import LISTS
+from baselinekit.suites.dialects.eva import JUDGE, LISTS, SCALE
 from baselinekit.suites.writing.sayings import (
     Loss,
     WriteRequest,
