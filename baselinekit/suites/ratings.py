@@ -16,7 +16,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store import atomic
 from baselinekit.store.project import read
-from baselinekit.structs import Struct, asdict, convert, plain, replace
+from baselinekit.structs import Struct, asdict, convert, fields, plain, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -298,8 +298,11 @@ def load_measured(root: str, file: str) -> list[Agreement]:
     try:
         raw = load_json(decode_text(read(root, name), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
+        keys = {field.name: field.encode_name for field in fields(Agreement)}
         return [
-            convert({key: value for key, value in entry.items() if key != "accuracy"}, Agreement)
+            convert(
+                {keys.get(key, key): value for key, value in entry.items() if key != "accuracy"}, Agreement
+            )
             for entry in entries
         ]
     except (BaselinekitError, AttributeError, KeyError, TypeError, ValueError):
