@@ -7,7 +7,7 @@ from typing import Any, Literal
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import AboveZero, AtLeastOne, Struct, TimeLimit, ZeroToOne, field, replace
+from baselinekit.structs import AboveZero, AtLeastOne, Struct, Threshold, TimeLimit, ZeroToOne, field, replace
 
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
@@ -73,8 +73,8 @@ class PassRule(Struct):
     `borderline_at` on the case is borderline, which passes only with `borderline_passes`."""
 
     by: Literal["all", "mean"] = "all"
-    pass_at: Number = 0.8
-    borderline_at: Number = 0.6
+    pass_at: Threshold = 0.8
+    borderline_at: Threshold = 0.6
     borderline_passes: bool = False
 
 

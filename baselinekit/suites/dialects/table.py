@@ -10,7 +10,6 @@ from baselinekit.suites.dialects import (
     gates,
     regression,
     suite,
-    testcases,
 )
 from baselinekit.suites.dialects.dialect import Dialect
 
@@ -18,7 +17,7 @@ DIALECTS = (
     Dialect("gate", gates.read_item, gates.schema, gates.recognises, in_lists=False),
     Dialect("case", capability.read_item, capability.schema, capability.recognises, capability.WRAPPER),
     Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
-    Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
+    Dialect("test_cases", capability.read_file, capability.file_schema, capability.recognises_file),
     Dialect("prompt_cases", eva.read_item, eva.schema, eva.recognises, in_lists=False),
     Dialect(
         "evalcases", agentv.read_item, agentvforms.schema, agentv.recognises, in_lists=False, in_lines=True
