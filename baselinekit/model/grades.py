@@ -15,6 +15,7 @@ from baselinekit.structs import (
     Name,
     NotNegative,
     Struct,
+    Threshold,
     TimeLimit,
     ZeroToOne,
     field,
@@ -85,8 +86,8 @@ class PassRule(Struct):
     `borderline_at` on the case is borderline, which passes only with `borderline_passes`."""
 
     by: Literal["all", "mean"] = "all"
-    pass_at: Number = 0.8
-    borderline_at: Number = 0.6
+    pass_at: Threshold = 0.8
+    borderline_at: Threshold = 0.6
     borderline_passes: bool = False
 
 

@@ -177,21 +177,6 @@ def test_a45_by_the_mean_a_grader_is_a_gate_only_if_it_says_so(
     assert found.expected is None
 
 
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        ("best", "f.yaml:4:21: expected one of all, mean, found 'best'"),
-        ("{by: mean, pass_at: 0}", "f.yaml:4:41: pass_at is 0"),
-        ("{borderline_at: 0.9}", "f.yaml:4:37: borderline_at is 0.9, above pass_at, which is 0.8"),
-        ("{by: mean, passes: 1}", "f.yaml:4:32: unknown key 'passes'"),
-    ],
-)
-def test_a_rule_that_cannot_be_meant_is_told_in_its_place(tmp_path: Path, rule: str, said: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        loaded(tmp_path, rule)
-    assert said in str(caught.value)
-
-
 def test_a_composite_of_our_own_form_has_its_graders_with_their_places(tmp_path: Path) -> None:
     text = FILE.replace("      - ref: %s\n", "").replace("%s", "all")
     text += """\

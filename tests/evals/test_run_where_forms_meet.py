@@ -116,8 +116,8 @@ def test_x2_a_file_is_known_by_what_only_its_form_has(tmp_path: Path, text: str,
     ("text", "said"),
     [
         ("cases: []\ntest_cases: []", "(by 'cases') and a file of test cases (by 'test_cases')"),
-        ("triggering: {}\nevalcases: []", "(by 'triggering') and an AgentV eval file (by 'evalcases')"),
-        ("evalcases: [{id: a}]\ncases: []", "(by 'cases') and an AgentV eval file (by 'evalcases')"),
+        ("triggering: {}\nevalcases: []", "unknown key 'triggering'"),
+        ("evalcases: [{id: a}]\ncases: []", "unknown key 'cases': did you mean 'evalcases'?"),
         ("eval_trigger: {suite: a.yaml}", "this looks like an eval trigger"),
         ("nothing: 1", "it has nothing: a case has id, input, expected and grader"),
         ("capability_eval: []\ntest_cases: []", "unknown key 'test_cases' beside capability_eval"),
@@ -333,7 +333,7 @@ def test_x8_numbers_as_keys_options_with_booleans_marks_and_line_ends(tmp_path: 
         likert, binary = (grader.method for grader in read(tmp_path, data.encode()).graders)
         assert isinstance(likert, HumanRating)
         assert isinstance(binary, HumanRating)
-        assert likert.rating_scale.labels == {1: "Poor", 5: "Good"}
+        assert likert.rating_scale.labels == {"1": "Poor", "5": "Good"}
         assert [option.value for option in binary.rating_scale.options] == [True, False]
 
 
