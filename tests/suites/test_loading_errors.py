@@ -27,7 +27,6 @@ CASES = {  # the rest of a case, and what is wrong with it
     "grader: {type: code, method: regex, config: {patern: y}}": "did you mean 'pattern'?",
     "grader: exact_match": "it is a method: {type: code, config: {method: exact_match}}",
     "grader: polite": "no grader 'polite': describe it in config/graders.yaml, beside the suite",
-    "grader: {type: human, config: {rating_scale: {labels: {low: Poor}}}}": "is outside the scale",
     "grader: {type: human, config: {criteria: [tone]}}": "unknown key 'criteria': it belongs below",
     CALLS % "": "there is no test case: such as {input: [5], output: 120}",
     CALLS % "{input: [5], args: [5], output: 1}": "the same is stated twice",
