@@ -49,7 +49,7 @@ def near(one: list[float], other: list[float], within: float = NEAR) -> bool:
     return len(one) == len(other) and all(abs(a - b) < within for a, b in zip(one, other, strict=True))
 
 
-def test_the_figures_are_those_of_the_same_network_in_plain_python(embedding: Embedding) -> None:
+def test_the_figures_are_those_of_the_same_network_in_double_precision(embedding: Embedding) -> None:
     given = small_model.weights()
     for (text, parts), vector in zip(SENTENCES.items(), embedding.vectors([*SENTENCES]), strict=True):
         assert near(vector, small_model.slowly(parts, given)), text

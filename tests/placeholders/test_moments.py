@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.placeholders.formats import (
-    is_of_now,
-    moment_of,
-)
+from baselinekit.placeholders.formats import is_of_now, moment_of
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
