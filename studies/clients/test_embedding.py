@@ -107,32 +107,6 @@ def test_a_text_that_is_too_long_to_be_judged_is_an_error(embedding: Embedding, 
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_number_of_texts(tmp_path: Path) -> None:
-    """Wide layers make it felt: all at once would be 6,000 tokens of 4,096 figures, 100 MB for one array."""
-    wide = {"intermediate_size": 4096, "num_hidden_layers": 1}
-    inner: dict[str, Any] = {
-        "encoder.layer.0.intermediate.dense.weight": [[0.0] * 16] * 4096,
-        "encoder.layer.0.intermediate.dense.bias": [0.0] * 4096,
-        "encoder.layer.0.output.dense.weight": [[0.0] * 4096] * 16,
-    }
-    small_model.write(tmp_path, wide, inner)
-    code = (
-        "import resource, sys\n"
-        "from baselinekit.clients.models.embedding import Embedding\n"
-        f"model = Embedding({str(tmp_path)!r})\n"
-        "def peak():\n"
-        "    unit = 1 if sys.platform == 'darwin' else 1024\n"
-        "    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit\n"
-        "model.vectors(['the cat sat'])\n"
-        "before = peak()\n"
-        "model.vectors(['the cat ' + ', ' * (at % 50) + '! ' * (at // 50) for at in range(200)])\n"
-        "print(peak() - before)\n"
-    )
-    grown = int(run(code, [*sys.path]).stdout)
-    assert grown < 150_000_000
-
-
 MSGSPEC = (
     "import importlib.util\n"
     f"spec = importlib.util.spec_from_file_location('msgspec', {msgspec.__file__!r})\n"

@@ -251,12 +251,3 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
     assert gone == sorted(gone)
     for number, end in enumerate(gone):
         assert len([at for at in gone[: number + 1] if at > end - 60 + 1e-6]) <= per_minute
-
-
-def test_what_is_within_the_rate_does_not_wait_for_long() -> None:
-    clock = Clock()
-    lane = Lane(16, 600, world(clock=clock))
-    for _ in range(600):
-        lane.keep_pace()
-    assert 50 < clock.now - 1_000 <= 60
-    assert all(wait < 0.2 for wait in clock.slept)
