@@ -7,7 +7,6 @@ import os
 import clocks
 import known
 import pytest
-import quickness
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("pytester",)
@@ -24,7 +23,6 @@ settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else 
 def pytest_addoption(parser: pytest.Parser) -> None:
     at = "the moment at which the commands of the tests begin, such as 2028-02-29T23:59:58Z"
     parser.addoption("--at", default=clocks.BEGINS, help=f"{at} (default: {clocks.BEGINS})")
-    parser.addoption("--quick", action="store_true", help="only the tests for every save (quickness.py)")
     zone = "the time zone of the tests and of what they start, as TZ says it"
     parser.addoption("--zone", default=known.ZONE, help=f"{zone} (default: {known.ZONE})")
 
@@ -35,9 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not known.is_utf8():
         config.pluginmanager.getplugin("capturemanager").suspend_global_capture(in_=True)
         known.begin_again()
-    config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it (quickness.py)")
-    if config.getoption("quick"):
-        config.pluginmanager.register(quickness.Quickness())
+    config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it")
     known.settle(config.getoption("zone"))
     clocks.begin_at(config.getoption("at"))
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import data, matcher, measure
+from benchmarks import data, matcher
 from benchmarks.__main__ import PAGE, RESULTS, rendered, table
 from benchmarks.child import SUBJECTS
-from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside
-from benchmarks.results import beside
 
 ROOT = Path(__file__).parent.parent
 LOOSE = pytest.mark.parametrize("loose", [False, True], ids=["literal", "rules"])
@@ -31,31 +29,6 @@ def test_our_matcher_and_deepdiff_find_the_same_number_of_places(
     assert matcher.judged(case).count == case.differences
     for engine in (matcher.ours("ours", case), matcher.deep_diff(case)):
         assert engine.once().cpu > 0
-
-
-@pytest.mark.slow
-def test_a_wrong_answer_is_no_figure() -> None:
-    with pytest.raises(WrongAnswerError, match="adder"):
-        inside("adder", lambda: 1 + 1, lambda answer: answer == 3).once()
-    given_up: dict[str, str] = {}
-    wrong = measure.whole(
-        "false", [sys.executable, "-c", "raise SystemExit(3)"], lambda ended: ended.exit_code == 0
-    )
-    times = in_turn([wrong, Engine("fine", lambda: Spent(1, 1))], 2, lambda text: None, given_up)
-    assert (len(times["fine"]), len(times["false"])) == (2, 0)
-    assert "exit code 3" in given_up["false"]
-
-
-def test_a_ratio_is_the_median_of_the_rounds() -> None:
-    """A round in which the whole machine was slow has the same ratio as the others."""
-    times = {
-        "ours": [Spent(2, 9), Spent(20, 9), Spent(3, 9)],
-        "peer": [Spent(1, 9), Spent(10, 9), Spent(1, 9)],
-    }
-    row = beside(times, "x", "ours", "peer", 2.0)
-    assert (row.ratio, row.ours, row.met) == (2.0, 3, True)
-    assert beside(times, "x", "ours", "peer", 1.9).met is False
-    assert beside({**times, "peer": [Spent(2, 9)]}, "x", "ours", "peer", 2.0).ratio == 1.5
 
 
 def test_page_shows_the_stored_results() -> None:

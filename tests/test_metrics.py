@@ -1,16 +1,13 @@
 """The exact figures behind a verdict: on repeats, on the agreement of raters, and between two runs."""
 
-import random
 from fractions import Fraction
-from itertools import permutations
-from math import comb, isclose
+from math import comb
 
 import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.metrics import (
     PRESETS,
-    beta_share,
     chance_of_at_most,
     clustered_interval,
     cohen_kappa,
@@ -56,16 +53,6 @@ def test_the_tail_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
     passes, replays = counts
     exact = sum(comb(replays, k) * rate**k * (1 - rate) ** (replays - k) for k in range(passes + 1))
     assert chance_of_at_most(passes, replays, float(rate)) == pytest.approx(float(exact), abs=1e-9)
-
-
-@pytest.mark.slow
-@given(COUNTS)
-def test_the_interval_holds_the_share_that_was_seen_and_narrows_with_more(counts: tuple[int, int]) -> None:
-    passes, replays = counts
-    low, high = pass_interval(passes, replays)
-    assert low <= passes / replays <= high
-    nearer = pass_interval(2 * passes, 2 * replays)
-    assert nearer[1] - nearer[0] <= high - low + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -119,21 +106,6 @@ def test_h54_the_names_of_metrics_and_the_thresholds_on_the_way_to_users() -> No
     assert PRESETS["critical"] == {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.90}
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "x", "share"),
-    [
-        (1, 1, 0.3, 0.3),
-        (2, 3, 0.5, 0.6875),
-        (5, 1, 0.5, 0.03125),
-        (0.5, 0.5, 0.5, 0.5),
-        (3, 4, 0, 0),
-        (3, 4, 1, 1),
-    ],
-)
-def test_the_incomplete_beta_function(a: float, b: float, x: float, share: float) -> None:
-    assert beta_share(a, b, x) == pytest.approx(share, abs=1e-12)
-
-
 @pytest.mark.parametrize("passed", range(8))
 def test_cases_with_one_attempt_have_the_exact_interval(passed: int) -> None:
     cases = [(1, int(number < passed)) for number in range(7)]
@@ -153,35 +125,6 @@ def test_attempts_that_differ_within_each_case_tell_more_than_the_cases() -> Non
     assert few[0] < low <= many[0] + 1e-9
     assert many[1] - 1e-9 <= high < few[1]
     assert high - low < 2 * (many[1] - many[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cases", [5, 12, 50])
-@pytest.mark.parametrize("attempts", [1, 3, 10])
-def test_the_interval_of_attempts_covers_the_rate_however_alike_those_of_a_case_are(
-    cases: int, attempts: int
-) -> None:
-    """The rate of each case is drawn (beta), so that attempts of one correlate by so much."""
-    chance = random.Random(cases * 100 + attempts)
-    known: dict[tuple[tuple[int, int], ...], tuple[float, float]] = {}
-    for alike in (0, 0.3, 0.8):
-        for rate in (0.5, 0.8, 0.98):
-            covered, widths, runs = 0, 0.0, 250
-            for _ in range(runs):
-                drawn = []
-                for _ in range(cases):
-                    own = rate
-                    if alike:
-                        own = chance.betavariate(rate * (1 / alike - 1), (1 - rate) * (1 / alike - 1))
-                    drawn.append((attempts, sum(chance.random() < own for _ in range(attempts))))
-                seen = tuple(sorted(drawn))
-                low, high = known[seen] if seen in known else clustered_interval(seen)
-                known[seen] = (low, high)
-                covered += low <= rate <= high
-                widths += high - low
-            assert covered / runs >= 0.93, (alike, rate)
-            low, high = pass_interval(round(rate * cases), cases)
-            assert widths / runs <= 1.35 * max(high - low, 1 - 0.025 ** (1 / cases)), "no wider than of cases"
 
 
 # Agreement of raters.
@@ -261,36 +204,6 @@ UNITS = st.integers(2, 4).flatmap(
 )
 
 
-@given(UNITS, st.sampled_from(["nominal", "ordinal", "interval"]), st.randoms(use_true_random=False))
-def test_alpha_is_at_most_one_and_asks_nobody_for_their_place(
-    ratings: list, level: str, random: object
-) -> None:
-    alpha = krippendorff(ratings, level)  # type: ignore[arg-type]
-    assert alpha is None or alpha <= 1 + 1e-9
-    order = list(range(len(ratings[0])))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    mixed = [[unit[place] for place in order] for unit in reversed(ratings)]
-    again = krippendorff(mixed, level)  # type: ignore[arg-type]
-    assert (alpha is None) == (again is None)
-    assert alpha is None or again == pytest.approx(alpha)
-
-
-@given(st.lists(st.integers(1, 5), min_size=2, max_size=6))
-def test_raters_who_all_say_the_same_agree_wholly_and_others_less(values: list[int]) -> None:
-    for agreement in (scale_agreement(values, 1, 5), share_of_most(values)):
-        assert -1e-9 <= agreement <= 1 + 1e-9
-        assert (agreement >= 1 - 1e-9) == (len({*values}) == 1)
-    assert krippendorff([[value, value] for value in values], "ordinal") in (None, pytest.approx(1.0))
-
-
-@given(st.lists(st.permutations([1, 2, 3, 4]), min_size=2, max_size=4))
-def test_the_concordance_of_rankings_does_not_hang_on_the_order_of_raters(orders: list[list[int]]) -> None:
-    rankings = [{item: float(place) for place, item in enumerate(order)} for order in orders]
-    found = {round(ranking_agreement(list(some)), 9) for some in permutations(rankings)}
-    assert len(found) == 1
-    assert 0 <= found.pop() <= 1
-
-
 # Two runs.
 
 
@@ -350,20 +263,3 @@ def raters(table: tuple[int, int, int, int]) -> tuple[list[bool], list[bool]]:
 )
 def test_kappa_is_that_of_cohen(table: tuple[int, int, int, int], kappa: float) -> None:
     assert cohen_kappa(*raters(table)) == pytest.approx(kappa, abs=1e-6)
-
-
-@given(COUNTS, COUNTS)
-def test_fisher_does_not_mind_which_run_came_first(before: tuple[int, int], now: tuple[int, int]) -> None:
-    chance = fisher_exact(*before, *now)
-    assert 0 < chance <= 1
-    assert isclose(chance, fisher_exact(*now, *before))
-    (was, of), (is_now, of_now) = before, now
-    assert isclose(chance, fisher_exact(of - was, of, of_now - is_now, of_now))
-
-
-@given(st.lists(st.floats(0, 1), max_size=8))
-def test_holm_never_makes_a_chance_smaller_and_keeps_their_order(chances: list[float]) -> None:
-    adjusted = holm_adjust(chances)
-    assert all(after >= before for before, after in zip(chances, adjusted, strict=True))
-    pairs = sorted(zip(chances, adjusted, strict=True))
-    assert [after for _, after in pairs] == sorted(after for _, after in pairs)

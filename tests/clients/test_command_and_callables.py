@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -146,31 +144,6 @@ def processes() -> Iterator[Processes]:
 
 def of(processes: Processes, root: Path, **entry: Any) -> Models:
     return models(Model(**entry), world(execute=processes.execute, root=str(root)))
-
-
-@pytest.mark.slow
-def test_f28_f29_a_program_that_does_not_end_or_floods_is_ended(tmp_path: Path, processes: Processes) -> None:
-    started = time.monotonic()
-    error = failure(of(processes, tmp_path, command=["sleep", "60"], timeout=0.3))
-    assert error.problems[0].code == "BK321"
-    assert time.monotonic() - started < 5
-    assert failure(of(processes, tmp_path, command=["yes"])).problems[0].code == "BK322"
-
-
-def test_an_interrupted_program_is_ended_at_once(tmp_path: Path, processes: Processes) -> None:
-    asked = of(processes, tmp_path, command=["sleep", "60"])
-    codes = []
-    thread = threading.Thread(target=lambda: codes.append(failure(asked).problems[0].code))
-    thread.start()
-    time.sleep(0.2)
-    started = time.monotonic()
-    processes.cancel()
-    thread.join(20)
-    assert codes == ["BK330"]
-    assert time.monotonic() - started < 10
-    assert (asked.spent.calls, asked.spent.unanswered) == (1, 1)
-    assert failure(asked).problems[0].code == "BK330"
-    assert asked.spent.calls == 1, "the second was never started"
 
 
 def test_a_program_that_is_missing_is_found_before_any_question(tmp_path: Path, processes: Processes) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, question, world
+from model_server import ASCII_KEY, Wire, chat, failure, models, question, world
 
-from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.recording import Mode, Recording, key_of, parts_of
 from baselinekit.errors import NotRecorded
@@ -29,6 +28,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
 from baselinekit.store.journal import Cassettes
+from baselinekit.structs import replace
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 1))
 GOOD = Response(
@@ -209,23 +209,14 @@ def test_f49_no_secret_stands_in_any_cassette(tmp_path: Path) -> None:
 
     echoes = f"{SECRET} {quote(SECRET, safe='')} {base64.b64encode(SECRET.encode()).decode()} {ASCII_KEY}"
     arguments = json.dumps({"token": SECRET, SECRET: [SECRET]})
-    said = Said(chat(echoes, tool_calls=[{"function": {"name": SECRET, "arguments": arguments}}]))
-    client = Client(proxies={})
-    with ModelServer(said) as server:
-        entry = Model(
-            openai="x",
-            base_url=server.url,
-            key="k",
-            headers={"X-Api-Key": SECRET},
-            settings={"user": SECRET},
-            system=f"The password is {SECRET}",
-        )
-        around = world(client.send, secrets={"k": ASCII_KEY, "s": SECRET})
-        answer = Recording(models(entry, around), Cassettes(str(tmp_path), "calls"), "record").ask(
-            question(f"Repeat {SECRET}", tools=(Tool(SECRET, SECRET, {"x": SECRET}),))
-        )
-        assert SECRET in answer.text, "the answer itself is whole"
-    client.close()
+    said = chat(echoes, tool_calls=[{"function": {"name": SECRET, "arguments": arguments}}])
+    headers, settings = {"X-Api-Key": SECRET}, {"user": SECRET}
+    entry = replace(ENTRY, key="k", headers=headers, settings=settings, system=f"The password is {SECRET}")
+    around = world(Wire(said), secrets={"k": ASCII_KEY, "s": SECRET})
+    answer = Recording(models(entry, around), Cassettes(str(tmp_path), "calls"), "record").ask(
+        question(f"Repeat {SECRET}", tools=(Tool(SECRET, SECRET, {"x": SECRET}),))
+    )
+    assert SECRET in answer.text, "the answer itself is whole"
     (file,) = files(tmp_path)
     raw = file.read_text("utf-8")
     for secret in (SECRET, ASCII_KEY):

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
+from model_server import Clock, Said, Wire, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
+from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import Lane
-from baselinekit.errors import cannot_replay
+from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import Model, Request, Response, Retry
 from baselinekit.structs import replace
 
@@ -116,35 +117,29 @@ def test_all_tries_happen_within_the_time_of_the_question() -> None:
 
 
 def test_a_model_that_asked_to_be_left_alone_is_left_alone_by_all() -> None:
-    client = Client(proxies={})
-    with ModelServer(Said({}, 429, {"Retry-After": "0.5"})) as server:
-        around = replace(world(client.send, sleep=client.sleep), clock=time.monotonic, jitter=lambda: 0.0)
-        asked = models(Model(openai="x", base_url=server.url), around)
-        first = threading.Thread(target=asked.ask, args=(question(),))
-        first.start()
-        lane, deadline = asked._prepared("m").lane, time.monotonic() + 20
-        while lane._due < time.monotonic() < deadline:
-            time.sleep(0.005)
-        asked.ask(question())
-        first.join(20)
-        assert [at - server.times[0] > 0.4 for at in server.times] == [False, True, True]
-    client.close()
+    wire = Wire(Said({}, 429, {"Retry-After": "0.5"}))
+    asked = models(ENTRY, replace(world(wire, sleep=time.sleep), clock=time.monotonic, jitter=lambda: 0.0))
+    first = threading.Thread(target=asked.ask, args=(question(),))
+    first.start()
+    lane, deadline = asked._prepared("m").lane, time.monotonic() + 20
+    while lane._due < time.monotonic() < deadline:
+        time.sleep(0.005)
+    asked.ask(question())
+    first.join(20)
+    assert [at - wire.times[0] > 0.4 for at in wire.times] == [False, True, True]
 
 
-def test_real_servers_that_are_busy_are_asked_again() -> None:
+def test_servers_that_are_busy_are_asked_again() -> None:
     overloaded = Said({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529)
     slow = Said({"error": {"message": "slow down"}}, 429, {"Retry-After": "0"})
     bad = {"error": {"message": "bad gateway", "code": 502}}
-    client = Client(proxies={})
-    with ModelServer(slow, Said(hang_up=True), bad, chat("at last")) as server:
-        answer = models(Model(openai="x", base_url=server.url), world(client.send)).ask(question())
-        assert (answer.text, answer.attempts) == ("at last", 4)
-        server.script.extend([overloaded, Said(message("here")), *[overloaded] * 5])
-        around = world(client.send, secrets={"k": "key"})
-        asked = models(Model(anthropic="x", base_url=server.url, key="k"), around)
-        assert asked.ask(question()).attempts == 2
-        assert "Overloaded (overloaded_error) (5 tries)" in str(failure(asked))
-    client.close()
+    answer = models(ENTRY, world(Wire(slow, Said(hang_up=True), bad, chat("at last")))).ask(question())
+    assert (answer.text, answer.attempts) == ("at last", 4)
+    wire = Wire(overloaded, message("here"), *[overloaded] * 5)
+    entry = Model(anthropic="x", base_url=ENTRY.base_url, key="k")
+    asked = models(entry, world(wire, secrets={"k": "key"}))
+    assert asked.ask(question()).attempts == 2
+    assert "Overloaded (overloaded_error) (5 tries)" in str(failure(asked))
 
 
 @pytest.mark.parametrize(
@@ -179,62 +174,71 @@ def test_who_asks_the_demo_is_shown_how_to_start_it() -> None:
     assert error.problems[0].hint == "start it in another terminal: baselinekit demo --serve --port 9"
 
 
-def crowd(count: int, act: Callable[[], object]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=act) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    return threads
+class Door:
+    """Answers until the run is interrupted, which ends every wait. Counts who is there at the same time."""
+
+    def __init__(self, answer: Callable[[], Response]):
+        self.answer, self.interrupted = answer, threading.Event()
+        self.asked = self.at_once = self.most_at_once = 0
+        self._lock = threading.Lock()
+
+    def send(self, request: Request) -> Response:
+        if self.interrupted.is_set():
+            raise NeverSent(Problem("BK330", "interrupted"))
+        with self._lock:
+            self.asked += 1
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return self.answer()
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
+    def crowd(self, count: int, entry: Model, act: Callable[[Models], object]) -> Models:
+        """Ask from so many threads. Ends with the last of them, or in time after an interruption."""
+        around = world(self.send, sleep=self.interrupted.wait)
+        asked = models(entry, replace(around, clock=time.monotonic))
+        threads = [threading.Thread(target=act, args=(asked,)) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        return asked
 
 
 def test_an_interrupted_run_waits_for_nothing() -> None:
-    client = Client(proxies={})
-    with ModelServer(usual=lambda seen: Said({}, 429, {"Retry-After": "25"})) as server:
-        entry = Model(openai="x", base_url=server.url, concurrency=2, per_minute=6000)
-        asked = models(entry, replace(world(client.send, sleep=client.sleep), clock=time.monotonic))
-        codes: list[str] = []
-        threads = crowd(20, lambda: codes.append(failure(asked).problems[0].code))
-        time.sleep(0.3)
-        started = time.monotonic()
-        client.cancel()
-        for thread in threads:
-            thread.join(20)
-        assert time.monotonic() - started < 10
-        assert codes == ["BK330"] * 20
-        assert len(server.seen) <= 2
-    client.close()
+    codes: list[str] = []
+    door = Door(lambda: busy(Retry_After="25"))
+    threading.Timer(0.3, door.interrupted.set).start()
+    entry = replace(ENTRY, concurrency=2, per_minute=6000)
+    door.crowd(20, entry, lambda asked: codes.append(failure(asked).problems[0].code))
+    assert codes == ["BK330"] * 20
+    assert door.asked <= 2
 
 
 def test_of_an_interrupted_run_only_what_went_out_may_have_taken_anything() -> None:
-    client, came, over = Client(proxies={}), threading.Event(), threading.Event()
+    def interrupt() -> Response:
+        door.interrupted.set()
+        raise CannotReplay(Problem("BK330", "interrupted"))
 
-    def holds(seen: Seen) -> Said:
-        came.set()
-        over.wait(20)
-        return Said(chat())
-
-    with ModelServer(usual=holds) as server:
-        entry = Model(openai="x", base_url=server.url, concurrency=1)
-        asked = models(entry, world(client.send, sleep=client.sleep))
-        codes: list[str] = []
-        threads = crowd(4, lambda: codes.append(failure(asked).problems[0].code))
-        assert came.wait(20)
-        client.cancel()
-        for thread in threads:
-            thread.join(20)
-        over.set()
-    client.close()
-    assert (codes, len(server.seen)) == (["BK330"] * 4, 1)
+    door, codes = Door(interrupt), list[str]()
+    asked = door.crowd(
+        4, replace(ENTRY, concurrency=1), lambda asked: codes.append(failure(asked).problems[0].code)
+    )
+    assert (codes, door.asked) == (["BK330"] * 4, 1)
     assert (asked.spent.calls, asked.spent.unanswered) == (1, 1), "the others waited for their turn"
 
 
 def test_never_more_at_once_than_the_entry_allows() -> None:
-    client = Client(proxies={})
-    with ModelServer(usual=lambda seen: server.crowded(3) or Said(chat(), pause=0.01)) as server:
-        asked = models(Model(openai="x", base_url=server.url, concurrency=3), world(client.send))
-        for thread in crowd(30, lambda: asked.ask(question())):
-            thread.join(20)
-        assert (len(server.seen), server.most_at_once) == (30, 3)
-    client.close()
+    def slowly() -> Response:
+        time.sleep(0.02)
+        return GOOD
+
+    door = Door(slowly)
+    door.crowd(30, replace(ENTRY, concurrency=3), lambda asked: asked.ask(question()))
+    assert (door.asked, door.most_at_once) == (30, 3)
 
 
 @given(per_minute=st.integers(1, 300), arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80))
@@ -251,12 +255,3 @@ def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list
     assert gone == sorted(gone)
     for number, end in enumerate(gone):
         assert len([at for at in gone[: number + 1] if at > end - 60 + 1e-6]) <= per_minute
-
-
-def test_what_is_within_the_rate_does_not_wait_for_long() -> None:
-    clock = Clock()
-    lane = Lane(16, 600, world(clock=clock))
-    for _ in range(600):
-        lane.keep_pace()
-    assert 50 < clock.now - 1_000 <= 60
-    assert all(wait < 0.2 for wait in clock.slept)

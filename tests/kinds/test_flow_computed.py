@@ -51,15 +51,10 @@ def test_pick_gives_a_value_or_computes_one(text: str, value: Json) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "$.body.name.`sub(/(a+)+$/, b)`",
-        "$.body.name.`parent`",
-        "$.body.`keys`",
-        "$.body.`len",
-        "$.body.`len`.name",
-        "$.body.name.`split(-)`",
-        "$.body.price * 2",
+        "$.body.name.`sub(/(a+)+$/, b)`", "$.body.name.`parent`", "$.body.`keys`", "$.body.`len",
+        "$.body.`len`.name", "$.body.name.`split(-)`", "$.body.price * 2",
     ],
-)
+)  # fmt: skip
 def test_check_of_another_function_is_an_error_before_anything_is_asked(text: str, setting: Setting) -> None:
     fake = FakeDoors()
     first = HttpRequest(endpoint="/a", name="a", save={"v": text})

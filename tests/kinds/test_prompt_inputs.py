@@ -16,20 +16,11 @@ from baselinekit.structs import replace
 
 PIECES = [
     *(
-        "{{",
-        "}}",
-        "{{other}}",
-        "\\{{other}}",
-        "\\\\{{ other }}",
-        "{{name}}",
-        "\\",
-        "{",
-        "}",
-        "${{ X }}",
+        "{{", "}}", "{{other}}", "\\{{other}}", "\\\\{{ other }}", "{{name}}", "\\", "{", "}", "${{ X }}",
         "{X}",
     ),
     *("<<any>>", "<<", "\\<<any_uuid>>", "{{any_uuid}}", "$name", "%s", "é", "\n", "\r\n", "\0", " ", "a=b"),
-]
+]  # fmt: skip
 VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
 EXAMPLES = settings().max_examples
 TEMPLATE = "<a>{{name}}</a>\n<b>{{other}}</b>{{name}} \\{{name}} {{declared}}"

@@ -84,22 +84,14 @@ def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        '"a text"',
-        "not json",
-        "[]",
-        "{}",
-        '{"output": 1, "tool_calls": {"name": "x"}}',
-        '{"output": 1, "tool_calls": [1]}',
-        '{"output": 1, "tool_calls": [{}]}',
-        '{"output": 1, "tool_calls": [{"name": 1}]}',
-        '{"output": 1, "usage": []}',
-        '{"output": 1, "usage": {"cost_usd": "much"}}',
-        '{"output": 1, "usage": {"cost_usd": -1}}',
-        '{"output": 1, "usage": {"cost_usd": true}}',
-        '{"output": 1, "usage": {"tokens_in": "3"}}',
+        '"a text"', "not json", "[]", "{}", '{"output": 1, "tool_calls": {"name": "x"}}',
+        '{"output": 1, "tool_calls": [1]}', '{"output": 1, "tool_calls": [{}]}',
+        '{"output": 1, "tool_calls": [{"name": 1}]}', '{"output": 1, "usage": []}',
+        '{"output": 1, "usage": {"cost_usd": "much"}}', '{"output": 1, "usage": {"cost_usd": -1}}',
+        '{"output": 1, "usage": {"cost_usd": true}}', '{"output": 1, "usage": {"tokens_in": "3"}}',
         '{"output": 1, "usage": {"tokens_in": -3}}',
     ],
-)
+)  # fmt: skip
 def test_a_trace_of_another_form_is_an_error(real: Setting, said: str) -> None:
     write(real, "baselines/said.json", said)
     with pytest.raises(CannotReplay, match=r"did not answer with \{output, tool_calls, usage\}") as raised:

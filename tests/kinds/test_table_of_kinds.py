@@ -18,7 +18,6 @@ from baselinekit.model.recipes import HttpRequest, Observation, Recipe, Skill, U
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.values.paths import parse
-from baselinekit.values.texts import no_mask
 
 LOGIN, CART = HttpRequest("POST", "/login", name="login"), HttpRequest("GET", "/cart")
 GET = Recipe(HttpRequest("GET", "/users"), HttpExecution("http"))
@@ -37,54 +36,6 @@ STORED = Recipe(TALK, ReplayExecution("replay", "traces.jsonl"))
 
 def flow(collect: Any = None) -> Recipe:
     return Recipe(HttpFlow([LOGIN, CART], collect), HttpExecution("http"))
-
-
-def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
-    ours = ["http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest"]
-    assert [*KINDS] == ours
-    assert [KINDS[kind].name for kind in ours] == ours
-    forms = [form for kind in KINDS.values() for form in kind.currents]
-    names = [form.__name__.removesuffix("Current").lower() for form in forms]
-    assert names == ["http", "flow", *ours[1:]]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "target", "group"),
-    [
-        (GET, "GET http://x/users", "api"),
-        (URL, "GET https://user@api.example.com:8443/x", "api"),
-        (flow(), "POST /login → GET /cart", "api"),
-        (RUN, "bin/tool -v", "tool"),
-        (SKILL, "skill review", "review"),
-        (ASK, "prompt What is what? (small)", "prompt"),
-        (FILE, "prompt prompts/sum.mary.md (default)", "sum.mary"),
-        (ECHO, "echo as it is written", "echo"),
-        (CLI, "cli local What is it?", "local"),
-        (MOCK, "mock What is it?", "mock"),
-        (POST, "post What is it?", "post"),
-        (STORED, "replay traces.jsonl What is it?", "replay"),
-    ],
-)
-def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
-    kind = kind_of(recipe)
-    assert kind.target(recipe, no_mask, "http://x/") == target
-    assert kind.group(recipe, "http://me@api:80/v1") == group
-
-
-@pytest.mark.parametrize(
-    ("recipe", "asks"),
-    [
-        (GET, ("", "")),
-        (RUN, ("commands", "bin/tool")),
-        (SKILL, ("skills", "review")),
-        (ASK, ("models", "small")),
-        (ECHO, ("", "")),
-        (CLI, ("commands", "agent")),
-        (MOCK, ("", "")),
-    ],
-)
-def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, asks: object) -> None:
-    assert kind_of(recipe).asks(recipe) == asks
 
 
 @pytest.mark.parametrize(

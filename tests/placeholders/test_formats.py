@@ -413,3 +413,11 @@ def test_the_nearest_name_is_suggested() -> None:
             compile_text(f"<<{written}>>", WORDS)
     with pytest.raises(InvalidInput, match=r"write \\<<"):
         compile_text("<<qqq>>", WORDS)
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
+    """Whatever is learnt can be written without arguments, so that it can be proposed."""
+    learnt, types = TABLE[name].learnt, TABLE[name].types
+    assert learnt is None or not isinstance(compile_text(f"<<{name}>>", WORDS), str)
+    assert learnt is None or types is None or learnt.of in types

@@ -114,25 +114,11 @@ def test_the_parts_of_a_text(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<<any}}",
-        "{{any_uuid>>",
-        "<<any?",
-        "<<any|none>>",
-        "<<any as >>",
-        "<<any as 1x>>",
-        "<<any as a b>>",
-        "<<any(>>",
-        "<<any(1>>",
-        "<<any(,)>>",
-        "<<any(1,)>>",
-        "<<any(1 2')>>",
-        "<<any('x)>>",
-        "<<any('x' y)>>",
-        '<<any("\\q")>>',
-        "<<any(1)",
-        "<<any(1)?|null x>>",
+        "<<any}}", "{{any_uuid>>", "<<any?", "<<any|none>>", "<<any as >>", "<<any as 1x>>", "<<any as a b>>",
+        "<<any(>>", "<<any(1>>", "<<any(,)>>", "<<any(1,)>>", "<<any(1 2')>>", "<<any('x)>>",
+        "<<any('x' y)>>", '<<any("\\q")>>', "<<any(1)", "<<any(1)?|null x>>",
     ],
-)
+)  # fmt: skip
 def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         split("some text " + text)
@@ -150,25 +136,8 @@ def test_markers_and_tokens_are_found_wherever_they_stand() -> None:
 
 
 _PIECES = [
-    "<",
-    "<<",
-    "\\",
-    "\\\\",
-    "{",
-    "{{",
-    "any_",
-    "any",
-    ">>",
-    "}}",
-    "(",
-    ")",
-    "'",
-    "?",
-    "|",
-    " as ",
-    "x",
-    "\n",
-]
+    "<", "<<", "\\", "\\\\", "{", "{{", "any_", "any", ">>", "}}", "(", ")", "'", "?", "|", " as ", "x", "\n",
+]  # fmt: skip
 MARKERS = st.lists(st.sampled_from(_PIECES), max_size=10).map("".join)
 TEXTS = st.one_of(MARKERS, st.text(max_size=10))
 

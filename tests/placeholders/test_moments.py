@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.placeholders.formats import (
-    is_of_now,
-    moment_of,
-)
+from baselinekit.placeholders.formats import is_of_now, moment_of
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
@@ -85,13 +82,9 @@ FORMS: list[tuple[str, Callable[[float], Any]]] = [
     ("any_unix_timestamp", lambda second: int(second * 10**9)),
 ]
 AROUND = (
-    "{}",
-    "started at {} by worker 3",
-    '[{}] "GET /a HTTP/1.1" 200',
-    "https://h/x?at={}&n=1",
-    "job-{}-done",
+    "{}", "started at {} by worker 3", '[{}] "GET /a HTTP/1.1" 200', "https://h/x?at={}&n=1", "job-{}-done",
     '{{"at":"{}","n":3}}',
-)
+)  # fmt: skip
 STARTS = [1_795_381_199.5, 1_795_381_140.25, 1_791_000_000.0, 1_801_612_345.678]
 """The last second before an hour, its middle, a whole second, the second day of a month."""
 
@@ -148,15 +141,10 @@ def test_a_day_of_an_unknown_form_never_stays_beside_its_time(text: str, again: 
 @pytest.mark.parametrize(
     "text",
     [
-        "Mon, 30 Feb 2026 10:00:00 GMT",
-        "31/Nov/2026:10:00:00 +0000",
-        "13/32/2026 10:00",
-        "Sun Nov 22 25:00:00 2026",
-        "1795381199 s",
-        "n/a",
-        "",
+        "Mon, 30 Feb 2026 10:00:00 GMT", "31/Nov/2026:10:00:00 +0000", "13/32/2026 10:00",
+        "Sun Nov 22 25:00:00 2026", "1795381199 s", "n/a", "",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_moment_is_refused(text: str) -> None:
     assert moment_of(text) is None
     assert not accepted("<<any_datetime>>", text)

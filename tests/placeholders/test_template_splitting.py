@@ -24,23 +24,8 @@ PLACEHOLDERS = [
     )
 ]
 TEXTS = [
-    "",
-    "1",
-    "11",
-    "123",
-    "12",
-    "a",
-    "ab",
-    "a1",
-    "1a1",
-    "null",
-    "nul",
-    "true1",
-    "1.5",
-    "1.",
-    "-1",
-    "aab1",
-]
+    "", "1", "11", "123", "12", "a", "ab", "a1", "1a1", "null", "nul", "true1", "1.5", "1.", "-1", "aab1",
+]  # fmt: skip
 
 
 def inline(text: str, words: PlaceholderContext | None = None) -> Inline:
