@@ -34,7 +34,7 @@ from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
 from baselinekit.commands.compare import compare as compare_baselines
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.commands.selection import Selection
@@ -211,13 +211,13 @@ def _selection(
 
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = record_policy(project, options.record)
-    repeating = Repeating(options.repeat, options.min_pass_rate)
-    if repeating.rate < 1 and repeating.times == 1:
+    times, rate = options.repeat, options.min_pass_rate
+    if rate < 1 and times == 1:
         message = "--min-pass-rate needs several replays"
         raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
-    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, repeating)
+    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)
 
 
 def _print(project: Project, report: Report, options: CompareOptions) -> None:
