@@ -134,12 +134,20 @@ def compare_once(
             models.go_on()
             against = find_weakened(project, context, options.since, _find_weakened_baselines)
             policy = _policy(project, options)
-            selection = _selection(project, options, among, first)
+            failed = load_not_passed(project.root) if options.last_failed or options.failed_first else None
+            criteria = options.selection
+            chosen = Selection(
+                *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
+                among=among or (failed if options.last_failed else None),
+                first=first or (failed if options.failed_first and failed else frozenset()),
+                shard=selection.parse_shard(options.shard) if options.shard else None,
+                since=options.changed_since,
+            )
             elsewhere = _elsewhere(project, options, policy, context, models)
             with elsewhere or nullcontext():
                 command = command_line(project)
                 report = compare_baselines(
-                    project, options.paths, selection, policy, context, command, elsewhere
+                    project, options.paths, chosen, policy, context, command, elsewhere
                 )
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
@@ -191,21 +199,6 @@ def _elsewhere(
     common = (project, context, models, options.recording, options.resume, "compare")
     return compare_elsewhere(
         Job(*common, options.jobs, policy.maxfail is not None), options.where, options.paths, policy
-    )
-
-
-def _selection(
-    project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
-) -> Selection:
-    needs_failed = options.last_failed or options.failed_first
-    failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
-    criteria = options.selection
-    return Selection(
-        *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
-        among=among or (failed if options.last_failed else None),
-        first=first or (failed if options.failed_first else frozenset()),
-        shard=selection.parse_shard(options.shard) if options.shard else None,
-        since=options.changed_since,
     )
 
 

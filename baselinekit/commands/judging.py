@@ -368,39 +368,8 @@ class Checker:
         )
         if comparison.passed:
             return JudgedBaseline(result, settled_id=baseline.id)
-        return self._failed(result, baseline, matcher, comparison, observation)
-
-    def _without_replay(self, baseline: Baseline) -> Result | None:
-        """Return the result of a baseline that needs no replay, None if it needs one."""
-        if baseline.metadata.skip is not None:
-            return self._result(baseline, "skipped", baseline.metadata.skip)
-        if test_command := kind_of(baseline.current).own_command(baseline.current):
-            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
-            target = target_of(baseline.current, self._project)
-            return replace(self._result(baseline, "skipped", reason), target=target)
-        if baseline.baseline is None:
-            capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
-            return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
-        if baseline.baseline.output is ABSENT:
-            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
-            return self._result(baseline, "unscored", reason, "BK233")
-        return None
-
-    def _failed(
-        self,
-        result: Result,
-        baseline: Baseline,
-        matcher: Matcher,
-        comparison: Comparison,
-        observation: Observation,
-    ) -> JudgedBaseline:
-        """Return the result of a baseline that differs, with the new output, so that a refresh can approve
-        exactly this one."""
-        from baselinekit.commands.pending import (
-            expected_hash,
-            kept_output_of,
-            verdict_on_varying,
-        )  # needed only now
+        # It differs: the new output is kept, so that a refresh can approve exactly this one.
+        from baselinekit.commands.pending import expected_hash, kept_output_of, verdict_on_varying
         from baselinekit.learning.templating import with_declared_names
 
         root, kept = self._project.root, None
@@ -443,6 +412,22 @@ class Checker:
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
+
+    def _without_replay(self, baseline: Baseline) -> Result | None:
+        """Return the result of a baseline that needs no replay, None if it needs one."""
+        if baseline.metadata.skip is not None:
+            return self._result(baseline, "skipped", baseline.metadata.skip)
+        if test_command := kind_of(baseline.current).own_command(baseline.current):
+            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
+            target = target_of(baseline.current, self._project)
+            return replace(self._result(baseline, "skipped", reason), target=target)
+        if baseline.baseline is None:
+            capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
+            return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
+        if baseline.baseline.output is ABSENT:
+            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
+            return self._result(baseline, "unscored", reason, "BK233")
+        return None
 
     def _text_judged(
         self, recipe: Recipe, stored: Json, comparison: Comparison, observation: Observation
