@@ -340,30 +340,6 @@ def test_a_signal_while_workers_are_started_leaves_nothing(
     assert [*temporary.glob("baselinekit-dask-*")] == []
 
 
-@pytest.mark.parametrize("limit", [7])
-def test_a_limit_of_calls_holds_over_all_workers(
-    cluster: Running, api: Api, tmp_path: Path, limit: int
-) -> None:
-    folder = project_in(tmp_path / "project", api.url, 0, others=False)
-    for name in ("tools/model.sh", "tools/count.sh"):
-        (folder / "tools").mkdir(exist_ok=True)
-        (folder / name).write_text(OTHERS[name])
-    (folder / "baselines").mkdir()
-    for n in range(10):
-        (folder / f"baselines/p{n}.yaml").write_text(
-            f'id: p{n}\nbaseline: {{output: {{text: "another"}}}}\n'
-            f"current: {{input: {{text: say word {n}}}, execution: {{type: prompt}}}}\n"
-        )
-    until(lambda: len(cluster.worker_pids()) == 2)
-    words = ("--no-record", "--max-calls", str(limit), "-o", "r.json", "--dask", cluster.address)
-    code, _out, err = ran(folder, "compare", "-q", *words)
-    report = json.loads((folder / "r.json").read_text())
-    outcomes = [one["outcome"] for one in report["results"]]
-    assert (outcomes.count("failed"), outcomes.count("skipped"), err) == (limit, 10 - limit, "")
-    assert report["run"]["spent"]["calls"] == limit
-    assert code == 1
-
-
 def told_of_run(report: Path) -> list[dict[str, Any]]:
     """The results without what two runs never share."""
     results: list[dict[str, Any]] = json.loads(report.read_text())["results"]
@@ -405,23 +381,3 @@ def test_what_a_run_says_and_writes_is_that_of_a_plain_one(cluster: Running, tmp
     assert there_kept.keys() == here_kept.keys()
     assert there_kept["evals/known.yaml"] == here_kept["evals/known.yaml"]
     assert "failure_count: 1" in there_kept["evals/known.yaml"]
-
-
-@pytest.mark.parametrize("after", [20])
-def test_the_attempts_of_a_worker_that_was_killed_are_made_again_and_count_once(
-    cluster: Running, tmp_path: Path, after: int
-) -> None:
-    folder = project_of_cases(tmp_path / "project", works=60, others=False)
-    pids = until(lambda: len(found := cluster.worker_pids()) == 2 and found)
-    noted = tmp_path / "noted"
-    words = ("run", "evals", "-q", "--record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
-    running = start(folder, *words)
-    until(lambda: noted.exists() and len(noted.read_text().splitlines()) >= after)
-    os.kill(pids[after % 2], signal.SIGKILL)
-    out, err = running.communicate(timeout=120)
-    assert (running.returncode, err) == (1, b"")
-    outcomes = {one["id"]: one["outcome"] for one in told_of_run(folder / "r.json")}
-    wrong = {f"w{n}" for n in range(60) if "3" in str(n)}
-    assert {id for id, outcome in outcomes.items() if outcome != "passed"} == {*wrong, "known"}
-    assert out.startswith(f"{len(wrong) + 1} failed, {60 - len(wrong)} passed".encode())
-    assert "failure_count: 1" in (folder / "evals/known.yaml").read_text()

@@ -132,15 +132,6 @@ def test_the_report_is_that_of_threads_and_so_are_all_files(tmp_path: Path) -> N
     assert found[0][2]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4] if THOROUGH else [3])
-def test_no_more_is_asked_than_may_be(here: Console, limit: int) -> None:
-    """And no less: what one process has not taken of its part another one may."""
-    run(here, f"--processes 3 --max-calls {limit} --id 'p[0-4]' -o out.json", 3)
-    assert sum(asked(here.folder).values()) == limit
-    found = read(here.folder / "out.json")
-    assert found["run"]["spent"]["calls"] == limit
-
-
 def start(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
     argv = [sys.executable, "-P", "-m", "baselinekit", "run", "--suite", "evals/suite.yaml", *words]
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}

@@ -39,19 +39,6 @@ def here(tmp_path: Path) -> Iterator[Console]:
         yield terminal
 
 
-def test_eight_compares_at_once_lose_no_count(here: Console) -> None:
-    made = files(here.folder, 50)
-    with LittleApi({"/x": {"n": "other"}}) as api:
-        running = [start(here, "compare", "-q", "--base-url", api.url) for _ in range(8)]
-        ends = [process.wait(timeout=60) for process in running]
-        for process in running:
-            process.communicate()
-    assert ends == [1] * 8
-    assert counts(made) == [8] * 50
-    left = [path.name for path in (here.folder / ".baselinekit" / "tmp").glob("*")]
-    assert left == []
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_what_is_done_and_ends_soon(here: Console, number: int) -> None:
     made = files(here.folder, 12)

@@ -161,45 +161,6 @@ def test_unused_baselines_are_known_to_a_run_of_everything(recorded: Project, wo
     assert recorded.files() == sorted({*before, "test_b/TestIt.test_new.yaml"} - {*GONE})
 
 
-@pytest.mark.parametrize("words", [WAYS[0], WAYS[2]], ids=" ".join)
-def test_who_is_not_asked_to_remove_them_tells_them(recorded: Project, words: tuple[str, ...]) -> None:
-    assert unused(recorded.run(*words)) == []
-    rename(recorded)
-    said = recorded.run(*words)
-    assert unused(said) == GONE
-    assert "1 baseline is used by no test (to remove: pytest --baseline-prune):" in said
-    before = recorded.files()
-    recorded.run(*words, "--baseline-prune")
-    assert recorded.files() == [file for file in before if file not in GONE]
-    assert NONE_REMOVED in recorded.run(*words, "--baseline-prune")
-
-
-PARTS = [
-    (("-k", "two"), "of 11 tests 1 were run"),
-    (("test_a.py",), "test_b.py was not collected"),
-    (("test_a.py", "test_b.py::test_other"), "of its file only test_b.py::test_other was run"),
-    (("--ignore", "test_b.py"), "test_b.py was not collected"),
-]
-
-
-@pytest.mark.parametrize("xdist", [(), ("-n", "2")], ids=["", "xdist"])
-@pytest.mark.parametrize(("words", "why"), PARTS, ids=lambda part: " ".join(part) if part[0] == "-" else None)
-def test_a_part_claims_nothing(
-    recorded: Project, words: tuple[str, ...], why: str, xdist: tuple[str, ...]
-) -> None:
-    """What came of syrupy's 1132: a shard, a selection or a file alone called the others unused."""
-    recorded.edit("test_a.py", "range(8)", "range(7, 15)")
-    recorded.edit("test_b.py", "test_one", "test_new")
-    before = recorded.files()
-    code = 1 if "two" not in words else 0
-    if not xdist:  # who is not asked to remove any says nothing at all
-        assert unused(recorded.run(*words, CI="true", code=code)) == []
-    said = recorded.run(*words, *xdist, "--baseline-prune", CI="true", code=code)
-    assert unused(said) == []
-    assert f"no baseline was removed: {why}; only a run of everything tells what is unused" in said
-    assert recorded.files() == before
-
-
 HOOK = """\
 def pytest_collection_modifyitems(items):
     items[:] = items[1:]
@@ -231,14 +192,6 @@ def test_a_run_that_did_not_come_to_its_end_claims_nothing(recorded: Project, na
     assert re.search(rf"no baseline was removed: .*({why})", said), said
     assert unused(said) == []
     assert recorded.files() == before
-
-
-def test_a_failing_and_a_skipped_test_keep_their_baselines(recorded: Project) -> None:
-    recorded.edit("test_b.py", '"x" ==', "import_of_nothing() ==")
-    recorded.edit("test_a.py", "def test_two", "@pytest.mark.skip\ndef test_two")
-    recorded.edit("test_a.py", "range(8)", "range(7)")
-    assert unused(recorded.run("-n", "2", code=1)) == []
-    assert unused(recorded.run("--ff", code=1)) == []
 
 
 # Updates of many at once, and what is killed meanwhile.

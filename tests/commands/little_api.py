@@ -12,7 +12,7 @@ class LittleApi:
     one of them), or a function that makes it from the number of the request, counted from 1 for each path. A
     ConnectionError closes the connection; any other path is 404."""
 
-    def __init__(self, answers: dict[str, Any]):
+    def __init__(self, answers: dict[str, Any], port: int = 0):
         self.answers = answers
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.counts: Counter[str] = Counter()
@@ -20,6 +20,7 @@ class LittleApi:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet: two of them wait for each other
 
             def do_GET(self) -> None:
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -41,10 +42,13 @@ class LittleApi:
             def do_POST(self) -> None:
                 self.do_GET()
 
+            def do_DELETE(self) -> None:
+                self.do_GET()
+
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -57,7 +61,7 @@ class LittleApi:
         return status, kind[0] if kind else plain, text.encode() if isinstance(text, str) else text
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from console import ROOT, Console, console
-from little_api import LittleApi
 
 pytestmark = pytest.mark.slow
 
@@ -39,24 +38,3 @@ def test_the_quality_of_comments(here: Console, specificity: object, exit_code: 
     ran = here.run("baselinekit compare")
     assert ran.exit_code == exit_code, ran.stdout + ran.stderr
     assert ("failure_count: 2" in file.read_text()) == (exit_code == 1), "it stood at 1"
-
-
-@pytest.mark.parametrize(
-    ("body", "exit_code"),
-    [
-        ({"data": [], "meta": {"page": 1, "per_page": 20}}, 0),
-        ({"data": [{"id": 1}, {"id": 2}], "meta": {"page": 1, "per_page": 20, "total": 2}, "more": 1}, 0),
-        ({"data": [], "meta": {"page": 2, "per_page": 20}}, 1),
-    ],
-)
-def test_the_users_endpoint(here: Console, body: object, exit_code: int) -> None:
-    file = given(here, "users-endpoint.json")
-    before = file.read_text()
-    with LittleApi({"/api/v1/users": body}) as api:
-        ran = here.run(f"baselinekit compare --base-url {api.url} --secret TEST_TOKEN=a-token-of-mine")
-        assert api.asked[0][2]["Authorization"] == "Bearer a-token-of-mine"
-    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
-    key = "last_passed" if exit_code == 0 else "failure_count"
-    added = [line for line in file.read_text().splitlines() if line not in before.splitlines()]
-    assert any(key in line for line in added)
-    assert len(added) <= 2, "the new key, and the comma of the line before it"

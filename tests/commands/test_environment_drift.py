@@ -53,22 +53,6 @@ def test_variables_come_from_the_nearest_that_states_them(tmp_path: Path) -> Non
         assert api.asked[0][1] == "/config/environment/file/line"
 
 
-@pytest.mark.slow
-def test_an_output_over_the_limit_goes_to_a_file_beside_it(tmp_path: Path) -> None:
-    rows = [{"n": n, "text": "x" * 50} for n in range(2_000)]
-    with console(tmp_path / "project") as here, LittleApi({"/rows": rows}) as api:
-        assert here.run(f"baselinekit capture {api.url}/rows --id rows --group g").exit_code == 0
-        assert "output_file: rows.output.json" in (here.folder / "baselines/g/rows.yaml").read_text()
-        assert here.run("baselinekit compare").exit_code == 0
-        api.answers["/rows"] = rows[1:]
-        failed = here.run("baselinekit compare")
-    assert failed.exit_code == 1
-    assert "body[0]" in failed.stdout
-    assert "missing" in failed.stdout
-    assert "rows.output.json:" in failed.stdout, "the line of the expected value, in the file where it stands"
-    assert failed.stdout.count("body[") == 1, "one removed row is one difference"
-
-
 def test_a_secret_is_shown_nowhere(tmp_path: Path) -> None:
     secret = "s3cr3t/+value=="
     with console(tmp_path / "project") as here, LittleApi({"/me": {"echo": "fine"}}) as api:
@@ -124,19 +108,6 @@ def test_what_a_variable_stands_for_is_no_line_of_a_diff(tmp_path: Path) -> None
         "- before",
         "+ after",
     ]
-
-
-@pytest.mark.slow
-def test_the_next_command_after_a_capture_with_a_secret_works(tmp_path: Path) -> None:
-    with console(tmp_path / "project") as here, LittleApi({"/me": {"name": "ada"}}) as api:
-        header = "-H 'Authorization: Bearer {{tok}}'"
-        typed = f"baselinekit capture {api.url}/me {header} --secret tok --id me --group g"
-        captured = here.run(f"export tok=a-long-secret; {typed}")
-        assert captured.exit_code == 0, captured.stderr
-        command = (
-            captured.stdout.split("next: ")[1].strip().replace("127.0.0.1:{port}", api.url.split("//")[1])
-        )
-        assert here.run(f"export tok=a-long-secret; {command}").exit_code == 0
 
 
 @pytest.mark.parametrize(("group", "exit_code"), [("../../out", 4), ("a b", 2)])

@@ -7,7 +7,7 @@ from desk import Desk
 
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import Checker, ComparePolicy, Repeating
+from baselinekit.commands.judging import Checker, ComparePolicy
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selection
 from baselinekit.kinds.settings import Clients
@@ -42,7 +42,7 @@ def context(desk: Desk, fault: BaseException) -> RunContext:
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("fault", [RuntimeError("hush-hush-hush"), RecursionError()])
 def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
-    policy = ComparePolicy(jobs=1, repeating=Repeating(times))
+    policy = ComparePolicy(jobs=1, times=times)
     report = compare(desk.project, [], Selection(), policy, context(desk, fault))
     assert [result.outcome for result in report.results] == ["passed", "error", "passed"]
     broken = report.results[1]

@@ -81,7 +81,7 @@ def test_rows_are_learnt_where_the_rules_pair_them(tmp_path: Path) -> None:
     )
     desk = desk_of(tmp_path, answer, stored, "arrays: {rows: {by: sku}}")
     plan = learn(desk)
-    assert (stays(plan), sorted(render(one.path) for one in plan.volatile)) == (
+    assert (stays(plan), sorted(render(one.path) for one in plan.lesson.volatile)) == (
         [],
         ["body.rows.*.seen", "body.rows.*.token"],
     )
@@ -120,13 +120,13 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
         'n: "<<any_integer(0, 20)>>"\nat: x',
     )
     plan = learn(desk)
-    (told,) = plan.stays
+    (told,) = plan.lesson.refusals
     assert (render(told.path), told.message, told.hint) == (
         "body.n",
         "<<any_integer(0, 20)>>, written by hand, does not accept 101, 102, 103",
         "widen it, or have it replaced: --learn --drop-placeholders",
     )
-    assert [render(one.path) for one in plan.volatile] == ["body.at"]
+    assert [render(one.path) for one in plan.lesson.volatile] == ["body.at"]
     assert "<<any_integer(0, 20)>>" in text_of(desk)
     assert outcome(desk).outcome == "failed"
     proposal = propose_learning(

@@ -27,7 +27,7 @@ def desk_of(folder: Path, stored: Any, answers: list[Any]) -> Ticking:
 
 
 def learnt(plan: LearnPlan) -> dict[str, str]:
-    return {render(place): one.proposal.text for one in plan.volatile for place in one.places}
+    return {render(place): one.proposal.text for one in plan.lesson.volatile for place in one.places}
 
 
 def test_a_counter_that_stands_at_its_filed_value_again_is_learnt(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_rows_that_come_and_go_are_described_by_one(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, jobs, JOBS)
     plan = learn(desk)
     assert (stays(plan), lists(plan)) == ([], {"body.jobs": "each"})
-    assert [(render(one.path), one.proposal.text) for one in plan.volatile] == [
+    assert [(render(one.path), one.proposal.text) for one in plan.lesson.volatile] == [
         ("body.jobs.*.name", "<<any_nonempty_string>>"),
         ("body.jobs.*.at", "<<any_iso_datetime>>"),
         ("body.jobs.*.took", "<<any_number>>"),
@@ -127,7 +127,7 @@ def test_a_list_on_which_all_answers_agree_is_a_change(tmp_path: Path, rows: Any
     desk = desk_of(tmp_path, lambda now, number: {"rows": rows}, FILE)
     before = text_of(desk)
     plan = learn(desk)
-    assert plan.stays
+    assert plan.lesson.refusals
     assert not plan.lesson.lists
     assert text_of(desk) == before
     assert not passes(desk)
@@ -198,7 +198,7 @@ def test_a_rule_that_somebody_wrote_stays(tmp_path: Path, rule: str) -> None:
 
     desk = desk_of(tmp_path, answer, FILE, rule)
     plan = learn(desk)
-    assert plan.stays
+    assert plan.lesson.refusals
     assert not plan.lesson.lists
     assert rule.split(": ", 1)[1] in text_of(desk)
 
@@ -244,7 +244,7 @@ RESTARTED: list[tuple[str, str, Any, str]] = [
 def test_what_a_restart_alone_has_changed_varies(tmp_path: Path, stored: str, now: Any, written: str) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
-    assert learn(desk).stays
+    assert learn(desk).lesson.refusals
     assert text_of(desk) == before
     assert stays(learn(desk, is_unchanged=True)) == []
     assert written in text_of(desk)
@@ -263,7 +263,7 @@ LOST: list[tuple[str, str, Any]] = [
 def test_no_word_makes_these_vary(tmp_path: Path, stored: str, now: Any) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
-    assert learn(desk, is_unchanged=True).stays
+    assert learn(desk, is_unchanged=True).lesson.refusals
     assert text_of(desk) == before
     assert not passes(desk)
 

@@ -51,7 +51,7 @@ def test_a_changed_value_beside_what_varies_is_told(tmp_path: Path, form: str) -
         for number, (before, after) in enumerate(STATED):
             told = FORMS[form].format(stated=before, varies=varies(START - DAY, 77))
             desk = desk_of(tmp_path / f"{kind}-{number}", told, answers(form, after, varies))
-            hidden += [(kind, before)] if not learn(desk).stays or passes(desk) else []
+            hidden += [(kind, before)] if not learn(desk).lesson.refusals or passes(desk) else []
             desk.service["/x"] = answers(form, before, varies)  # it has been mended
             learn(desk)
             lost += [(kind, before)] if not passes(desk) else []
@@ -76,7 +76,7 @@ def test_what_is_natural_beside_what_varies_is_learnt(tmp_path: Path) -> None:
         lambda now, number: state(77, now_run, iso(START - 60), 12279808, 17 + number, 2),
     )
     plan = learn(desk)
-    assert not plan.stays
+    assert not plan.lesson.refusals
     assert passes(desk)
     text = (desk.folder / "baselines/x.yaml").read_text()
     assert "port:6379" in text
@@ -91,10 +91,10 @@ def test_the_change_is_told_with_its_name(tmp_path: Path) -> None:
         tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {6 + number}\nprice: 13\n"
     )
     plan = learn(desk)
-    assert [one.message for one in plan.stays] == [
+    assert [one.message for one in plan.lesson.refusals] == [
         'the part after "price" changed from "12" (on file) to "13" (in all 3 answers)'
     ]
-    assert plan.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
+    assert plan.lesson.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
 
 
 def row(visits: int, hits: int, limit: int) -> str:
@@ -112,12 +112,12 @@ def test_of_a_long_line_placeholders_stay_where_they_are(tmp_path: Path) -> None
     file = desk.folder / "baselines/x.yaml"
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 900)
     plan = learn(desk)
-    assert not plan.stays
+    assert not plan.lesson.refusals
     assert passes(desk)
     assert "\\<<" not in file.read_text()
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
     plan = learn(desk)
-    assert [place.message for place in plan.stays] == [
+    assert [place.message for place in plan.lesson.refusals] == [
         'a part of it changed from "900" (on file) to "901" (in all 3 answers)'
     ]
     assert not passes(desk)
@@ -131,5 +131,5 @@ def test_a_text_whose_placeholders_have_no_place_in_the_answers_stays_as_it_is(t
     file = desk.folder / "baselines/x.yaml"
     before = file.read_text()
     desk.service["/x"] = lambda now, number: f"no visits, {number} calls\nprice: 12\n"
-    assert learn(desk).stays
+    assert learn(desk).lesson.refusals
     assert file.read_text() == before

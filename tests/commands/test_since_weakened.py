@@ -69,6 +69,7 @@ def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_aske
     assert told(beside(here)) == {}
     replace(here, "baselines/a.yaml", "name: Ada", "name: <<any>>")
     replace(here, "baselines/large.output.json", ", 2", ", 3")
+    replace(here, "baselines/large.yaml", "failure_count: 0", "failure_count: 3")
     (here.folder / "baselines/b.yaml").unlink()
     here.write({"baselines/c.yaml": RECORD.format(id="c")})
     here.commit()
@@ -88,14 +89,6 @@ def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_aske
     ]
     assert report(found).exit_code == 1
     assert report(beside(here, strict=False)).exit_code == 5
-
-
-def test_f57_what_only_asks_for_more_fails_nobody(here: Checkout) -> None:
-    here.write({"baselines/c.yaml": RECORD.format(id="c")})
-    replace(here, "baselines/a.yaml", "failure_count: 0", "failure_count: 3")
-    found = beside(here)
-    assert told(found) == {"c": ("added", ())}
-    assert found.weakened == ()
 
 
 def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
@@ -226,47 +219,6 @@ def test_a_sparse_checkout_that_leaves_baselines_out_is_refused(here: Checkout) 
         beside(here)
 
 
-CHECKED = """\
-id: mill
-current:
-  input: {prompt: mill.xml}
-  execution:
-    type: prompt
-    checks:
-      - contains: mill
-      - max_tokens: 40
-    scores:
-      rubric: {rubric: Is the mill named?}
-      at_least: 4
-baseline:
-  output: {text: A mill., checks: {contains: passed, max_tokens: passed}, quality_scores: {rubric: 5}}
-comparison:
-  ignore_values: [text]
-  fields: {quality_scores: {type: numeric, tolerance: {min_delta: 0}}}
-"""
-
-
-def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(here: Checkout) -> None:
-    here.commit({"baselines/mill.yaml": CHECKED, "baselines/mill.xml": "Where is it?"})
-    here.git("branch", "-f", "before")
-    replace(here, "baselines/mill.yaml", "max_tokens: 40", "max_tokens: 30")
-    assert told(beside(here, "before")) == {}, "it asks for more"
-    replace(here, "baselines/mill.yaml", "max_tokens: 30", "max_tokens: 80")
-    replace(here, "baselines/mill.yaml", "at_least: 4", "at_least: 2")
-    replace(here, "baselines/mill.yaml", "      - contains: mill\n", "")
-    replace(here, "baselines/mill.yaml", "{contains: passed, max", "{max")
-    said = report(beside(here, "before"))
-    assert [*terminal_lines(weakened_blocks(said.against), Style())][1:] == [
-        "  loosened  mill  baselines/mill.yaml:12",
-        '      baseline.output.checks.contains: is no longer expected: "passed"',
-        '      current.execution.checks: is no longer checked: {"contains": "mill"}',
-        "      current.execution.checks[0]: max_tokens: 40 -> 80",
-        "      current.execution.scores.at_least: 4 -> 2",
-    ]
-    assert said.exit_code == 1
-    assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)
-
-
 def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) -> None:
     given = {"meta.yml": "id: sum\n", "prompt.xml": "Sum up.", "examples/a/inputs.yml": "a: 1\n"}
     files = {f"baselines/sum/{name}": text for name, text in given.items()}
@@ -275,7 +227,3 @@ def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) 
     assert beside(here, "before").changes == beside(here, "before").notes == ()
     replace(here, "baselines/sum/kept.yaml", "Ada", "<<any>>")
     assert [(one.id, one.change) for one in beside(here, "before").changes] == [("kept", "loosened")]
-    here.commit({"baselines/sum/kept.yaml": "id: kept\ncurrent: [\n"})
-    here.git("branch", "-f", "broken")
-    (here.folder / "baselines/sum/kept.yaml").unlink()
-    assert "baselines/sum/kept.yaml could not be read" in beside(here, "broken").notes[0]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.judging import JudgedBaseline, Repeating, combine, replay_repeatedly
+from baselinekit.commands.judging import JudgedBaseline, combine, replay_repeatedly
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.grades import Outcome
 from baselinekit.model.results import ReportedDifference, Result
@@ -110,7 +110,7 @@ def tries(results: list[Result]) -> Callable[[int], JudgedBaseline]:
 def test_at_most_one_replay_is_kept_and_none_that_is_undecided(
     results: list[Result], kept: list[int]
 ) -> None:
-    tried = replay_repeatedly(tries(results), Repeating(len(results)), lambda: False, no_sleep)
+    tried = replay_repeatedly(tries(results), len(results), 1.0, lambda: False, no_sleep)
     assert ([int(tried.pending.recipe_hash)] if tried.pending else []) == kept
 
 
@@ -121,7 +121,7 @@ def test_what_no_replay_would_change_is_asked_for_once() -> None:
         asked.append(turn)
         return JudgedBaseline(result("unscored", code="BK223"))
 
-    assert replay_repeatedly(attempt, Repeating(5), lambda: False, no_sleep).result.outcome == "unscored"
+    assert replay_repeatedly(attempt, 5, 1.0, lambda: False, no_sleep).result.outcome == "unscored"
     assert asked == [0]
 
 
@@ -132,13 +132,13 @@ def test_a_run_that_is_stopped_replays_nothing_more() -> None:
         asked.append(turn)
         return JudgedBaseline(SAME)
 
-    replay_repeatedly(attempt, Repeating(5), lambda: True, no_sleep)
+    replay_repeatedly(attempt, 5, 1.0, lambda: True, no_sleep)
     assert asked == [0]
 
 
 def test_a_clock_ticks_between_the_first_two_replays_where_something_differs() -> None:
     seen: list[float] = []
     failed = result("failed", spot("a", 5, 6))
-    replay_repeatedly(tries([failed] * 3), Repeating(3), lambda: False, seen.append)
-    replay_repeatedly(tries([result("passed")] * 3), Repeating(3), lambda: False, seen.append)
+    replay_repeatedly(tries([failed] * 3), 3, 1.0, lambda: False, seen.append)
+    replay_repeatedly(tries([result("passed")] * 3), 3, 1.0, lambda: False, seen.append)
     assert seen == [1.1]

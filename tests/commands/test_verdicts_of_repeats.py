@@ -42,7 +42,6 @@ ANSWERS: dict[str, Callable[[int], Any]] = {
     "/steady": lambda number: {"ok": True},
     "/wrong": lambda number: {"ok": number == 1},
     "/user": user,
-    "/users": lambda number: {"users": [user(number), user(number)], "one": [{"id": str(uuid.uuid4())}]},
     "/shuffled": shuffled,
     "/grow": lambda number: {"log": list(range(number))},
     "/flaky": lambda number: {"ok": number % 3 != 0},
@@ -96,15 +95,6 @@ def test_f13_two_replays_must_agree_or_the_volatile_paths_are_listed(here: Conso
     assert "id: <<any_uuid(4)>>" in text
     assert "name: Ada" in text
     assert "1 passed" in run(here, "compare", 0)
-
-
-def test_rows_keep_their_lines_and_one_row_stays_one(here: Console, api: LittleApi) -> None:
-    said = capture(here, api, "/users", "--repeat 3")
-    assert "body.users.*.id in 2 rows  <<any_uuid(4)>>" in said
-    text = stored(here, "users")
-    assert text.count("<<any_uuid(4)>>") == 3
-    assert "arrays:\n    body.one: ordered" in text
-    assert "1 passed" in run(here, "compare --repeat 3", 0)
 
 
 def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Console, api: LittleApi) -> None:
@@ -175,16 +165,6 @@ def test_a_gate_by_pass_rate(here: Console, api: LittleApi) -> None:
         here, "compare --repeat 6 --min-pass-rate 0.9", 1
     )
     assert "--repeat 5" in run(here, "compare --min-pass-rate 0.9", 2)
-
-
-def test_what_cannot_be_replayed_now_and_then_is_an_error_and_no_pass(here: Console, api: LittleApi) -> None:
-    capture(here, api, "/steady", "--exact")
-    file = here.folder / "baselines" / "g" / "steady.yaml"
-    file.write_text(file.read_text().replace("endpoint: /steady", "endpoint: /broken\n    retries: 0"))
-    (one,) = results(here, "--repeat 3", 3)
-    assert (one["outcome"], one["verdict"]) == ("error", "flaky")
-    assert one["repeats"] == {"replays": 3, "passed": 1, "errors": 2}
-    assert failures(here) == {"steady": 0}
 
 
 def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(

@@ -164,17 +164,6 @@ def test_testpaths_are_where_tests_are_and_not_where_baselines_are(pytester: pyt
     run(pytester, "--ignore=baselines/a").assert_outcomes(passed=1, failed=1)
 
 
-def test_the_folders_are_those_of_the_configuration(pytester: pytest.Pytester) -> None:
-    config = "version: 1\nbaselines: [known, more]\n"
-    lay(
-        pytester,
-        {"a.yaml": FAILS},
-        **{"known__a.yaml": PASSES, "more__b.json": "[]", "baselinekit.yaml": config},
-    )
-    (pytester.path / "more" / "b.json").unlink()
-    run(pytester).assert_outcomes(passed=1)
-
-
 @pytest.mark.parametrize(
     ("files", "told"),
     [

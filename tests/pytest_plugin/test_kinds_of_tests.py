@@ -33,27 +33,6 @@ def passes_then_fails(pytester: pytest.Pytester, source: Path, old: str, new: st
     return result.stdout.str()
 
 
-def test_async(pytester: pytest.Pytester) -> None:
-    source = pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.fixture
-        def anyio_backend():
-            return "asyncio"
-
-        async def value():
-            return {"n": 1}
-
-        @pytest.mark.anyio
-        async def test_it(baseline):
-            assert await value() == baseline
-        """
-    )
-    assert "+ 2" in passes_then_fails(pytester, source, '"n": 1', '"n": 2', "-p", "anyio")
-    assert files(pytester) == ["test_async/test_it.yaml"]
-
-
 @pytest.mark.parametrize(
     "how", ["assert {'n': 1} == self.baseline", "self.assertEqual({'n': 1}, self.baseline)"]
 )
@@ -91,27 +70,6 @@ def test_doctest_of_a_module(pytester: pytest.Pytester) -> None:
     assert "    - 4\n    + 6\n" in said
     assert "pytest --doctest-modules price.py::price.total --baseline-update=changed" in said
     assert files(pytester) == ["price/price.total.yaml"]
-
-
-@pytest.mark.parametrize("mode", ["prepend", "importlib"])
-def test_the_same_names_in_several_folders(pytester: pytest.Pytester, mode: str) -> None:
-    """src/, namespace packages, no git: only the path of the file counts, from wherever it is run."""
-    for folder in ("src/one/tests", "src/two/tests", "tests/unit"):
-        name = folder.replace("/", "_")
-        file = pytester.path / folder / f"test_{name}.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"def test_it(baseline):\n    assert {name!r} == baseline\n", encoding="utf-8")
-    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
-    pytester.runpytest_inprocess(f"--import-mode={mode}").assert_outcomes(passed=3)
-    assert files(pytester) == [
-        "src/one/tests/test_src_one_tests/test_it.yaml",
-        "src/two/tests/test_src_two_tests/test_it.yaml",
-        "tests/unit/test_tests_unit/test_it.yaml",
-    ]
-    pytester.chdir()
-    result = pytester.runpytest_inprocess("--rootdir", str(pytester.path), "tests/unit")
-    result.assert_outcomes(passed=1)
-    assert len(files(pytester)) == 3
 
 
 def test_nothing_is_broadcast() -> None:

@@ -144,15 +144,6 @@ def test_an_answer_is_found_by_the_run_that_goes_on(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_what_is_under_way_is_nothing_to_go_on_with(tmp_path: Path) -> None:
-    first = answers(tmp_path, False, "a")
-    with pytest.raises(CannotReplay, match="BK720"):
-        answers(tmp_path, True)
-    AnswerJournal(str(tmp_path), "other", True).close()
-    first.close()
-    answers(tmp_path, True).close()
-
-
 def test_an_answer_that_finds_no_room_is_none_and_is_remembered(tmp_path: Path) -> None:
     first = answers(tmp_path, False)
     with small_files(), pytest.raises(NotRecorded):

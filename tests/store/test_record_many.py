@@ -1,17 +1,15 @@
 """Many verdicts at once: in places that are known since the file was read, together, and never worse than one
 by one."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from storehelp import Hand, record, write, write_baseline
+from storehelp import Hand, record, write
 
-from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record_all
+from baselinekit.store.record import Mark
 from baselinekit.structs import replace
 
 NOW = "2024-02-01T00:00:00Z"
@@ -68,18 +66,3 @@ def test_what_an_anchor_shares_has_no_place_of_its_own(tmp_path: Path) -> None:
     one, two = load(["f.yaml"], str(tmp_path))
     assert (one.metadata.failure_count, one.metadata.last_passed) == (1, None)
     assert (two.metadata.failure_count, two.metadata.last_passed) == (0, NOW)
-
-
-def counts(root: Path, files: list[str]) -> list[int]:
-    return [one.metadata.failure_count for one in load(files, str(root))]
-
-
-def test_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Path) -> None:
-    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(3)]
-    marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
-    began = time.monotonic()
-    with lock(str(tmp_path), files[1]):
-        done = record_all(marks, str(tmp_path), NOW, wait=lambda: 0.2)
-    assert time.monotonic() - began < 5
-    assert [problem.code for failure in done.failures for problem in failure.problems] == ["BK121"]
-    assert counts(tmp_path, files) == [1, 0, 1]

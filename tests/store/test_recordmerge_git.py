@@ -126,25 +126,6 @@ def test_a_further_worktree_and_a_further_clone(clone: Console, tmp_path: Path) 
     )
 
 
-def test_init_and_its_undoing_leave_what_people_wrote(clone: Console) -> None:
-    asked(clone, "baselinekit init --undo-git")
-    before = asked(clone, "cat .git/config")
-    assert not (clone.folder / ".gitattributes").exists()
-    assert not (clone.folder / ".gitignore").exists()
-    own = {".gitattributes": b"*.png binary\r\n# mine", ".gitignore": b"build\n\n.baselinekit\n"}
-    for name, text in own.items():
-        (clone.folder / name).write_bytes(text)
-    asked(clone, "git config merge.mine.driver true && baselinekit init --git")
-    assert (clone.folder / ".gitattributes").read_bytes().endswith(own[".gitattributes"])
-    after = {name: (clone.folder / name).read_bytes() for name in own}
-    assert "nothing to change" in asked(clone, "baselinekit init --git")
-    assert {name: (clone.folder / name).read_bytes() for name in own} == after
-    asked(clone, "baselinekit init --undo-git && git config --remove-section merge.mine")
-    assert {name: (clone.folder / name).read_bytes() for name in own} == own
-    assert asked(clone, "cat .git/config") == before
-    assert "neither git's files" in asked(clone, "baselinekit init --undo-git")
-
-
 def test_folders_with_odd_names_and_rules_of_ones_own(clone: Console) -> None:
     (clone.folder / "baselinekit.yaml").write_text('baselines: ["a b", "x[1]*", .]\n')
     (clone.folder / ".gitattributes").write_text("*.json merge=union\n*.yaml -diff\n")
