@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 from baselinekit.agentv.evaluators import DEFAULT_EVALUATOR, RUBRIC, Evaluator, read_evaluators
-from baselinekit.errors import BaselinekitError, Place, Problem
-from baselinekit.files.languages import LINES, SUFFIXES, language
-from baselinekit.files.text import decode
+from baselinekit.errors import Problem
+from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.graders import graders
 from baselinekit.graders.by_rubric import read_config as read_rubric
 from baselinekit.kinds.table import kind_of
@@ -23,17 +22,22 @@ from baselinekit.schema import (
     Schema,
     add_part,
     describe_value,
-    or_null,
     place_problems,
     prefix_paths,
     read_right_keys,
     ref,
 )
-from baselinekit.store.project import read
 from baselinekit.structs import Meta, NotBlank, Struct, field, replace
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
-from baselinekit.suites.messages import ASSISTANT, ROLES, USER, Messages, NamedFiles, read_messages, recipe_of
-from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.messages import (
+    ASSISTANT,
+    USER,
+    Messages,
+    NamedFiles,
+    first_document,
+    read_messages,
+    recipe_of,
+)
 from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
 
 T = TypeVar("T")
@@ -56,7 +60,6 @@ LATER = {
     "assert": "`execution: {evaluators: [...]}`",
     "assertions": "`execution: {evaluators: [...]}`",
     "metadata": "`sidecar`",
-    "rubric": "`rubrics`",
     "trials": "the option --attempts N",
     "workers": "the option -j N",
     "cache": "the option --cache",
@@ -64,9 +67,6 @@ LATER = {
     "targets": "`target`: one a run",
     "threshold": "the option --fail-under",
     "reference_answer": "the last message of `expected_output`",
-    "input": "in each case",
-    "question": "the text of `input`",
-    "candidate_answer": "what the target answers",
     "max_duration_ms": "in a call of `tool_trajectory`; for an answer, {type: latency, threshold: …}",
 }
 """Keys of later versions of AgentV, or of other places, and what to write here instead."""
@@ -83,12 +83,19 @@ CaseId = Annotated[
 ]
 
 
+_NAMED: Schema = {"type": "array", "minItems": 1}
+Evaluators = Annotated[Json, Meta(extra_json_schema=_NAMED | {"items": ref("Evaluator")})]
+Cases = Annotated[Json, Meta(extra_json_schema=_NAMED | {"items": ref("EvalCase")})]
+Rubrics = Annotated[Json, Meta(extra_json_schema=_NAMED | {"items": {"type": ["string", "object"]}})]
+Input = Annotated[Json, Meta(extra_json_schema={"type": ["string", "object", "array"]})]
+"""Values that are read by themselves, so that one mistake does not hide others."""
+
+
 class StatedExecution(Struct):
-    """`execution:` of a file or a case: the target, and the evaluators. Untyped values (Json) are read by
-    themselves, so that one mistake does not hide others."""
+    """`execution:` of a file or a case: the target, and the evaluators."""
 
     target: str | None = None
-    evaluators: Json = None
+    evaluators: Evaluators = None
     evaluator: Literal["llm_judge"] | None = None
 
 
@@ -100,14 +107,14 @@ class StatedFacts(Struct, kw_only=True):
     note: str | None = None
     tags: list[str] = field(default_factory=list)
     execution: StatedExecution = field(default_factory=StatedExecution)
-    evaluators: Json = None
+    evaluators: Evaluators = None
     evaluator: Literal["llm_judge"] | None = None
 
 
 class EvalFile(StatedFacts):
     """An eval file, or the settings file of JSON Lines, which has no cases."""
 
-    evalcases: Json = None
+    evalcases: Cases = None
     schema: Json = field(default=None, name="$schema")
     name: str | None = None
     version: str | int | float | None = None
@@ -120,11 +127,11 @@ class EvalCase(StatedFacts):
     id: CaseId | None = None
     expected_outcome: NotBlank | None = None
     outcome: NotBlank | None = None
-    input: Json = None
-    input_messages: Json = None
+    input: Input = None
+    input_messages: Input = None
     expected_output: Json = None
     expected_messages: Json = None
-    rubrics: Json = None
+    rubrics: Rubrics = None
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
 
@@ -189,14 +196,12 @@ def _shared_problems(grader: Grader, cases: Sequence[Case]) -> list[Problem]:
 def _check_without_cases(item: EvalItem, document: EvalDocument) -> list[Problem]:
     """Return the problem of a file without cases, unless it is the settings file of JSON Lines."""
     lines = posixpath.splitext(document.file)[0] + LINES
-    is_settings = item.raw.keys() <= _keys(EvalFile)
-    if not is_settings or not os.path.isfile(os.path.join(document.loading.root, lines)):
-        hint = f"list them below `{CASES}:`, each with id, expected_outcome and input"
-        return [Problem("BK780", "an eval file without cases", hint, at=item.at)]
-    if document.file in document.loading.discovered or lines in document.loading.files:
-        return []
-    message = f"these are settings for the cases of {posixpath.basename(lines)}, and no cases"
-    return [Problem("BK780", message, f"baselinekit run {lines}", at=item.at)]
+    if item.raw.keys() <= _keys(EvalFile) and os.path.isfile(os.path.join(document.loading.root, lines)):
+        if document.file in document.loading.discovered or lines in document.loading.files:
+            return []
+        return [Problem("BK780", "settings without cases", f"baselinekit run {lines}", at=item.at)]
+    hint = f"list them below `{CASES}:`, each with id, expected_outcome and input"
+    return [Problem("BK780", "an eval file without cases", hint, at=item.at)]
 
 
 # The settings for all cases of a file.
@@ -256,21 +261,13 @@ def _read_line(item: EvalItem, document: EvalDocument, defaults: Defaults) -> li
 
 
 def _read_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFacts:
-    stem = posixpath.splitext(document.file)[0]
-    paths = [stem + suffix for suffix in SUFFIXES]
-    path = next((path for path in paths if os.path.isfile(os.path.join(defaults.root, path))), None)
-    raw: Json = None
-    body, problems = "", list[Problem]()
-    if path is not None:
-        try:
-            body = decode(read(defaults.root, path), path).body
-            raw = next(iter(language(path).load(body, path, numbered=NUMBERED)), None)
-        except BaselinekitError as error:
-            document.loading.problems += [problem.placed(Place(path)) for problem in error.problems]
-    is_settings = isinstance(raw, dict) and CASES not in raw  # else an eval file that has the same name
-    shared, problems = _read_shared(raw if is_settings else {}, document, defaults)
-    if path is not None and problems:
-        document.loading.problems += place_problems(body, path, {0: problems})
+    paths = [posixpath.splitext(document.file)[0] + suffix for suffix in SUFFIXES]
+    path = next((path for path in paths if os.path.isfile(os.path.join(defaults.root, path))), "")
+    body, raw, unreadable = first_document(defaults.root, path) if path else ("", None, [])
+    document.loading.problems += unreadable
+    settings = raw if isinstance(raw, dict) and CASES not in raw else {}  # else an eval file of that name
+    shared, problems = _read_shared(settings, document, defaults)
+    document.loading.problems += place_problems(body, path, {0: problems}) if problems else []
     return shared
 
 
@@ -375,31 +372,8 @@ def _find_target(
 
 
 def schema(parts: Parts) -> list[Schema]:
-    messages = {"type": "array", "minItems": 1, "items": ref("EvalFileMessage")}
-    evaluators = {"type": "array", "minItems": 1, "items": ref("EvalFileEvaluator")}
-    parts["EvalFileMessage"] = {
-        "type": "object",
-        "properties": {"role": {"enum": [*ROLES]}, "name": {"type": "string"}},
-        "required": ["role"],
-    }
-    add_part(parts, "EvalFileEvaluator", Evaluator)
-    own = {"evaluators": or_null(evaluators)}
-    add_part(parts, "EvalFileExecution", StatedExecution, **own)
-    own["execution"] = or_null(ref("EvalFileExecution"))
-    inputs: Schema = {"anyOf": [{"type": "string"}, messages, {"type": "object"}]}
-    rubrics = {"type": "array", "minItems": 1, "items": {"type": ["string", "object"]}}
-    add_part(
-        parts,
-        "EvalFileCase",
-        EvalCase,
-        **own,
-        **dict.fromkeys(INPUTS, inputs),
-        expected_messages=or_null(messages),
-        rubrics=rubrics,
-    )
-    parts["EvalFileCase"]["required"] = ["id"]
-    cases = {"type": "array", "minItems": 1, "items": ref("EvalFileCase")}
-    add_part(parts, "EvalFile", EvalFile, **own, evalcases=cases)
+    for form in (Evaluator, EvalCase, EvalFile):
+        add_part(parts, form.__name__, form)
+    parts["EvalCase"]["required"] = ["id"]
     parts["EvalFile"]["required"] = [CASES]
-    del parts["StatedExecution"]  # whose part is EvalFileExecution
     return [ref("EvalFile")]

@@ -13,7 +13,7 @@ from baselinekit.model.grades import Attempt, Grade, PassRule
 from baselinekit.model.results import CaseFacts, Report, Result
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, prefix_paths, read_as
-from baselinekit.structs import Name, Struct, ZeroToOne
+from baselinekit.structs import Name, Struct, ZeroToOne, replace
 
 _PASS_RULE = PassRule("mean")
 
@@ -41,19 +41,11 @@ class Row(Struct, forbid_unknown_fields=False):
             outcome, verdict, reason, graded = "error", None, str(self.error), None
         grade = Grade("score", "model", outcome, graded, reason, verdict)
         attempt = Attempt(1, outcome, graded, (grade,), reason, verdict=verdict)
-        return Result(
-            f"{self.dataset}/{name}" if _text(self.dataset) else name,
-            file,
-            None,
-            "prompt",
-            outcome,
-            reason,
-            verdict=verdict,
-            name=name,
-            target=_text(self.target),
-            scores={"score": score},
-            case=CaseFacts("capability", (attempt,), score=graded, pass_rule=_PASS_RULE),
-        )
+        case = CaseFacts("capability", (attempt,), score=graded, pass_rule=_PASS_RULE)
+        id = f"{self.dataset}/{name}" if _text(self.dataset) else name
+        target, scores = _text(self.target), {"score": score}
+        result = Result(id, file, None, "prompt", outcome, reason, verdict=verdict, name=name)
+        return replace(result, target=target, scores=scores, case=case)
 
 
 def _text(value: Json) -> str:

@@ -36,8 +36,7 @@ _TASK = (
     "example of a good answer, and others may be worded quite differently."
 )
 _LINE = Meta(
-    pattern=r"^\s*(?=\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\s*$",
-    description="one line of text",
+    pattern=r"^\s*(?=\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\s*$", description="one line of text"
 )
 _WEIGHT = Meta(gt=0, le=10, description="a number above 0, at most 10")
 
@@ -63,40 +62,27 @@ class CaseWithoutRubric(Struct):
     raw: Json
 
 
-class EvalFileState(Struct):
-    """A file of cases: those without a rubric, and the names of those that have one."""
-
-    file: str
-    body: str
-    lacking: tuple[CaseWithoutRubric, ...]
-    having: tuple[str, ...]
-
-
-def load_states(
+def find_lacking(
     files: Sequence[str], root: str, fetch: FetchFile | None, targets: Targets, read: Callable[[str], str]
-) -> list[EvalFileState]:
-    """Load the files; all problems of all of them are raised at once. `read`: returns the text of a file."""
-    cases = defaultdict(list)
-    for case in load_cases(files, root, fetch_file=fetch, targets=targets):
-        cases[case.source.file].append(case)
+) -> tuple[list[CaseWithoutRubric], list[str]]:
+    """Return the cases without a rubric, and the names of those that have one. All problems of all files are
+    raised at once. `read`: returns the text of a file."""
+    cases = load_cases(files, root, fetch_file=fetch, targets=targets)
+    lacking, having = [], []
     for file in files:
-        if not cases[file] or forms_in(root, file) != {CASES}:
+        own_cases = [case for case in cases if case.source.file == file]
+        if not own_cases or forms_in(root, file) != {CASES}:
             hint = f"name a file of cases that have an expected_outcome: {CASES}: in YAML, or JSON Lines"
             message = "rubrics belong to the cases of AgentV's form"
             raise InvalidInput(Problem("BK695", message, hint, Place(file)))
-    return [state_of(file, read(file), cases[file]) for file in files]
-
-
-def state_of(file: str, body: str, cases: Sequence[Case]) -> EvalFileState:
-    documents = language(file).load(body, file)
-    lacking, having = [], []
-    for case in cases:
-        raw = value_at(documents[case.source.document], case.source.at)
-        if raw.get(RUBRICS):
-            having.append(str(case.name))
-        else:
-            lacking.append(CaseWithoutRubric(case, raw))
-    return EvalFileState(file, body, tuple(lacking), tuple(having))
+        documents = language(file).load(read(file), file)
+        for case in own_cases:
+            raw = value_at(documents[case.source.document], case.source.at)
+            if raw.get(RUBRICS):
+                having.append(str(case.name))
+            else:
+                lacking.append(CaseWithoutRubric(case, raw))
+    return lacking, having
 
 
 # Drafting a rubric for one case.
@@ -171,9 +157,8 @@ def _is_unchanged(documents: Sequence[Json], document: int, at: Path, raw: Json)
         return False
 
 
-def diff(state: EvalFileState, drafts: Sequence[Draft]) -> str:
+def diff(body: str, file: str, drafts: Sequence[Draft]) -> str:
     """Return the diff of what would be written."""
-    after = with_rubrics(state.body, state.file, drafts)
-    before, now = (text.splitlines(keepends=True) for text in (state.body, after))
-    lines = unified_diff(before, now, state.file, state.file, n=2)
+    before, after = (text.splitlines(keepends=True) for text in (body, with_rubrics(body, file, drafts)))
+    lines = unified_diff(before, after, file, file, n=2)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

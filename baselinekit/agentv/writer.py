@@ -1,7 +1,7 @@
 """Write cases as an AgentV eval file: questions and expected answers as messages, graders as evaluators."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from baselinekit.agentv.evaluators import JUDGE, RUBRIC, TYPES
@@ -35,9 +35,9 @@ _RENAMED_LIMITS = {"max_seconds": ("threshold", 1000), "max_usd": ("budget", 1)}
 
 def write(wish: WriteRequest) -> Written:
     """Write all cases to one file."""
-    lost = [loss for case in wish.cases for loss in _what_keeps_from_writing(case, wish)]
-    unwritten = [loss.case for loss in lost]
-    cases = [case for case in wish.cases if case not in unwritten]
+    losses = {case.id: _what_keeps_from_writing(case, wish) for case in wish.cases}
+    lost = [loss for loss in losses.values() if loss is not None]
+    cases = [case for case in wish.cases if losses[case.id] is None]
     if not cases:
         return Written({}, lost=tuple(lost))
     tags = [tag for tag in cases[0].tags if all(tag in case.tags for case in cases)]
@@ -59,20 +59,20 @@ def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in (None, "", [], {})}
 
 
-def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Iterator[Loss]:
-    question = question_of(case, wish.root)
+def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
+    variables = question_of(case, wish.root).variables
+    reason = hint = ""
     if case.baseline is not None:
-        yield Loss("a baseline is no case", "keep its file: a suite can name it", case)
+        reason, hint = "a baseline is no case", "keep its file: a suite can name it"
     elif kind_of(case.recipe).input_of_messages((TraceMessage("user", ""),)) is None:
-        yield Loss(f"it asks by `type: {case.recipe.execution.type}`, which takes no messages", "", case)
-    elif question.variables:
-        message = f"the variable {{{{{question.variables[0]}}}}} of the project stands for itself there"
-        yield Loss(message, "", case)
+        reason = f"it asks by `type: {case.recipe.execution.type}`, which takes no messages"
+    elif variables:
+        reason = f"the variable {{{{{variables[0]}}}}} of the project stands for itself there"
     elif not case.wanted.outcome:
-        hint = "add `expected_outcome:`, what a good answer does"
-        yield Loss("it has no expected outcome", hint, case)
+        reason, hint = "it has no expected outcome", "add `expected_outcome:`, what a good answer does"
     elif not any(map(_format_evaluator, case.graders)):
-        yield Loss("none of its graders is one of AgentV's", f"there are {', '.join(TYPES)}", case)
+        reason, hint = "none of its graders is one of AgentV's", f"there are {', '.join(TYPES)}"
+    return Loss(reason, hint, case) if reason else None
 
 
 def _format_case(
@@ -88,15 +88,9 @@ def _format_case(
     if not asked:
         messages = question_of(case, wish.root).messages
         asked = tuple(TraceMessage(role, Scope().expand(text)) for role, text in messages)
-    entry = _without_empty(
-        {
-            "id": id,
-            "description": case.description,
-            "tags": [tag for tag in case.tags if tag not in shared_tags],
-            "conversation_id": wanted.conversation_id,
-        }
-    )
-    entry["expected_outcome"] = wanted.outcome
+    tags = [tag for tag in case.tags if tag not in shared_tags]
+    facts = {"description": case.description, "tags": tags, "conversation_id": wanted.conversation_id}
+    entry = {"id": id, **_without_empty(facts), "expected_outcome": wanted.outcome}
     entry["input"] = format_messages(asked, "user")
     if wanted.messages:
         entry["expected_output"] = format_messages(wanted.messages, "assistant")

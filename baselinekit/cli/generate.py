@@ -1,16 +1,8 @@
 """A model drafts rubrics for the cases of an eval file."""
 
-from collections.abc import Sequence
+from functools import partial
 
-from baselinekit.agentv.rubricdrafts import (
-    CaseWithoutRubric,
-    Draft,
-    EvalFileState,
-    diff,
-    draft,
-    load_states,
-    with_rubrics,
-)
+from baselinekit.agentv.rubricdrafts import CaseWithoutRubric, Draft, diff, draft, find_lacking, with_rubrics
 from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.convert_options import ConvertOptions
@@ -30,18 +22,17 @@ def draft_rubrics(options: ConvertOptions) -> int:
     project = project_of(options.project, options.recording.offline is not None, options.targets)
     root, style = project.root, screen.style_of(options.verbose)
     files = list(dict.fromkeys(resolve_path(project, path) for path in options.paths))
-    states = load_states(
-        files, root, project.fetch_file, project.targets, lambda file: decode(read(root, file), file).body
-    )
-    lacking = [case for state in states for case in state.lacking]
-    having = [name for state in states for name in state.having]
+
+    def text_of(file: str) -> str:
+        return decode(read(root, file), file).body
+
+    lacking, having = find_lacking(files, root, project.fetch_file, project.targets, text_of)
     for name in having if options.verbose or not lacking else ():
         screen.line(f"skipped  {screen.safe_line(name)}: has rubrics")
     if options.check:
-        for state in states:
-            for case in state.lacking:
-                name = screen.safe_line(f"{case.case.name}   {state.file}")
-                screen.line(f"{style.paint('missing', 'yellow')}  {name}")
+        for lacking_case in lacking:
+            name = screen.safe_line(f"{lacking_case.case.name}   {lacking_case.case.source.file}")
+            screen.line(f"{style.paint('missing', 'yellow')}  {name}")
         screen.line(f"{count_noun(len(lacking), 'case')} without rubrics, {len(having):,} with them")
         return 1 if lacking else 0
     if not lacking:
@@ -64,10 +55,15 @@ def draft_rubrics(options: ConvertOptions) -> int:
     for result in drafts:
         _print_draft(result, style)
     written_count = 0
-    for state in states:
-        ready = [result for result in drafts if result.items and result.lacking in state.lacking]
+    for file in files:
+        ready = [result for result in drafts if result.items and result.lacking.case.source.file == file]
         try:
-            written_count += _write(state, ready, root, options.dry_run, style)
+            if ready and options.dry_run:
+                screen.show(screen.safe(diff(text_of(file), file, ready)))
+            elif ready:  # into the file as it is now, so that edits made meanwhile are kept
+                edit_text(root, file, partial(with_rubrics, file=file, drafts=ready))
+                screen.line(style.paint(f"written: {screen.safe_line(file)}", "dim"))
+            written_count += len(ready)
         except BaselinekitError as error:  # the drafts for other files are still written
             screen.line(f"{style.paint('error', 'bold red')}    {screen.safe_line(str(error))}")
     action = "would get rubrics" if options.dry_run else "got rubrics"
@@ -75,17 +71,6 @@ def draft_rubrics(options: ConvertOptions) -> int:
     missing = f", {count_noun(missing_count, 'case')} did not" if missing_count else ""
     screen.line(f"{count_noun(written_count, 'case')} {action}{missing}")
     return INTERRUPTED if interrupted else 3 if missing_count else 0
-
-
-def _write(state: EvalFileState, drafts: Sequence[Draft], root: str, dry_run: bool, style: Style) -> int:
-    """Write drafts into a file as it is now, so that edits made meanwhile are kept, or show what would be
-    written. Return how many."""
-    if drafts and dry_run:
-        screen.show(screen.safe(diff(state, drafts)))
-    elif drafts:
-        edit_text(root, state.file, lambda body: with_rubrics(body, state.file, drafts))
-        screen.line(style.paint(f"written: {screen.safe_line(state.file)}", "dim"))
-    return len(drafts)
 
 
 def _print_draft(result: Draft, style: Style) -> None:

@@ -20,14 +20,7 @@ from baselinekit.clients.programs.children import (
 )
 from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.project import Project
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    NeverSent,
-    Problem,
-    Refused,
-    cannot_replay,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, Refused, cannot_replay
 from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
 from baselinekit.graders import graders
 from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped

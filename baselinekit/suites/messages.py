@@ -20,16 +20,25 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 from baselinekit.structs import MutableStruct, Name, NotNegative, Struct, field, replace
+from baselinekit.suites.settings import NUMBERED, nearest_upward
 
 ROLES = get_args(Role)
 ASSISTANT: Role = "assistant"
 USER: Role = "user"
-SETTINGS = (".agentv/config.yaml", ".agentv/config.yml")
 
 Messages = tuple[TraceMessage, ...]
 
 
 # The files that an eval file names.
+
+
+def first_document(root: str, path: str) -> tuple[str, Json, list[Problem]]:
+    """Return the text of a file, its first document, and why it cannot be read."""
+    try:
+        body = decode(read(root, path), path).body
+        return body, next(iter(language(path).load(body, path, numbered=NUMBERED)), None), []
+    except BaselinekitError as error:
+        return "", None, [problem.placed(Place(path)) for problem in error.problems]
 
 
 class GuidelineSettings(Struct, forbid_unknown_fields=False):
@@ -54,22 +63,13 @@ class NamedFiles(MutableStruct):
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
         """Create it for an eval file of the project, or one outside of it, which has its own repository."""
         files = cls(*in_repository(root, file), fetch)
-        settings = (posixpath.join(folder, name) for folder in files.folders for name in SETTINGS)
-        nearest = next((path for path in settings if os.path.isfile(os.path.join(files.root, path))), None)
+        nearest = nearest_upward(files.root, files.file, ".agentv/config")
         if nearest is not None:
-            files.guidelines = [path_pattern(pattern) for pattern in files._read_guidelines(nearest)]
+            body, raw, files.problems = first_document(files.root, nearest)
+            stated, problems = read_as(GuidelineSettings, {} if raw is None else raw)
+            files.problems += place_problems(body, nearest, {0: problems})
+            files.guidelines = stated.guideline_patterns if stated else []
         return files
-
-    def _read_guidelines(self, path: str) -> list[str]:
-        try:
-            body = decode(read(self.root, path), path).body
-            documents = language(path).load(body, path)
-        except BaselinekitError as error:
-            self.problems += [problem.placed(Place(path)) for problem in error.problems]
-            return []
-        settings, problems = read_as(GuidelineSettings, next(iter(documents), None) or {})
-        self.problems += place_problems(body, path, {0: problems})
-        return settings.guideline_patterns if settings else []
 
     @property
     def folders(self) -> list[str]:
@@ -122,9 +122,8 @@ class NamedFiles(MutableStruct):
         parts = [part for message in messages if is_parts(message.content) for part in message.content]
         paths = dict.fromkeys(str(part["path"]) for part in parts if part["type"] == "file")
         names = {path: posixpath.relpath(path, self.root) for path in paths}
-        guidelines = [
-            path for path in paths if any(re.fullmatch(pattern, names[path]) for pattern in self.guidelines)
-        ]
+        patterns = [*map(path_pattern, self.guidelines)]
+        guidelines = [path for path in paths if any(re.fullmatch(each, names[path]) for each in patterns)]
         return tuple(guidelines), tuple(path for path in paths if path not in guidelines)
 
 

@@ -20,7 +20,9 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, prefix_paths, read_as
+from baselinekit.store.project import in_repository
 from baselinekit.structs import Meta, Struct, replace
+from baselinekit.suites.settings import nearest_upward
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -153,21 +155,17 @@ def _with_judge(grader: Grader, model: str) -> Grader:
 
 def nearest_file(root: str, file: str) -> str | None:
     """Return the targets file that is nearest to an eval file, in its folder or above it."""
-    folder = posixpath.dirname(file)
-    while True:
-        name = posixpath.join(folder, FOUND)
-        if os.path.isfile(os.path.join(root, name)):
-            return name
-        if folder in ("", "/") or os.path.isdir(os.path.join(root, folder, ".git")):
-            return None
-        folder = posixpath.dirname(folder)
+    repository, name = in_repository(root, file)
+    found = nearest_upward(repository, name, FOUND.removesuffix(".yaml"))
+    return found if found is None or repository == root else os.path.join(repository, found)
 
 
 def configured_targets(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """Return the targets that the configuration describes under `targets:`."""
-    return TargetList(
-        {name: (raw, ("targets", name)) for name, raw in raw_targets.items()}, _read_configured_target, place
-    )
+    stated: dict[str, tuple[Json, Path]] = {
+        name: (raw, ("targets", name)) for name, raw in raw_targets.items()
+    }
+    return TargetList(stated, _read_configured_target, place)
 
 
 # A target of the configuration: an execution with its type, judge and workers.

@@ -42,19 +42,18 @@ def add_named_targets(
     """Return the targets with those of a file that the operator or the configuration names, and the scope
     with the variables of the environment that the file uses. Without `environ` the file is treated like one
     that was only found: others may have changed it."""
-    shown_path = os.path.relpath(path, root)
-    shown_path = path if shown_path.startswith(os.pardir) else shown_path
-    listed = read_list(root, shown_path)
-    if listed.problems:
-        raise InvalidInput(*listed.problems)
+    relative = os.path.relpath(path, root)
+    file = read_file(root, path if relative.startswith(os.pardir) else relative)
+    if file.problems:
+        raise InvalidInput(*file.problems)
     if environ is not None:
-        marked = {name for raw, _ in listed.stated.values() for name in MARKED.findall(str(raw))}
+        marked = {name for raw, _ in file.stated.values() for name in MARKED.findall(str(raw))}
         used = {name: environ[name] for name in marked & environ.keys() if scope.declared(name) is None}
         secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
         values = {name: value for name, value in used.items() if name not in secrets}
         scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
-    reader = TargetReader(shown_path, scope.declared, environ is not None, targets.models)
-    return replace(targets, lists=(reader.targets(listed),)), scope
+    file = replace(file, lookup=scope.declared, named=environ is not None, models=targets.models)
+    return replace(targets, lists=(file.as_list(),)), scope
 
 
 def add_discovered_targets(
@@ -62,31 +61,23 @@ def add_discovered_targets(
 ) -> Targets:
     """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
     read before, as many eval files may find the same one."""
-    found_file = None if targets.declared is None else nearest_file(root, file)
-    if found_file is None or targets.declared is None:
+    found_name = None if targets.declared is None else nearest_file(root, file)
+    if found_name is None or targets.declared is None:
         return targets
-    if found_file not in lists_by_file:
-        listed = read_list(root, found_file)
-        reader = TargetReader(found_file, targets.declared, False, targets.models)
-        lists_by_file[found_file] = reader.targets(listed), listed.problems
-    target_list, problems = lists_by_file[found_file]
+    if found_name not in lists_by_file:
+        found = replace(read_file(root, found_name), lookup=targets.declared, models=targets.models)
+        lists_by_file[found_name] = found.as_list(), found.problems
+    target_list, problems = lists_by_file[found_name]
     return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
 
 
-class ListedTargets(Struct):
-    """The targets in a file, unread, by name and with their paths, and the problems of the list itself."""
-
-    stated: dict[str, tuple[Any, Path]]
-    problems: list[Problem]
-    place: PlaceProblems = list
-
-
-def read_list(root: str, file: str) -> ListedTargets:
+def read_file(root: str, file: str) -> "TargetsFile":
+    """Return the targets in a file, unread, and the problems of their list."""
     try:
         body = decode(read(root, file), file).body
         documents = [item for item in YAML.load(body, file) if item is not None]
     except BaselinekitError as error:
-        return ListedTargets({}, list(error.problems))
+        return TargetsFile(file, {}, list(error.problems))
     document = documents[0] if len(documents) == 1 else None
     entries = document.get("targets") if isinstance(document, dict) else None
     targets: dict[str, tuple[Any, Path]] = {}
@@ -108,29 +99,33 @@ def read_list(root: str, file: str) -> ListedTargets:
     def place(problems: Sequence[Problem]) -> list[Problem]:
         return place_problems(body, file, {0: problems})
 
-    return ListedTargets(targets, place(problems), place)
+    return TargetsFile(file, targets, place(problems), place)
 
 
-class TargetReader(Struct):
-    """Reads the targets of a file. `lookup`: the variables that it may use; `named`: whether the operator or
-    the configuration names this file; `models`: the names of the models in the configuration."""
+class TargetsFile(Struct):
+    """The targets in a file, by name and with their paths. `problems`: those of the list itself; `lookup`:
+    the variables that it may use; `named`: whether the operator or the configuration names the file;
+    `models`: the names of the models in the configuration."""
 
     file: str
-    lookup: Lookup
-    named: bool = True
+    stated: dict[str, tuple[Any, Path]]
+    problems: list[Problem]
+    place: PlaceProblems = list
+    lookup: Lookup = lambda name: None
+    named: bool = False
     models: frozenset[str] = frozenset()
 
-    def targets(self, listed: ListedTargets) -> TargetList:
-        return TargetList(listed.stated, self.target, listed.place, self.named)
+    def as_list(self) -> TargetList:
+        return TargetList(self.stated, self.target, self.place, self.named)
 
     def target(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
         """Return a target, or its problems with paths below it. A model that the configuration describes is
         read no further; a file that was only found may not state an address or a key."""
         provider = str(raw.get("provider") or "").lower()
         form, problems = _FORMS.get(provider, AnyTarget), list[Problem]()
-        if form is ModelTarget and name in self.models:
+        if provider in _MODEL_PROVIDERS and name in self.models:
             form = AnyTarget
-        elif form is ModelTarget and not self.named:
+        elif provider in _MODEL_PROVIDERS and not self.named:
             hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
             message, form = "the configuration describes no model of this name", AnyTarget
             problems.append(Problem("BK798", message, hint, at=("provider",)))
@@ -138,11 +133,8 @@ class TargetReader(Struct):
             problems.append(Problem("BK798", *_describe_unknown_provider(provider), at=("provider",)))
         values, spelt, new_problems = _in_our_keys(raw, form)
         stated, type_problems = read_as(form, values)
-        problems += [*new_problems, *type_problems]
         known = {key: value for key, value in values.items() if key in form.__struct_fields__}
-        problems += self._unset_variables(known)
-        if stated is not None:
-            problems += stated.check()
+        problems += [*new_problems, *type_problems, *self._unset_variables(known)]
         if stated is None or problems:
             return None, [
                 replace(problem, at=tuple(spelt.get(step, step) for step in problem.at or ()))
@@ -174,16 +166,11 @@ class TargetReader(Struct):
 # A target of a targets file, by its provider.
 
 
+_GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"
 _MODEL_PROVIDERS: dict[str, str | None] = {
-    "openai": None,
-    "azure": None,
-    "azure-openai": None,
-    "anthropic": None,
+    **dict.fromkeys(("openai", "azure", "azure-openai", "anthropic")),
     "openrouter": "https://openrouter.ai/api",
-    **dict.fromkeys(
-        ("gemini", "google", "google-gemini"),
-        "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
-    ),
+    **dict.fromkeys(("gemini", "google", "google-gemini"), _GEMINI),
 }
 """The providers of models over HTTP, each with its address if that is not the default of its wire format."""
 
@@ -196,6 +183,7 @@ _OTHER_NAMES = {
     "attachments_format": "files_format",
     "cli_verbose": "verbose",
     "command": "command_template",
+    "delay_ms": "delay_min_ms",
     "grader_target": "judge_target",
     "keep_output_files": "keep_temp_files",
     "max_output_tokens": "max_tokens",
@@ -224,39 +212,24 @@ class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
     workers: Workers | None = None
     provider_batching: bool | None = None
 
-    def check(self) -> Iterator[Problem]:
-        """Return the problems that the types of the keys do not show."""
-        return iter(())
-
     def as_execution(self) -> Execution:
         return PromptExecution("prompt", model=self.name)
 
-    def as_model(self, reader: TargetReader) -> Model | None:
+    def as_model(self, file: TargetsFile) -> Model | None:
         """Return the target as the configuration would describe it under `models:`."""
         return None
 
 
 class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
     response: Json = None
-    delay_ms: NotNegative | None = None
     delay_min_ms: NotNegative | None = None
     delay_max_ms: NotNegative | None = None
 
-    def check(self) -> Iterator[Problem]:
-        least, most = self.delay_min_ms, self.delay_max_ms
-        if most is not None and most < (least or 0):
-            message = f"`delay_max_ms` is below the least, {least}"
-            yield Problem("BK798", message, "exchange them", at=("delay_max_ms",))
-        if self.delay_ms is not None and (least is not None or most is not None):
-            message = "`delay_ms` beside a range of delays"
-            yield Problem("BK798", message, "keep that, or the range", at=("delay_ms",))
-
     def as_execution(self) -> Execution:
         response = RESPONSE if self.response is None else self.response
-        least = self.delay_min_ms if self.delay_ms is None else self.delay_ms
-        delays = (_seconds(least), _seconds(self.delay_max_ms))
         if isinstance(self.response, str):
             response = _as_template(self.response)
+        delays = (_seconds(self.delay_min_ms), _seconds(self.delay_max_ms))
         return MockExecution("mock", response, *delays, target=self.name)
 
 
@@ -314,25 +287,9 @@ class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
     retry_backoff_factor: Factor | None = None
     retry_status_codes: list[int] | None = None
 
-    def check(self) -> Iterator[Problem]:
-        if self._is_azure and self.endpoint is None:
-            message = "a target of the provider azure has no `endpoint`"
-            yield Problem("BK798", message, "such as https://NAME.openai.azure.com", at=("provider",))
-
-    @property
-    def _is_azure(self) -> bool:
-        return str(self.provider).lower().startswith("azure")
-
-    def as_model(self, reader: TargetReader) -> Model | None:
+    def as_model(self, file: TargetsFile) -> Model:
         provider = str(self.provider).lower()
-        model, base = reader.expand(self.model), reader.expand(self.endpoint) or _MODEL_PROVIDERS[provider]
-        key = MARKED.findall(self.api_key)[0] if self.api_key else None
-        headers = {}
-        if self._is_azure:  # it has an address for each deployment, and its own header for the key
-            version = reader.expand(self.version) or _AZURE_VERSION
-            host = base.rstrip("/") if base and "://" in base else f"https://{base}.openai.azure.com"
-            base = f"{host}/openai/deployments/{model}/chat/completions?api-version={version}"
-            headers = {"api-key": f"{{{{{key}}}}}"} if key else {}
+        model = file.expand(self.model)
         waits = {
             "wait": _seconds(self.retry_initial_delay_ms),
             "longest": _seconds(self.retry_max_delay_ms),
@@ -343,9 +300,8 @@ class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         return Model(
             openai=None if provider == "anthropic" else model,
             anthropic=model if provider == "anthropic" else None,
-            base_url=base,
-            key=None if self._is_azure else key,
-            headers=headers,
+            base_url=file.expand(self.endpoint) or _MODEL_PROVIDERS[provider],
+            key=MARKED.findall(self.api_key)[0] if self.api_key else None,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             concurrency=self.workers,
@@ -355,10 +311,26 @@ class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         )
 
 
+class AzureTarget(ModelTarget, kw_only=True):
+    """A model of Azure, which has an address for each deployment, and its own header for the key."""
+
+    endpoint: Text
+
+    def as_model(self, file: TargetsFile) -> Model:
+        model = super().as_model(file)
+        base = str(model.base_url)
+        host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
+        version = file.expand(self.version) or _AZURE_VERSION
+        url = f"{host}/openai/deployments/{model.openai}/chat/completions?api-version={version}"
+        headers = {"api-key": f"{{{{{model.key}}}}}"} if model.key else {}
+        return replace(model, base_url=url, key=None, headers=headers)
+
+
 _FORMS: dict[str, type[AnyTarget]] = {
     "cli": CliTarget,
     "mock": MockTarget,
     **dict.fromkeys(_MODEL_PROVIDERS, ModelTarget),
+    **dict.fromkeys(("azure", "azure-openai"), AzureTarget),
 }
 
 
@@ -386,12 +358,9 @@ def _in_our_keys(
 
 def _as_template(text: Text | None) -> str | None:
     """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
-    if text is None:
-        return None
-    parts = MARKED.split(str(text))  # texts, and between them the names of variables
-    return "".join(
-        f"{{{{{part}}}}}" if number % 2 else escape_variables(part) for number, part in enumerate(parts)
-    )
+    parts = [] if text is None else MARKED.split(str(text))  # between the texts are names of variables
+    filled = [f"{{{{{part}}}}}" if n % 2 else escape_variables(part) for n, part in enumerate(parts)]
+    return None if text is None else "".join(filled)
 
 
 def _seconds(milliseconds: int | float | None) -> float | None:

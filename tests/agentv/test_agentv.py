@@ -137,82 +137,6 @@ def test_a3_expected_output_becomes_messages(
     assert load_one(tmp_path, f"input: hi\n{stated}").wanted.messages == answered
 
 
-EVALUATOR = "{name: a, type: code_judge, script: x"
-MISTAKEN = f"""\
-tags: sums
-evaluators:
-- {{name: a, script: x}}
-- {{name: a, type: llm_judg}}
-- {{name: a, type: execution_metrics}}
-- {{name: a, type: code_judge, scripts: x}}
-- {EVALUATOR}, weight: -1, required: 1}}
-- {EVALUATOR}, cwd: nowhere}}
-- {EVALUATOR}}}
-- {EVALUATOR}y}}
-- {{name: j, type: llm_judge, prompt: judges/no.md, promt: x}}
-- {{name: t, type: tool_trajectory, mode: exact, expected: [{{tool: x, max_duration_ms: 0}}]}}
-- {{name: r, type: rubric}}
-- {{name: c, type: composite, evaluators: [{{name: b, type: llm_judg}}], threshold: 1}}
-- {{name: d, type: composite, evaluators: [{{name: b, type: cost}}], aggregator: {{type: code_judge}}}}
-- {{name: e, type: composite, evaluators: [{EVALUATOR}}}], aggregator: {{weights: {{c: 1}}}}}}
-evalcases: [{{id: a, outcome: x, input: y}}]
-"""
-MISTAKEN_CASES = f"""\
-{JUDGED}
-evalcases:
-- {{id: '', outcome: '  ', input: y, evaluators: []}}
-- {{id: a, outcome: x, expected_outcome: x, input: null}}
-- {{id: b, outcome: x, input: 42, expected_messages: [{{role: assistant}}]}}
-- {{id: c, outcome: x, input: [{{role: user, content: [{{type: text, text: y}}]}}]}}
-- {{id: d, outcome: x, evaluator: code_judge, input: [{{type: text, value: x}}, {{type: image, value: y}}]}}
-- {{id: e, outcome: x, input: [{{role: user, tool_calls: [{{tool: '', duration_ms: -1}}]}}]}}
-"""
-TYPES = "expected one of code_judge, llm_judge, rubric, composite, tool_trajectory, field_accuracy, latency, "
-MISTAKES = f"""\
-BK105 yaml:1:7: expected a list, found 'sums' (string): write [sums]
-BK104 yaml:3:3: the key 'type' is missing: add it
-BK105 yaml:4:19: {TYPES}cost, token_usage, found 'llm_judg' (string): did you mean 'llm_judge'?
-BK105 yaml:5:19: {TYPES}cost, token_usage, found 'execution_metrics' (string): here it is each limit by \
-itself: latency, cost, token_usage
-BK104 yaml:6:3: the key 'script' is missing: add it
-BK105 yaml:7:50: expected a number from 0 to 1,000,000, found -1 (integer)
-BK105 yaml:7:64: expected true or false, found 1 (integer)
-BK782 yaml:8:47: there is no folder 'nowhere': looked for evals/nowhere, nowhere: check the name
-BK783 yaml:10:10: two evaluators are called 'a': rename one of them
-BK782 yaml:11:38: there is no file 'judges/no.md': looked for evals/judges/no.md, judges/no.md: \
-check the name
-BK103 yaml:11:52: unknown key 'promt': did you mean 'prompt'?
-BK105 yaml:12:87: expected a number of milliseconds above 0, found 0 (integer)
-BK662 yaml:13:3: a rubric without items: state one: - Names the capital of Australia
-BK105 yaml:14:59: {TYPES}cost, token_usage, found 'llm_judg' (string): did you mean 'llm_judge'?
-BK103 yaml:14:71: unknown key 'threshold': known here: evaluators, aggregator, pass_at
-BK104 yaml:15:43: the key 'budget' is missing: add it
-BK104 yaml:15:79: the key 'script' is missing: add it
-BK674 yaml:16:110: there is no grader 'c' in it: there are a"""
-MISTAKES_IN_CASES = """\
-BK105 yaml:3:8: expected one line of at most 200 visible signs, found '' (string)
-BK105 yaml:3:21: expected a text that is not empty, found '  ' (string)
-BK105 yaml:3:49: expected a list of evaluators, found an empty list: such as \
-- {name: quality, type: llm_judge}
-BK780 yaml:4:3: a case without an input: add `input:`, what is asked
-BK780 yaml:4:20: both `expected_outcome` and `outcome` are given: keep `expected_outcome`
-BK781 yaml:5:30: expected a text, a mapping or a list of messages, found 42 (integer): put a text \
-in quotes; a message is {role: user, content: …}
-BK781 yaml:5:54: a message without content: add `content:`
-BK104 yaml:6:54: the key 'value' is missing: add it
-BK103 yaml:6:67: unknown key 'text': known here: type, value
-BK105 yaml:7:34: expected one of llm_judge, found 'code_judge' (string): did you mean 'llm_judge'?
-BK781 yaml:7:53: expected a text, a mapping or a list of messages, found a list: put a text in \
-quotes; a message is {role: user, content: …}
-BK105 yaml:8:64: expected a name, found '' (string)
-BK105 yaml:8:81: expected a number of 0 or more, found -1 (integer)"""
-
-
-@pytest.mark.parametrize(("text", "expected"), [(MISTAKEN, MISTAKES), (MISTAKEN_CASES, MISTAKES_IN_CASES)])
-def test_a4_every_mistake_is_reported_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
-    assert "\n".join(mistakes(tmp_path, text)) == expected
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -232,7 +156,7 @@ def test_a7_settings_of_json_lines_are_in_the_yaml_file_of_their_name(tmp_path: 
     beside = write(tmp_path, "evals/math.yaml", f"dataset: sums\nexecution: {{{JUDGED}}}\n")
     found = load(tmp_path, f"{line % 'a'}\n{line % 'b'}", "evals/math.jsonl")
     assert [(case.id, case.graders[0].name) for case in found] == [("sums/a", "check"), ("sums/b", "check")]
-    with pytest.raises(InvalidInput, match=r"no cases: baselinekit run evals/math\.jsonl"):
+    with pytest.raises(InvalidInput, match=r"settings without cases: baselinekit run evals/math\.jsonl"):
         load_evals([beside], str(tmp_path))
     write(tmp_path, "evals/other.yaml", f"{JUDGED}\n{CASE % 'y'}")
     write(tmp_path, "evals/other.jsonl", line % "c")

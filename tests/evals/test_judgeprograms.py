@@ -225,13 +225,13 @@ def test_doctor_describes_each_program_once_and_who_allows_it(world: Judged) -> 
 # How it runs.
 
 
-def test_a20_a23_it_gets_the_case_and_named_variables_alone(
-    world: Judged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a20_a23_it_gets_the_case_and_named_variables_alone(world: Judged) -> None:
     world.script("check.sh", f"env > seen; pwd > folder; cat > case; {VERDICT}")
-    monkeypatch.setenv("NOT_FOR_JUDGES", "secret of the operator")
-    monkeypatch.setenv("ALLOWED_HERE", "yes")
-    assert world.grade(CHECK).outcome == "passed"
+    os.environ |= {"NOT_FOR_JUDGES": "secret of the operator", "ALLOWED_HERE": "yes"}
+    try:
+        assert world.grade(CHECK).outcome == "passed"
+    finally:
+        del os.environ["NOT_FOR_JUDGES"], os.environ["ALLOWED_HERE"]
     folder = world.root / "evals"
     seen = (folder / "seen").read_text()
     assert "ALLOWED_HERE=yes" in seen
