@@ -16,7 +16,6 @@ from baselinekit.importers.drafts import SourceText
 from baselinekit.kinds.programs import CliExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
-from baselinekit.moving import conversion
 from baselinekit.moving.conversion import (
     FORMS,
     Conversion,
@@ -173,96 +172,118 @@ triggering:
 # What has no counterpart.
 
 
-LOST = [
-    (prompt_case(expected={"value": {"a": 1}}), ["own/a: none of its graders can be said there"]),
+LLM_JUDGE = {"type": "model", "config": {"method": "llm_judge"}}
+TO_EVA: list[tuple[dict[str, Json], list[str]]] = [
+    (prompt_case(expected={"value": {"a": 1}}), ["none of its graders can be said there"]),
     (
         prompt_case(input={"type": "prompt", "content": "{{x}}"}, expected={"value": "b"}),
-        ["own/a: the variable {{x}} of the project stands for itself in an input"],
+        ["the variable {{x}} of the project stands for itself in an input"],
     ),
     (
-        prompt_case(
-            input={"type": "skill", "content": "x"},
-            execution={"type": "skill", "skill_name": "s"},
-            expected={"value": "b"},
-        ),
-        ["own/a: a prompt folder asks a model, and this asks by `type: skill`"],
+        {"id": "a", "input": {"type": "skill", "content": "x"}, "expected": {"value": "b"}}
+        | {"execution": {"type": "skill", "skill_name": "s"}},
+        ["a prompt folder asks a model, and this asks by `type: skill`"],
     ),
     (
         prompt_case(expected={"value": "b"}, metadata={"retries": 2, "difficulty": "hard"}),
-        ["own/a: `difficulty`: 'hard'", "own/a: `retries`: 2 would become 0"],
+        ["`difficulty`: 'hard'", "`retries`: 2 would become 0"],
     ),
     (
         prompt_case(
             graders=[
-                code("contains", all=["b"]),
+                {**code("contains", all=["b"]), "weight": 2, "required": False},
                 code("function_output", function_name="f", test_cases=[{"args": [1], "expected": 2}]),
             ]
         ),
-        ["own/a: the grader 'function_output'"],
-    ),
-    (
-        prompt_case(graders=[{**code("contains", all=["b"]), "weight": 2, "required": False}]),
         [
-            "own/a: the weight 2 of 'contains' would become 1",
-            "own/a: 'contains' is optional and would be required",
+            "the weight 2 of 'contains' would become 1",
+            "'contains' is optional and would be required",
+            "the grader 'function_output'",
         ],
     ),
     (
         prompt_case(
-            expected={"value": "b"}, execution={"type": "prompt", "temperature": 0, "system": "Be kind."}
+            expected={"value": "b"}, execution={"type": "prompt", "system": "Be kind."}, sidecar={"k": 1}
         ),
-        ["own/a: who is asked (system): 'Be kind.'", "own/a: who is asked (temperature): 0"],
+        ["who is asked (system): 'Be kind.'", "what is wanted (sidecar): {'k': 1}"],
+    ),
+]
+TO_AGENTV: list[tuple[dict[str, Json], list[str]]] = [
+    (
+        prompt_case(expected_outcome="It says b.", expected={"value": "b"}),
+        ["none of its graders is one of AgentV's: there are code_judge, llm_judge"],
     ),
     (
-        prompt_case(expected={"value": "b"}, expected_outcome="It says b.", sidecar={"k": 1}),
-        ["own/a: what is wanted (outcome): 'It says b.'", "own/a: what is wanted (sidecar): {'k': 1}"],
+        prompt_case(
+            expected_outcome="It says b.",
+            graders=[LLM_JUDGE, {**code("latency", max_seconds=2), "required": False}],
+        ),
+        ["the pass rule: 'all required graders' would become 'a mean of 0.8"],
     ),
+    (
+        prompt_case(
+            expected_outcome="It says b.",
+            reference="b",
+            sidecar={"language": "en"},
+            graders=[
+                {"type": "model", "name": "rubric", "config": {"method": "rubric", "rubrics": ["Says b"]}},
+                *(code("latency", max_seconds=2), LLM_JUDGE),
+            ],
+        ),
+        [],
+    ),
+]
+LOST = [
+    *((case, "eva", lost) for case, lost in TO_EVA),
+    *((case, "agentv", lost) for case, lost in TO_AGENTV),
 ]
 
 
-@pytest.mark.parametrize(("case", "lost"), LOST)
-def test_what_a_prompt_folder_cannot_say_is_named(
-    tmp_path: Path, case: dict[str, Json], lost: list[str]
+@pytest.mark.parametrize(("case", "to", "lost"), LOST)
+def test_convert_lists_what_another_form_cannot_hold(
+    tmp_path: Path, case: dict[str, Json], to: str, lost: list[str]
 ) -> None:
-    assert lines(convert(tmp_path, cases_file(tmp_path, case), "eva")) == lost
+    """One case stops no other."""
+    good = {
+        "input": {"type": "prompt", "content": "Why?"},
+        "expected": {"value": "b"},
+        "expected_outcome": "x",
+    }
+    good |= {"id": "b", "graders": [code("contains", all=["b"]), LLM_JUDGE]}
+    made = convert(tmp_path, cases_file(tmp_path, case, good), to)
+    found = [line.removeprefix("own/a: ") for line in lines(made) if line.startswith("own/a: ")]
+    assert len(found) == len(lost)
+    assert all(line.startswith(start) for line, start in zip(found, lost, strict=True)), found
+    assert made.files
+    if to == "eva":
+        assert "`timeout` becomes 60: nothing was said of it" in made.notes
+    elif not lost:
+        text = made.files[PLACES["agentv"]]
+        assert "expected_output: b\n" in text
+        assert "threshold: 2000\n" in text
 
 
-def test_a_script_of_a_prompt_is_named(tmp_path: Path) -> None:
+def test_convert_of_a_folder_lists_its_script_and_what_the_new_place_adds(tmp_path: Path) -> None:
+    """A file of test cases goes by the suite of its folder."""
     folder = prompt_folder(tmp_path)
     (folder / "guard.sh").write_text("exit 0\n")
-    assert lines(convert(tmp_path, "prompts/refactor", "cases")) == [
-        "one: guard.sh: 'prompts/refactor/guard.sh'"
+    suite = "eval_suite: {name: s, evals: [{$ref: gone.yaml}], config: {retry_failed: true}}\n"
+    write(tmp_path, "evals/eval-suite.yaml", suite)
+    assert sorted(lines(convert(tmp_path, "prompts/refactor", "cases"))) == [
+        "one: `retries`: 0 would become 1",
+        "one: guard.sh: 'prompts/refactor/guard.sh'",
     ]
 
 
-def test_what_another_form_adds_is_a_note(tmp_path: Path) -> None:
-    made = convert(tmp_path, cases_file(tmp_path, prompt_case(expected={"value": "b"})), "eva")
-    assert (made.lost, made.notes) == ((), ("`timeout` becomes 60: nothing was said of it",))
-
-
-def test_what_a_suite_says_for_the_new_place_is_named(tmp_path: Path) -> None:
-    """A file of test cases goes by the suite of its folder: what only the new one has is told."""
-    prompt_folder(tmp_path, "cases: [{name: one, inputs: {}, assert: [contains: a]}]\n")
-    suite = "eval_suite: {name: s, evals: [{$ref: gone.yaml}], config: {retry_failed: true}}\n"
-    write(tmp_path, "evals/eval-suite.yaml", suite)
-    assert "one: `retries`: 0 would become 1" in lines(convert(tmp_path, "prompts/refactor", "cases"))
-
-
-REFUSED = [("evals/own.yaml", "cases"), ("prompts/refactor", "eva")]
-
-
-@pytest.mark.parametrize(("path", "to"), REFUSED)
-def test_the_same_form_is_no_other(tmp_path: Path, path: str, to: str) -> None:
-    prompt_folder(tmp_path)
-    cases_file(tmp_path, prompt_case(expected={"value": "b"}))
-    with pytest.raises(InvalidInput, match="already"):
-        convert(tmp_path, path, to)
-
-
-def test_what_is_lost_of_one_case_stops_no_other(tmp_path: Path) -> None:
-    good, bad = prompt_case(expected={"value": "b"}), prompt_case(id="b", expected={"value": [1]})
-    made = convert(tmp_path, cases_file(tmp_path, good, bad), "eva")
-    assert (made.count, [one.case.id for one in made.lost if one.case]) == (1, ["own/b"])
+def test_convert_of_agentv_keeps_its_description_and_lists_what_eva_lacks(tmp_path: Path) -> None:
+    line = json.dumps(agentv_case())
+    write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
+    assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
+    made = convert(tmp_path, "evals/x.jsonl", "eva")
+    assert [one.message for one in made.lost] == ["none of its graders can be said there"] * 2
+    write(tmp_path, "evals/own.yaml", f"description: Why is asked\n{RANGES}")
+    assert read_draft(SourceText("x.yaml", RANGES), EvalFiles()) is None
+    assert "Why is asked" in next(iter(convert(tmp_path, "evals/own.yaml", "cases").files.values()))
 
 
 # AgentV.
@@ -277,57 +298,10 @@ def agentv_file(root: Path, *cases: dict[str, Json]) -> str:
     return "evals/av.yaml"
 
 
-def test_a_case_of_ours_as_one_of_agentv(tmp_path: Path) -> None:
-    case = prompt_case(
-        expected_outcome="It says b.",
-        reference="b",
-        sidecar={"language": "en"},
-        graders=[
-            {"type": "model", "name": "rubric", "config": {"method": "rubric", "rubrics": ["Says b"]}},
-            code("latency", max_seconds=2),
-            {"type": "model", "config": {"method": "llm_judge"}},
-        ],
-    )
-    made = convert(tmp_path, cases_file(tmp_path, case), "agentv")
-    assert lines(made) == []
-    text = made.files[PLACES["agentv"]]
-    assert "expected_output: b\n" in text
-    assert "threshold: 2000\n" in text
-
-
-def test_checks_of_texts_are_none_of_agentv(tmp_path: Path) -> None:
-    case = prompt_case(expected_outcome="It says b.", expected={"value": "b"})
-    (said,) = lines(convert(tmp_path, cases_file(tmp_path, case), "agentv"))
-    assert said.startswith("own/a: none of its graders is one of AgentV's: there are code_judge, llm_judge")
-
-
-def test_an_optional_grader_counts_in_a_mean(tmp_path: Path) -> None:
-    judge = {"type": "model", "config": {"method": "llm_judge"}}
-    both = [judge, {**code("latency", max_seconds=2), "required": False}]
-    case = prompt_case(expected_outcome="It says b.", graders=both)
-    (said,) = lines(convert(tmp_path, cases_file(tmp_path, case), "agentv"))
-    assert "the pass rule: 'all required graders' would become 'a mean of 0.8" in said
-
-
-def test_a_case_of_agentv_as_a_prompt_folder(tmp_path: Path) -> None:
-    made = convert(tmp_path, agentv_file(tmp_path, agentv_case()), "eva")
-    assert lines(made) == ["a: none of its graders can be said there"]
-
-
 def test_the_description_of_a_folder_has_what_doctor_asks_for(tmp_path: Path) -> None:
     made = convert(tmp_path, cases_file(tmp_path, prompt_case(expected={"value": "b"})), "eva")
     stated = [line.partition(":")[0] for line in made.files["prompts/out/meta.yml"].splitlines()]
     assert stated[:7] == [line.partition(":")[0] for line in META.splitlines()[:7]]
-
-
-def test_the_name_of_a_file_without_its_endings() -> None:
-    named = {
-        "evals/a.eval.yaml": "a",
-        "x/promptfooconfig.yaml": "x",
-        "evals/cases.yaml": "cases",
-        "p/b/": "b",
-    }
-    assert {path: conversion.stem_of(path) for path in named} == named
 
 
 JUDGES: dict[str, Json] = {
@@ -448,32 +422,6 @@ evalcases:
       - id: depth
         score_ranges: {0: wrong, 6: right}
 """
-
-
-def test_numbers_as_keys_are_no_mistake_of_the_file() -> None:
-    assert read_draft(SourceText("x.yaml", RANGES), EvalFiles()) is None
-
-
-def test_lines_of_cases_are_converted(tmp_path: Path) -> None:
-    line = json.dumps({"id": "a", "expected_outcome": "Is right", "input": "Why?"})
-    write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
-    assert read_draft(SourceText("x.jsonl", (tmp_path / "evals/x.jsonl").read_text()), EvalFiles()) is None
-    assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
-
-
-@pytest.mark.parametrize("to", ["cases", "agentv"])
-def test_what_a_file_says_of_itself_is_carried_over(tmp_path: Path, to: str) -> None:
-    said, judged = "Why is asked", {"type": "model", "config": {"method": "rubric", "rubrics": ["Is right"]}}
-    file = "evals/own.yaml"
-    if to == "cases":
-        write(tmp_path, file, f"description: {said}\n{RANGES}")
-    else:
-        cases_file(
-            tmp_path,
-            prompt_case(graders=[judged], expected_outcome="x"),
-            metadata={"id": "own", "description": said},
-        )
-    assert said in next(iter(convert(tmp_path, file, to).files.values()))
 
 
 # Secrets, links, and what a killed process has left.

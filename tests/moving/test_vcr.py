@@ -1,5 +1,5 @@
 """What becomes of the cassettes that vcrpy wrote itself: 15 answers that a service gave, whose originals are
-known, and requests that cannot be sent again."""
+known, and requests that cannot be sent again. They were recorded with requests and httpx."""
 
 import json
 from pathlib import Path
