@@ -153,12 +153,6 @@ def test_reply_is_an_error_only_where_nonce_criterion_or_range_is_wrong(
     assert found.outcome == outcome, found.reason
 
 
-def test_zeros_on_a_scale_from_0_are_shown_as_0_of_5() -> None:
-    found = verdict("0-5", honest("0-5", 0, 0, 0))
-    assert found.reason == "0 of 5: so"
-    assert found.details["overall_score"] == 0
-
-
 RANGES = st.sampled_from([None, [0, 5], [1, 5], [0, 10], [-2, 2], [0, 100]])
 
 
