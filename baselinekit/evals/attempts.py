@@ -26,16 +26,8 @@ from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import (
-    Attempt,
-    Classified,
-    FunctionOutput,
-    Grade,
-    Grader,
-    Outcome,
-    RatingItem,
-    map_grades,
-)
+from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome, map_grades
+from baselinekit.model.ratings import RatingItem
 from baselinekit.model.recipes import (
     Answer,
     ModelQuestion,
