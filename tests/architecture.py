@@ -32,6 +32,7 @@ OWNERS = {
     "prometheus_client": "kinds.bodies",
     "deepdiff": "matching.explain",
     "jsonschema": "graders.by_schema",
+    "markdown_it": "graders.reply_code",
     "referencing": "graders.by_schema",
     "jinja2": "report.html.page moving.templates",
     "markupsafe": "report.html.page",

@@ -40,10 +40,10 @@ from baselinekit.model.grades import (
     Grade,
     Grader,
     Outcome,
-    RatingItem,
     iterate_grades,
     map_grades,
 )
+from baselinekit.model.ratings import RatingItem
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, SandboxResult, Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret

@@ -12,16 +12,8 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
 from baselinekit.graders import by_human
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import (
-    Grade,
-    Grader,
-    HumanRating,
-    ItemStatus,
-    Rating,
-    RatingItem,
-    Sheet,
-    same_person,
-)
+from baselinekit.model.grades import Grade, Grader, HumanRating
+from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet, same_person
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.schema import place_problems

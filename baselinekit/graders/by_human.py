@@ -15,17 +15,8 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_most
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import (
-    Grade,
-    Grader,
-    HumanRating,
-    Option,
-    Outcome,
-    Rating,
-    RatingItem,
-    RatingScale,
-    RatingView,
-)
+from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome, RatingScale
+from baselinekit.model.ratings import Rating, RatingItem, RatingView
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole

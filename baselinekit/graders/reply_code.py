@@ -16,10 +16,6 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
-_FENCE = lazy_pattern(
-    r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
-    r"(?P<bar>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)"
-)
 _INLINE = lazy_pattern(
     r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE
 )
@@ -40,7 +36,9 @@ _KEPT_ESCAPES = "\n\r\\'\"Nx"
 _LONGEST = 1_000_000
 _MOST_BLOCKS = 100
 _MOST_FENCES_IN_A_STRING = 20
-_DEEPEST = 3
+_MOST_READINGS = 10
+"""How often the rest of a reply, or a block within it, is read anew."""
+
 _PROMPT, _CONTINUED = ">>>", "..."
 
 
@@ -211,58 +209,40 @@ def without_fences(text: str, function: str) -> ExtractedCode:
 
 
 def _blocks(text: str, depth: int = 0, before: int = 0) -> Iterator[_Block]:
-    """The fenced blocks, also in lists and quotes; an unclosed one goes on to the end. Of a block of
-    Markdown, the blocks within it. `before`: the number of lines before this text."""
-    lines, number = text.split("\n"), 0
-    while number < len(lines):
-        opened = _FENCE.fullmatch(lines[number])
-        if opened is None or (opened["bar"][0] == "`" and "`" in opened["info"]):
-            number += 1
+    """The fenced blocks, also in lists and quotes; an unclosed one goes on to the end. Of a block of Markdown
+    or of an indented one, the blocks within it. `before`: the number of lines before this text."""
+    from markdown_it import MarkdownIt
+
+    lines = text.split("\n")
+    parser = MarkdownIt("commonmark").disable(["normalize", "inline", "html_block", "reference"])
+    for token in parser.parse(text):
+        (start, end), language = token.map or (0, 0), ""
+        if match := _LANGUAGE.match(token.info):
+            language = match[1]
+        is_nested = token.type == "code_block" or language.lower() in ("markdown", "md")
+        if is_nested and depth < _MOST_READINGS:
+            yield from _blocks(token.content, depth + 1, before + start + (token.type == "fence"))
+        if token.type != "fence" or is_nested:
             continue
-        inside = lines[number + 1 :]
-        if opened["quote"]:
-            marks = re.compile(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?")
-            inside = [marks.sub("", line) for line in inside]
-        length, closed = _block_length(inside, opened)
-        language = _LANGUAGE.match(opened["info"])
-        body = "\n".join(inside[:length]) + "\n"
-        if depth < _DEEPEST and language and language[1].lower() in ("markdown", "md"):
-            yield from _blocks(body, depth + 1, before + number + 1)
-            number += length + 1 + closed
-            continue
-        yield _Block(
-            body, language[1] if language else "", before + number + 2, before + number + 1 + length, closed
-        )
-        number += length + 1 + closed
-
-
-def _block_length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
-    """How many of these lines a block has, and whether it is closed. A fence within a triple-quoted string
-    closes nothing. A fence that opens another block ends one that was not closed."""
-    bar, deepest = opened["bar"], len(opened["indent"].expandtabs(4)) + len(opened["item"] or "") + 3
-    closing = re.compile(rf"[ \t]*{re.escape(bar[0])}{{{len(bar)},}}[ \t]*")
-    closing_lines = (
-        number
-        for number, line in enumerate(lines)
-        if bar[0] in line
-        and closing.fullmatch(line)
-        and len(expanded := line.expandtabs(4)) - len(expanded.lstrip()) <= deepest
-    )
-    candidates = []
-    for end in islice(closing_lines, _MOST_FENCES_IN_A_STRING):
-        if not has_open_string("\n".join(lines[:end])):
-            return _end_at_next_fence(lines[:end], bar, end)
-        candidates.append(end)
-    return (candidates[0], True) if candidates else _end_at_next_fence(lines, bar, len(lines), closed=False)
-
-
-def _end_at_next_fence(lines: Sequence[str], bar: str, end: int, closed: bool = True) -> tuple[int, bool]:
-    opening = re.compile(rf"[ \t]*{re.escape(bar)}[A-Za-z][\w+-]*[ \t]*")
-    for number, line in enumerate(lines):
-        if line.lstrip().startswith(bar) and opening.fullmatch(line):
-            before = "\n".join(lines[:number])
-            return (number, False) if _make_runnable(before, cut=True)[1] is not None else (end, closed)
-    return end, closed
+        code, last_line = token.content, lines[end - 1].strip("> \t")
+        closed = end - start > 1 and last_line.startswith(token.markup) and {*last_line} == {token.markup[0]}
+        stop, resume = end - closed, 0
+        opening = re.compile(rf"[ \t]*{token.markup}[A-Za-z][\w+-]*[ \t]*")
+        inside = code.split("\n")
+        cut = next((number for number, line in enumerate(inside) if opening.fullmatch(line)), len(inside))
+        if cut < len(inside) and _make_runnable("\n".join(inside[:cut]), cut=True)[1] is not None:
+            code, closed = "\n".join(inside[:cut]), False  # another block opens where this one was not closed
+            stop = resume = start + 1 + cut
+        elif token.level == 0 and has_open_string(code):  # a fence within a text closes nothing
+            fences = (number for number in range(end, len(lines)) if lines[number].strip() == token.markup)
+            for fence in islice(fences, _MOST_FENCES_IN_A_STRING):
+                if not has_open_string("\n".join(lines[start + 1 : fence])):
+                    code, stop, resume = "\n".join(lines[start + 1 : fence]), fence, fence + 1
+                    break
+        yield _Block(code, language, before + start + 2, before + stop, closed)
+        if resume and depth < _MOST_READINGS:
+            yield from _blocks("\n".join(lines[resume:]), depth + 1, before + resume)
+            return
 
 
 def has_open_string(code: str) -> bool:

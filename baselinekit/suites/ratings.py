@@ -11,7 +11,8 @@ from baselinekit.files.jsontext import MAX_DEPTH, decode, dump_json, load_json, 
 from baselinekit.files.languages import dump_yaml, language
 from baselinekit.files.text import decode as decode_text
 from baselinekit.graders.by_human import checked_rating, describe_choices, scale_problems
-from baselinekit.model.grades import Agreement, Label, Rating, RatingItem, is_adjudicator, same_person
+from baselinekit.model.grades import Agreement, Label
+from baselinekit.model.ratings import Rating, RatingItem, is_adjudicator, same_person
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store import atomic

@@ -13,7 +13,8 @@ from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, Rating, RatingScale
+from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, RatingScale
+from baselinekit.model.ratings import Rating
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report

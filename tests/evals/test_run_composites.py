@@ -18,7 +18,8 @@ from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_text import Contains
 from baselinekit.graders.composite import Aggregator, Composite, make_composite
 from baselinekit.model.evals import Case, GoodAnswer
-from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule, Rating
+from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule
+from baselinekit.model.ratings import Rating
 from baselinekit.model.traces import TraceMessage
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read, render

@@ -18,16 +18,8 @@ from baselinekit.graders.by_human import (
 )
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import (
-    Evaluators,
-    Grade,
-    Grader,
-    HumanRating,
-    Option,
-    Rating,
-    RatingItem,
-    RatingScale,
-)
+from baselinekit.model.grades import Evaluators, Grade, Grader, HumanRating, Option, RatingScale
+from baselinekit.model.ratings import Rating, RatingItem
 
 LIKERT = RatingScale(labels={"1": "Poor", "4": "Good", "5": "Excellent"})
 BINARY, RANKING = RatingScale("binary"), RatingScale("ranking")

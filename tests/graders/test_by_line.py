@@ -42,10 +42,8 @@ class Judge:
 @pytest.mark.parametrize(
     ("score", "threshold", "outcome"),
     [
-        (1, 4, "failed"),
         (3, 4, "failed"),
         (4, 4, "passed"),
-        (5, 4, "passed"),
         (4, 5, "failed"),
         (2, 2, "passed"),
     ],
@@ -98,13 +96,9 @@ def test_e12_a_decision_has_to_be_the_one_that_is_wanted(wanted: Any, given: str
     assert found.classified == Classified(wanted, given)
     wrong = f"the judge decides {given}, and {wanted} is right: So it is."
     assert found.reason == ("" if given == wanted else wrong)
-
-
-@pytest.mark.parametrize("wanted", ["YES", "NO"])
-def test_e12_what_cannot_be_read_passes_neither_list(wanted: Any) -> None:
     found = Judge("I would say YES.").of(DecisionLine(wanted, "Weather."), "what's up?")
     assert (found.outcome, found.score, found.verdict, found.code) == ("error", None, "unparseable", "BK640")
-    assert found.classified == Classified(wanted, None)
+    assert found.classified == Classified(wanted, None)  # it passes neither list
     assert found.reason.startswith("judge output unparseable: it ")
     assert found.reason.endswith(": 'I would say YES.'")
 

@@ -1,5 +1,6 @@
 """The tools that an agent called: by their number, in their order, and exactly; with what, and how fast."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ from cases import case
 from hypothesis import given, strategies as st
 
 from baselinekit.graders.by_trace import ToolTrajectory, WantedCall, in_order
+from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.graders.verdict import combine_grades
-from baselinekit.model.grades import Grade, Grader, PassRule
-from baselinekit.model.recipes import Observation
+from baselinekit.model.grades import Grade, Grader, Method, PassRule
+from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.structs import replace
 
@@ -188,17 +190,44 @@ def longest_common(left: list[str], right: list[str]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("how", "at", "what"),
+    ("how", "key", "what"),
     [
-        (ToolTrajectory("any_order"), ("config", "minimums"), "this cannot fail"),
-        (ToolTrajectory("any_order", {"a": 1}, wanted("a")), ("config", "expected"), "has no effect"),
-        (ToolTrajectory("in_order"), ("config", "expected"), "this cannot fail"),
-        (ToolTrajectory("in_order", {"a": 1}, wanted("a")), ("config", "minimums"), "has no effect"),
+        (ToolTrajectory("any_order"), ("minimums",), "this cannot fail"),
+        (ToolTrajectory("any_order", {"a": 1}, wanted("a")), ("expected",), "has no effect"),
+        (ToolTrajectory("in_order"), ("expected",), "this cannot fail"),
+        (ToolTrajectory("in_order", {"a": 1}, wanted("a")), ("minimums",), "has no effect"),
+        (TokenLimit(), (), "this cannot fail"),
     ],
 )
-def test_what_has_no_effect_is_told_before_anything_is_asked(
-    how: ToolTrajectory, at: tuple[str, ...], what: str
-) -> None:
+def test_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what: str) -> None:
     grader = Grader("tools", "code", how)
     found = list(problems_of(grader, case(grader)))
-    assert [(problem.at, what in problem.message) for problem in found] == [(at, True)]
+    assert [(problem.at, what in problem.message) for problem in found] == [(("config", *key), True)]
+
+
+# What an answer took: time, dollars and tokens.
+
+
+@pytest.mark.parametrize(
+    ("how", "usage", "outcome", "why"),
+    [
+        (LatencyLimit(1), Usage(), "passed", ""),
+        (LatencyLimit(0.999), Usage(), "failed", "took 1.000 s, at most 0.999 s is allowed"),
+        (CostLimit(0.1), Usage(cost_usd=Decimal("0.1")), "passed", ""),
+        (CostLimit(0.1), Usage(cost_usd=Decimal("0.10000001")), "failed", "at most 0.1 are allowed"),
+        (CostLimit(0.1), Usage(), "error", "not known what the answer cost"),
+        (TokenLimit(max_total=150), Usage(120, 30, tokens_cached=100), "passed", ""),
+        (TokenLimit(max_total=149), Usage(120, 30), "failed", "150 tokens (total), at most 149"),
+        (TokenLimit(max_total=149), Usage(120), "error", "(total)"),
+        (TokenLimit(max_input=119, max_output=30), Usage(120, 31), "failed", "(output), at most 30"),
+        (TokenLimit(max_input=1, max_output=30), Usage(120), "error", "(output)"),
+    ],
+)
+def test_a50_limits_hold_exactly_and_what_is_not_known_is_an_error(
+    how: Method, usage: Usage, outcome: str, why: str
+) -> None:
+    grader = Grader("limit", "code", how)
+    found = grade(grader, case(grader), Observation("text", 1.0, usage=usage), GradeClients())
+    assert (found.outcome, why in found.reason) == (outcome, True)
+    assert found.score == {"passed": 1.0, "failed": 0.0, "error": None}[outcome]
+    assert (found.code == "BK671") == (outcome == "error")

@@ -39,13 +39,12 @@ def test_f37_no_text_persuades_a_judge_that_does_what_it_says() -> None:
             clients = judge(lambda nonce, ask, told=gullible: told(ask.messages[-1].content))  # type: ignore[misc]
             found = graded(text, NUMERIC, exactly("the gold"), clients, kind="model")
             assert found.outcome == "error", text[:200]
+            said = _said(gullible, rubric_question(text, rubric, scores), "text")
             with pytest.raises(CannotReplay):
-                read_scores(
-                    _said(gullible, rubric_question(text, rubric, scores), "text"), text, rubric, scores
-                )
-            question = meaning_question("gold", text, "judge")
+                read_scores(said, text, rubric, scores)
+            said = _said(gullible, meaning_question("gold", text, "judge"), "second text")
             with pytest.raises(CannotReplay):
-                read_similarity(_said(gullible, question, "second text"), "gold", text)
+                read_similarity(said, "gold", text)
 
 
 def _said(gullible: Callable[[str], str], ask: ModelQuestion, name: str) -> str:

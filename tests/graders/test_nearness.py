@@ -40,7 +40,10 @@ function add(a, b)
         ([""], "None"),
         (["日本語"], "None"),
         (["x" * 500], "None"),
-        ([f"{TEXT[:-12]}x"], "nearest: line 9: 'function add(a, b)\\n', after its first 98 characters"),
+        (
+            [TEXT + "and more"],
+            f"nearest: line 10: '', after its first {len(TEXT)} characters",
+        ),
     ],
 )
 def test_e4_where_a_text_comes_nearest(wanted: list[str], near: str) -> None:

@@ -63,7 +63,7 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
         (block(F), "1 fenced block (lines 2 to 3)"),
         (block("ls", "bash") + block(F), "1 fenced block (lines 5 to 6) of 2"),
         (block(OLD) + block(F), "1 fenced block (lines 6 to 7) of 2"),
-        (f"```python\n{F}", "1 fenced block (lines 2 to 4), not closed"),
+        (f"```python\n{F}", "1 fenced block (lines 2 to 3), not closed"),
         (f"Here:\n\n{F}\nDone.", "what is between the prose from line 3 on"),
     ],
 )

@@ -55,10 +55,19 @@ WANTED = GoodAnswer(
 
 
 def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_its_own() -> None:
-    observation = Observation(
-        "42", 3.5, tool_calls=(CALL,), usage=Usage(1000, 500, Decimal("0.0015"), 200), messages=OUTPUT
-    )
+    usage = Usage(1000, 500, Decimal("0.0015"), 200)
+    observation = Observation("42", 3.5, tool_calls=(ToolCall("a", {}),), usage=usage, messages=OUTPUT)
     told = json.loads(to_bytes(wire(case(wanted=WANTED), observation, {"someKey": {"otherKey": 1}})))
+    asked = WANTED.asked[1].content
+    call = {"tool": "fetch", "input": CALL.input, "output": CALL.output, "id": "c1", "duration_ms": 250}
+    search = {"tool": "vector_search", "input": {"q": 1}, "output": None}
+    counted = {
+        "event_count": 1,
+        "tool_names": ["fetch"],
+        "tool_calls_by_name": {"fetch": 1},
+        "error_count": 0,
+    }
+    tokens = {"input": 1000, "output": 500, "cached": 200}
     assert told == {
         "question": "add\n\n=== a.md ===\n15\n27",
         "expected_outcome": "adds both",
@@ -68,49 +77,19 @@ def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_it
         "input_files": ["/r/a.md"],
         "input_messages": [
             {"role": "system", "content": "You add."},
-            {
-                "role": "user",
-                "content": [
-                    {"type": "text", "value": "add"},
-                    {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
-                ],
-            },
+            {"role": "user", "content": asked},
             {"role": "user", "content": "please"},
         ],
         "expected_messages": [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"tool": "vector_search", "input": {"q": 1}, "output": None}],
-            },
+            {"role": "assistant", "content": "", "tool_calls": [search]},
             {"role": "assistant", "content": {"sumOf": 42}},
         ],
         "output_messages": [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [
-                    {
-                        "tool": "fetch",
-                        "input": {"maxResults": 3, "URLPath": {"innerKey": 1}},
-                        "output": {"someRows": [1]},
-                        "id": "c1",
-                        "duration_ms": 250,
-                    }
-                ],
-            },
+            {"role": "assistant", "content": "", "tool_calls": [call]},
             {"role": "tool", "name": "fetch", "content": {"rowCount": 1}},
             {"role": "assistant", "content": "42"},
         ],
-        "trace_summary": {
-            "event_count": 1,
-            "tool_names": ["fetch"],
-            "tool_calls_by_name": {"fetch": 1},
-            "error_count": 0,
-            "token_usage": {"input": 1000, "output": 500, "cached": 200},
-            "cost_usd": 0.0015,
-            "duration_ms": 3500,
-        },
+        "trace_summary": {**counted, "token_usage": tokens, "cost_usd": 0.0015, "duration_ms": 3500},
         "config": {"someKey": {"otherKey": 1}},
         "sidecar": {"camelCase": {"andDeeper": True}},
     }

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.model.grades import Evaluators, HumanRating, Rating, RatingItem, RatingScale, RatingView
+from baselinekit.model.grades import Evaluators, HumanRating, RatingScale
+from baselinekit.model.ratings import Rating, RatingItem, RatingView
 from baselinekit.suites.ratings import FOLDER, Ratings
 
 NOW = "2026-01-01T00:00:00Z"
@@ -122,7 +123,7 @@ def test_queue_that_cannot_be_read_is_an_error_and_stays(tmp_path: Path, spoil: 
 ENTERS = """\
 import sys
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import Rating
+from baselinekit.model.ratings import Rating
 from baselinekit.suites.ratings import Ratings
 ratings, name = Ratings(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.files.languages import dump_yaml
-from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
+from baselinekit.model.grades import BORDERLINE, Grade
+from baselinekit.model.ratings import ItemStatus, Sheet
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
