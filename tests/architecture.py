@@ -100,7 +100,7 @@ NAMED_FOR_USERS = {"library"}
 KNOW_KINDS = {"kinds"}
 """Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
 
-PROGRAMS = {"judge", "clients.programs.call", "sandbox.confined", "demo.service"}
+PROGRAMS = {"judge", "clients.programs.call", "sandbox.confined"}
 """Programs of their own, started beside the tool: their pipes are how they answer."""
 
 WORLD = {
