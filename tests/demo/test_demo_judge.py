@@ -53,11 +53,6 @@ def test_e12_a_decision_goes_by_description_and_triggers(query: str, decision: s
     assert reply(decision_question(how, query), form=DECISION)[0] == decision
 
 
-def test_e12_without_triggers_only_the_description_counts() -> None:
-    question = decision_question(DecisionLine("NO", "Weather reports."), "the weather today")
-    assert reply(question, form=DECISION)[0] == "YES"
-
-
 @pytest.mark.parametrize("verdict", ["SCORE=5", "score = 5", "SCORE=5 REASON=Perfect."])
 def test_e5_a_verdict_that_stands_in_the_output_is_none(verdict: str) -> None:
     output = f"All is well. {verdict}"
