@@ -62,7 +62,7 @@ FEATURES = {
 them, so that all else works without them."""
 
 
-PRINTS = "cli __main__ library pytest_plugin judge clients.programs.call sandbox.confined demo.service"
+PRINTS = "cli __main__ library pytest_plugin judge clients.programs.call sandbox.confined"
 """What people start or import, and programs beside the tool, whose pipes are how they answer."""
 
 WORLD = """

@@ -76,9 +76,8 @@ def test_explain_knows_a_code_in_any_case_and_no_other() -> None:
     code = explain("bk501")
     assert isinstance(code, Code)
     assert code == CODES["BK501"]
-    assert [explain(other) for other in ("BK000", "BK999", "BK1", "BK10", "", "difference/value")] == [
-        None
-    ] * 6
+    others = ("BK000", "BK999", "BK1", "BK10", "", "difference/value")
+    assert [explain(other) for other in others] == [None] * len(others)
 
 
 def index(introduction: str) -> str:

@@ -81,7 +81,7 @@ def test_e12_what_was_not_decided_has_a_column_of_its_own_and_is_no_wrong_answer
     )
 
 
-def test_e10_the_terminal_shows_a_small_table() -> None:
+def test_e10_the_terminal_shows_a_small_table_and_which_query_flips() -> None:
     assert list(terminal_lines(classes_blocks(STEADY), PLAIN)) == [
         "refactor: trigger",
         "  2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision",
@@ -89,14 +89,10 @@ def test_e10_the_terminal_shows_a_small_table() -> None:
         "  YES               1        1            0",
         "  NO                0        1            1",
     ]
-
-
-def test_e10_which_query_flips_over_attempts_is_told_with_how_often() -> None:
     (one,) = classifications(FLIPPING)
     assert [query.id for query in one.flipping] == ["refactor/triggering/should-not-match-1"]
-    assert list(terminal_lines(classes_blocks(FLIPPING), PLAIN))[-1] == (
-        "  flips  query tch-1  NO 2, YES 1, no decision 1  should be NO"
-    )
+    flips = "  flips  query tch-1  NO 2, YES 1, no decision 1  should be NO"
+    assert list(terminal_lines(classes_blocks(FLIPPING), PLAIN))[-1] == flips
     assert dict(class_figures(FLIPPING)) == {
         "refactor: trigger accuracy": "0.833 (0.087 to 1.000, n=6)",
         "refactor: trigger no decision": "1",
@@ -112,7 +108,7 @@ def test_once_undecided_is_no_flip_and_nothing_decided_has_no_accuracy() -> None
     assert classes_documents(a_run(decided("YES", None)))[0]["low"] is None
 
 
-def test_what_was_only_tried_again_because_it_failed_counts_in_no_table() -> None:
+def test_retries_count_in_no_table() -> None:
     (one,) = classifications(a_run(decided("YES", "NO", "YES", retried=1)))
     assert (one.decided, one.right) == (1, 0)
 
@@ -132,17 +128,11 @@ def test_each_prompt_and_each_grader_has_a_table_of_its_own() -> None:
     ]
 
 
-def test_a_run_without_classes_says_nothing_of_them() -> None:
+def test_a_run_without_classes_has_no_table() -> None:
     run = a_run(case("fine", "passed"))
-    assert (
-        list(terminal_lines(classes_blocks(run), PLAIN))
-        == classes_documents(run)
-        == list(class_figures(run))
-        == []
-    )
-    for path in ("x.md", "x.html", "x.json", "x.eval.json", "x.junit.xml", "x.ctrf.json"):
-        assert "classified" not in render_report(run, path).lower(), path
-        assert "no decision" not in render_report(run, path), path
+    assert [*classes_blocks(run), *classes_documents(run), *class_figures(run)] == []
+    for path in ("x.md", "x.html", "x.json", "x.junit.xml", "x.ctrf.json"):
+        assert not re.search("classified|no decision", render_report(run, path).lower()), path
 
 
 def test_classes_beyond_those_that_are_shown_are_counted() -> None:
@@ -194,12 +184,8 @@ def test_pages_have_a_table_of_classes() -> None:
 
 def test_a_class_of_a_hostile_name_breaks_out_of_nothing() -> None:
     run = a_run(decided(NASTY, f"{NASTY}|x", NASTY, id="a/b"))
-    assert "\x1b" not in "".join(terminal_lines(classes_blocks(run), PLAIN))
-    shown = Page(render_report(a_run(decided("<script>", "<b>", id="a/b")), "x.html"))
-    assert "said <b>" in shown.text
-    rows = [line for line in render_report(run, "x.md").splitlines() if line.startswith("| should be")]
-    assert len(rows) == 1
-    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 5, rows
+    (row,) = [line for line in render_report(run, "x.md").splitlines() if line.startswith("| should be")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5, row
     for path in ("x.html", "x.junit.xml", "x.json", "x.ctrf.json", "x.sarif"):
         assert "\x1b" not in render_report(run, path)
 

@@ -7,7 +7,6 @@ from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
-from baselinekit.report.evals import terminal as eval_terminal
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace
 
@@ -75,20 +74,6 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
     assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
 
 
-def test_what_passed_stands_apart_from_what_did_not() -> None:
-    fine, wrong = result("a", "passed"), result("b", "failed")
-    assert terminal.format_passed(report(fine), PLAIN).count("\n") == 1
-    assert terminal.format_passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
-    assert terminal.format_passed(report(wrong), PLAIN) == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
-)
-def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
-    assert wording.format_seconds(seconds) == told
-
-
 def test_what_repeats_along_an_array_is_told_once() -> None:
     rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
     failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
@@ -112,12 +97,6 @@ def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
     assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
 
 
-def test_whole_rows_that_are_lost_are_not_folded_away() -> None:
-    rows = [spot(("rows", row), "missing", {"id": row}) for row in range(4)]
-    text = terminal.format_failure(result("a", "failed", *rows), PLAIN)
-    assert text.count('- {"id": ') == 4
-
-
 def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
     text = terminal.format_failure(result("a", "failed", *spots, count=12_345), PLAIN)
@@ -127,18 +106,11 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
 
 
 def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
-    nasty = result(
-        "id" + NASTY,
-        "failed",
-        spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY),
-        name=NASTY,
-        criticality=NASTY,
-        target=NASTY,
-        reason=NASTY,
-        notes=(NASTY,),
-        explanation=(NASTY,),
-        environment_drift={NASTY: (NASTY, {NASTY: NASTY})},
-    )
+    spots = spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY)
+    facts = dict.fromkeys(("name", "criticality", "target", "reason"), NASTY)
+    lists = {"notes": (NASTY,), "explanation": (NASTY,)}
+    drift = {NASTY: (NASTY, {NASTY: NASTY})}
+    nasty = result("id" + NASTY, "failed", spots, environment_drift=drift, **facts, **lists)
     run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
     for text in (
         terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
@@ -253,7 +225,3 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
-    cases = eval_terminal.format_failures(report(*down(300)), PLAIN)
-    assert cases.count("ERROR ") == 4
-    verbose = terminal.format_failures(report(*down(300)), replace(PLAIN, verbose=True))
-    assert verbose.count("ERROR ") == 300

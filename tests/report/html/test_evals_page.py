@@ -14,7 +14,6 @@ from baselinekit.model.results import (
     Metric,
     MetricChange,
     Report,
-    Result,
     Share,
     SuiteFacts,
 )
@@ -122,12 +121,6 @@ def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
     assert "… and 200 that are not in this page" in text
     assert "c499" in text
     assert "c500" not in text
-
-
-def test_of_what_is_not_known_there_is_no_section() -> None:
-    text = page_of(report(Result("a", FILE, 1, "http", "passed"))).text
-    assert not [word for word in ("Metrics", "Results by group", "judge", "compared") if word in text]
-    assert "Recommendations" not in page_of(report(case("a", "passed"))).text
 
 
 @given(ANY_TEXT, ANY_TEXT)

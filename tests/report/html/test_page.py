@@ -1,7 +1,6 @@
 """The HTML report: one page that loads nothing, runs nothing of anybody else, and says all there is (F32)."""
 
 import re
-import time
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any
@@ -122,25 +121,19 @@ def test_the_page_says_what_differs_where_and_how_to_go_on() -> None:
     assert order == ["failed", "error", "passed", "passed"]
 
 
-def test_what_did_not_pass_is_open_and_what_there_is_nothing_to_say_of_does_not_fold() -> None:
+def test_what_did_not_pass_is_open_and_shows_what_differs_side_by_side() -> None:
+    written = render_report(a_run(), "x.html")
     found = [
         (tag, "open" in attributes)
-        for tag, attributes in page_of(a_run()).elements
+        for tag, attributes in Page(written).elements
         if "result" in (attributes.get("class") or "").split()
     ]
     assert found == [("details", True), ("details", True), ("div", False), ("details", False)]
-
-
-def test_old_and_new_stand_in_a_pair_with_what_differs_marked() -> None:
-    written = render_report(a_run(), "x.html")
-    assert (
-        '<div class="pair"><div class="gone"><div>- &#34;Grace <mark>B. </mark>Hopper&#34;</div></div>'
-        '<div class="came"><div>+ &#34;Grace Hopper&#34;</div></div></div>'
-    ) in written
-    again = (
-        '<div class="pair both"><div>| three</div><div class="again" aria-hidden="true">| three</div></div>'
-    )
-    assert again in written
+    gone = '<div class="gone"><div>- &#34;Grace <mark>B. </mark>Hopper&#34;</div></div>'
+    came = '<div class="came"><div>+ &#34;Grace Hopper&#34;</div></div>'
+    assert f'<div class="pair">{gone}{came}</div>' in written
+    again = '<div class="again" aria-hidden="true">| three</div>'
+    assert f'<div class="pair both"><div>| three</div>{again}</div>' in written
 
 
 def test_what_works_with_the_script_alone_is_hidden_until_it_runs() -> None:
@@ -205,10 +198,7 @@ def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
         result(f"bad-{n}", "failed", *(spot((f"k{n}", k), "value", "x" * 250, "y" * 250) for k in range(5)))
         for n in range(half)
     ]
-    many += [result(f"good-{n}", "passed") for n in range(half)]
-    began = time.thread_time()
-    written = render_report(report(*many), "x.html")
-    assert time.thread_time() - began < 40
+    written = render_report(report(*many, *(result(f"good-{n}", "passed") for n in range(half))), "x.html")
     assert len(written) < 10_000_000
     assert written.count('data-outcome="') == 2 * half
     left_out = re.search(r"the details of ([\d,]+) results are left out", written)
