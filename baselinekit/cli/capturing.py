@@ -21,6 +21,7 @@ from baselinekit.cli.capture_options import (
 )
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.options import (
+    InOrder,
     RecordingOptions,
     command,
     command_line,
@@ -530,7 +531,7 @@ def capture_http(options: HttpOptions) -> int:
     return capture_batch(read, options.storing, settings, options.many, RecordingOptions())
 
 
-class LineOfCurl(click.Command):
+class LineOfCurl(InOrder):
     """A curl line among our options: short options, and long ones that curl knows, are left to curl."""
 
     def make_parser(self, ctx: click.Context) -> Any:

@@ -12,7 +12,7 @@ import click
 
 from baselinekit import __version__
 from baselinekit.cli import entry
-from baselinekit.cli.options import project_parameters
+from baselinekit.cli.options import InOrder, project_parameters
 from baselinekit.errors import BaselinekitError, find_interrupt
 
 COMMANDS = {
@@ -38,7 +38,7 @@ COMMANDS = {
 _SIGPIPE = 141
 
 
-class Commands(click.Group):
+class Commands(InOrder, click.Group):
     """Knows the name and summary of every command, and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -92,7 +92,7 @@ def several(*flags: str, **attributes: Any) -> Any:
 
 
 def command(
-    kind: type[Options], cls: type[click.Command] = click.Command, **attributes: Any
+    kind: type[Options], cls: type[InOrder] | None = None, **attributes: Any
 ) -> Callable[[Callable[[Options], object]], click.Command]:
     """Make a command of a function, which takes the options as an object of `kind`: its fields are the
     options, its docstring is the help. With `--json`, the problems that end the command are also printed as
@@ -114,7 +114,7 @@ def command(
 
         effective = _effective(kind)
         flags = [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
-        return cls(
+        return (cls or InOrder)(
             attributes.pop("name", work.__name__.replace("_", "-")),
             callback=callback,
             params=[*_parameters(kind), *project_parameters()],
@@ -124,6 +124,22 @@ def command(
         )
 
     return make
+
+
+class InOrder(click.Command):
+    """A command that knows in which order its options were typed."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        parser: Any = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+            values, left, order = parse(args)
+            ctx.meta.setdefault(_ORDER, []).extend(order)
+            return values, left, order
+
+        parser.parse_args = parse_args
+        return parser
 
 
 def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
@@ -177,17 +193,20 @@ def _add_project_options(context: click.Context, values: dict[str, Any], effecti
                 values[name] = (*before, *values[name])
             elif not _is_typed(context, name):
                 values[name] = before
+    texts = {name: iter(values[name]) for name in ("variables", "variable_files")}
+    in_order = [(one.opts[0], next(texts[one.name])) for one in context.meta[_ORDER] if one.name in texts]
     names = [name for part in (root, context) for name in part.params if _is_typed(part, name)]
     parameters = {parameter.name: parameter for parameter in context.command.params}
     context.meta[screen.COLOR] = values["color"]
     context.meta[_TYPED] = [(parameters[name], values[name]) for name in dict.fromkeys(names)]
+    values["variables"] = tuple(in_order)
 
 
 def _is_typed(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
-_TYPED = "baselinekit.typed"
+_TYPED, _ORDER = "baselinekit.typed", "baselinekit.order"
 
 
 def _typed() -> list[tuple[click.Parameter, Any]]:
@@ -232,7 +251,7 @@ class ProjectOptions:
     config_from: str | None = option(metavar="REV", help="The configuration as of this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
-    variables: tuple[str, ...] = several(
+    variables: tuple[tuple[str, str], ...] = several(
         "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or the input of a prompt."
     )
     variable_files: tuple[str, ...] = several(
@@ -448,30 +467,31 @@ def _parse_pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _read_variables(options: ProjectOptions) -> dict[str, Json]:
-    """The values of `--var-file`, and over them those of `--var`; a later one overrides an earlier one."""
+    """The values of `--var` and `--var-file`; a later one overrides an earlier one."""
     from baselinekit.files.languages import language
 
     values: dict[str, Json] = {}
-    for text in options.variable_files:
+    for flag, text in options.variables:
         name, equals, file = text.partition("=")
+        if flag == "--var":
+            values |= [_parse_pair(flag, text)]
+            continue
         if equals and _is_name(name):
-            values[name] = read_text("--var-file", file, "a text file")
+            values[name] = read_text(flag, file, "a text file")
             continue
         if not text.lower().endswith((".yaml", ".yml", ".json")):
-            message = f"--var-file {text!r} is neither NAME=FILE nor a file of values"
-            hint = "as in --var-file doc=notes.md, or --var-file values.yml"
-            raise InvalidInput(Problem("BK508", message, hint))
-        documents = language(text).load(read_text("--var-file", text, "a file of YAML or JSON"), text)
+            message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
+            raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+        documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
         if len(documents) != 1 or not isinstance(documents[0], dict):
-            message = f"--var-file {text} is no mapping"
+            message = f"{flag} {text} is not a mapping"
             raise InvalidInput(Problem("BK508", message, "write lines such as user: ada"))
         if invalid := [name for name in documents[0] if not _is_name(name)]:
-            message = f"--var-file {text}: {invalid[0]!r} is no name of a variable"
-            raise InvalidInput(
-                Problem("BK508", message, "letters, digits, _, . and -, and a letter or _ first")
-            )
+            message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
+            hint = "letters, digits, _, . and -, and a letter or _ first"
+            raise InvalidInput(Problem("BK508", message, hint))
         values |= documents[0]
-    return values | dict(_parse_pair("--var", text) for text in options.variables)
+    return values
 
 
 def _parse_secret(text: str) -> tuple[str, str | None]:
