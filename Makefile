@@ -38,7 +38,7 @@ PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -p no:anyi
 
 check: static
 	@echo "== the quick tests: laws, units and golden cases"
-	@$(PYTEST) --quick
+	@$(PYTEST) -m "not slow"
 
 test: static
 	@echo "== tests, the documents and our own baselines among them"

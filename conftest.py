@@ -7,25 +7,22 @@ import os
 import clocks
 import known
 import pytest
-import quickness
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("pytester",)
 collect_ignore_glob = ["tests/golden/*"]  # files of users' projects, among them tests of theirs
 
 # An ordinary run tries the same examples each time, so that who broke something is who sees it; the thorough
-# one looks for others; that of every save tries a quarter of them, where a test names no number of its own.
+# one looks for others, and tries four times as many.
 # In none does a busy machine fail a test: what has to be quick says so itself.
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True)
-settings.register_profile("quick", settings.get_profile("ordinary"), max_examples=25)
+settings.register_profile("ordinary", settings.get_profile("thorough"), derandomize=True, max_examples=25)
 settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else "ordinary")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     at = "the moment at which the commands of the tests begin, such as 2028-02-29T23:59:58Z"
     parser.addoption("--at", default=clocks.BEGINS, help=f"{at} (default: {clocks.BEGINS})")
-    parser.addoption("--quick", action="store_true", help="only the tests for every save (quickness.py)")
     zone = "the time zone of the tests and of what they start, as TZ says it"
     parser.addoption("--zone", default=known.ZONE, help=f"{zone} (default: {known.ZONE})")
 
@@ -36,10 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not known.is_utf8():
         config.pluginmanager.getplugin("capturemanager").suspend_global_capture(in_=True)
         known.begin_again()
-    config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it (quickness.py)")
-    if config.getoption("quick"):
-        config.pluginmanager.register(quickness.Quickness())
-        settings.load_profile("quick")
+    config.addinivalue_line("markers", "slow: too dear for every save; `make test` runs it")
     known.settle(config.getoption("zone"))
     clocks.begin_at(config.getoption("at"))
 

@@ -226,6 +226,16 @@ def describe_value(value: Json, name: str | int = "") -> str:
     return f"{mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)} ({kind})"
 
 
+class Mistakes(list[Problem]):
+    """The problems that were found in a record, with paths into it."""
+
+    def take(self, result: tuple[T, Iterable[Problem]], *at: str | int) -> T:
+        """Return what was read of a part, and keep the problems of that part, which is at this path."""
+        value, problems = result
+        self += prefix_paths(problems, at)
+        return value
+
+
 # The places of problems: from a path in a document to file, line and column.
 
 

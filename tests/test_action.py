@@ -87,17 +87,9 @@ def test_the_hook_checks_the_files_that_it_is_there_for() -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert hook["entry"] == "baselinekit doctor"
     assert hook["pass_filenames"] is False
-    files = [
-        "baselines/a.yaml",
-        "services/x/baselines/b/c.json",
-        "baselinekit.yaml",
-        "x/baselinekit.yaml",
-        "evals/s.yaml",
-    ]
-    assert all(re.search(hook["files"], file) for file in files)
-    assert not any(
-        re.search(hook["files"], file) for file in ("src/a.py", "my-baselines.txt", "baselinekit.yaml.md")
-    )
+    files = ["baselines/a.yaml", "services/x/baselines/b/c.json", "x/baselinekit.yaml", "evals/s.yaml"]
+    others = ["src/a.py", "my-baselines.txt", "baselinekit.yaml.md"]
+    assert [file for file in files + others if re.search(hook["files"], file)] == files
 
 
 BASELINE = """\
@@ -168,7 +160,7 @@ def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner
     told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert told["exit-code"] == "1"
     assert {path.name for path in Path(told["results"]).iterdir()} == {
-        *("results.json", "report.html", "results.junit.xml"),
+        *("results.json", "report.html", "results.junit.xml")
     }
     assert (runner.folder / "svc/c d.md").read_text("utf-8").startswith("## baselinekit: 1 failed")
     assert (runner.folder / "svc/baselines/with space/one.yaml").read_text() == before
@@ -252,48 +244,42 @@ def terminal(tmp_path: Path) -> Any:
         yield terminal
 
 
-def test_a_placeholder_that_only_the_pull_request_declares_is_unknown(terminal: Console) -> None:
-    declared = {"baselinekit.yaml": "version: 1\nplaceholders: {order_no: 'A-[0-9]+'}\n"}
-    used = BASELINE % "one" + "comparison: {type: structural}\n"
-    mine = {**declared, "baselines/one.yaml": used.replace("one\\n", "<<order_no>>")}
-    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
-    done = pull.compare(args="--allow-exec")
-    assert done.returncode == 2
-    assert "BK212" in done.stderr
-    assert f"the configuration as of {pull.base} counts (--config-from)" in done.stderr
+EMPTY = {"baselinekit.yaml": "version: 1\n"}
+OURS = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
+DECLARES = {
+    "baselinekit.yaml": "version: 1\nplaceholders: {order_no: 'A-[0-9]+'}\n",
+    "baselines/one.yaml": (BASELINE % "one").replace("one\\n", "<<order_no>>"),
+}
+DENIES = {"baselinekit.yaml": "version: 1\ncommands: {says: [rm, -rf]}\n"}
 
 
-def test_a_pull_request_grants_itself_no_program(terminal: Console) -> None:
-    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
-    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
-    done = pull.compare()
-    assert done.returncode == 4, done.stderr
-    assert f"'says' is not named in the configuration as of {pull.base} (--config-from)" in done.stderr
-    assert "results=\n" in pull.output.read_text()
-    assert "nothing is uploaded: baselinekit ended with exit code 4" in done.stderr
-    assert pull.compare(config_from="checkout").returncode == 0, "who says so trusts all authors"
-    assert pull.compare(config_from=pull.head).returncode == 0
-    pull.base = ""
-    assert pull.compare().returncode == 0, "what is pushed is in the repository already"
-
-
-def test_what_the_base_grants_is_granted(terminal: Console) -> None:
-    ours = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
-    pull = PullRequest(terminal, ours, {"baselinekit.yaml": "version: 1\ncommands: {says: [rm, -rf]}\n"})
-    done = pull.compare()
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_base_without_a_configuration_grants_nothing_and_that_is_said(terminal: Console) -> None:
-    pull = PullRequest(terminal, {"README": "x"}, {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS})
-    done = pull.compare()
-    assert done.returncode == 4, done.stderr
-    assert f"note: baselinekit.yaml does not exist at {pull.base}: the defaults apply" in done.stderr
+@pytest.mark.parametrize(
+    ("base", "head", "exit_code", "words"),
+    [
+        (EMPTY, DECLARES, 2, "BK212 ; the configuration as of {base} counts (--config-from)"),
+        (EMPTY, OURS, 4, "'says' is not named in the configuration as of {base} (--config-from)"),
+        (OURS, DENIES, 0, ""),
+        ({"README": "x"}, OURS, 4, "note: baselinekit.yaml does not exist at {base}: the defaults apply"),
+    ],
+)
+def test_the_configuration_of_the_base_counts_in_a_pull_request(
+    terminal: Console, base: dict[str, str], head: dict[str, str], exit_code: int, words: str
+) -> None:
+    pull = PullRequest(terminal, base, head)
+    done = pull.compare(args="--allow-exec" if head is DECLARES else "")
+    assert done.returncode == exit_code, done.stderr
+    assert all(word.strip() in done.stderr for word in words.format(base=pull.base).split(";"))
+    if exit_code == 4:
+        assert "results=\n" in pull.output.read_text()
+        assert "nothing is uploaded: baselinekit ended with exit code 4" in done.stderr
+        assert pull.compare(config_from="checkout").returncode == 0, "which trusts all authors"
+        assert pull.compare(config_from=pull.head).returncode == 0
+        pull.base = ""
+        assert pull.compare().returncode == 0, "what is pushed is in the repository already"
 
 
 def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Path) -> None:
-    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
-    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    pull = PullRequest(terminal, EMPTY, OURS)
     pull.git("config", "uploadpack.allowAnySHA1InWant", "true")
     shallow = tmp_path / "shallow"
     pull.git("clone", "-q", "--depth=1", f"file://{pull.folder}", str(shallow))
@@ -304,8 +290,7 @@ def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Pat
 
 
 def test_a_base_that_cannot_be_had_ends_the_step(terminal: Console, tmp_path: Path) -> None:
-    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
-    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    pull = PullRequest(terminal, EMPTY, OURS)
     for base in ("0" * 40, "--upload-pack=touch shot", "$(touch shot)", "no-such-branch"):
         pull.base = base
         done = pull.compare()

@@ -10,7 +10,6 @@ import architecture
 import pytest
 import test_golden
 import test_readme
-from clocks import Clock
 from console import ROOT
 
 pytestmark = pytest.mark.slow
@@ -42,29 +41,6 @@ def test_a_document_holds_whenever_it_is_and_whatever_day_it_shows(when: str, tm
     test_readme.play(shown, tmp_path / "project", at=at, zone=zone)
 
 
-def test_a_time_that_did_not_move_fails(tmp_path: Path) -> None:
-    """What is normalised can still be wrong: the record of a pass is of the run, and of no other day."""
-    case = tmp_path / "case"
-    (case / "files").mkdir(parents=True)
-    (case / "files/a.txt").write_text("2024-01-20T14:00:00Z\n")
-    clock = "2028-02-29T23:59:59Z"
-    (case / "cmd").write_text(f"# clock: {clock}\ntrue\n")
-    test_golden.play(case, tmp_path / "one", write=True)
-    (case / "after").mkdir()
-    (case / "after/a.txt").write_text("{now}\n")
-    with pytest.raises(AssertionError):
-        test_golden.play(case, tmp_path / "two")
-    (case / "files/a.txt").write_text(f"{clock}\n")
-    test_golden.play(case, tmp_path / "three")
-
-
-def test_a_document_shows_no_time_of_another_run(tmp_path: Path) -> None:
-    stale = "```console\n$ printf '%s-01-01T00:00:00Z\\n' 2001\n2026-11-21T10:00:00Z\n```\n"
-    with pytest.raises(AssertionError):
-        test_readme.play(stale, tmp_path / "stale")
-    test_readme.play(stale + "<!-- 2001-01-01T00:00:00Z -->\n", tmp_path / "own")
-
-
 KNOW_THE_TIME = {
     "clocks": "the clock of the tests",
     "at": "hands it on",
@@ -81,9 +57,3 @@ def test_no_test_knows_what_day_it_is() -> None:
         for path in here.rglob("*.py")
     }
     assert {line.split(":")[0] for line in architecture.clocks(sources)} == set(KNOW_THE_TIME)
-
-
-def test_the_moments_are_the_edges_that_they_say() -> None:
-    for at, _ in MOMENTS.values():
-        clock = Clock(at)
-        assert clock.word_for(at) == "{now}"

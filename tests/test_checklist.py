@@ -75,15 +75,3 @@ def test_every_line_of_the_table_is_read() -> None:
 def test_no_test_of_one_is_lost_unseen() -> None:
     """More may come; where one goes, its promise is to be tested elsewhere first."""
     assert sum(len(names) for names in borne_by().values()) >= 200
-
-
-def test_a_row_that_is_out_of_date_is_written_anew() -> None:
-    page = "# Title\n| H1 | what it asks | `test_h1_gone` |\n| X2 | more | |\n"
-    source = "def test_h1_x2_both() -> None:\n    pass\nclass A:\n    def test_h1_more(self) -> None: ...\n"
-    tests = defaultdict(set)
-    for number, name in numbered(source):
-        tests[number].add(name)
-    assert written_anew(page, tests) == (
-        "# Title\n| H1 | what it asks | `test_h1_more`, `test_h1_x2_both` |\n"
-        "| X2 | more | `test_h1_x2_both` |\n"
-    )

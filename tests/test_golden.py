@@ -161,24 +161,6 @@ def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str
         play(case, tmp_path / "again")
 
 
-def test_what_is_dear_is_there() -> None:
-    assert {case.name for case in CASES} >= DEAR
-
-
-def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
-    with console(tmp_path / "x", at="2028-02-29T23:59:58Z") as terminal:
-        said = terminal.normalised(
-            f"{tmp_path}/x/a.yaml at http://127.0.0.1:43215/users took 0.21s, 1.5 s, 2m 05s\n"
-            f'{{"seconds": 0.0213, "id": "9b2f6c1e-0f5a-4f0e-8d53-0a1b2c3d4e5f"}}\n'
-            f"2028-02-29T23:59:58Z 2028-02-26T23:59:58+00:00 2024-01-20T14:00:00Z\n"
-        )
-    assert said == (
-        "{folder}/a.yaml at http://127.0.0.1:{port}/users took {seconds}s, {seconds}s, {seconds}s\n"
-        '{"seconds": {seconds}, "id": "{uuid}"}\n'
-        "{now} 2028-02-26T23:59:58+00:00 2024-01-20T14:00:00Z\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("command", "out", "exit_code"),
     [
@@ -186,15 +168,8 @@ def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
         ("echo a && printf 'b && c\\n' && baselinekit --version", "a\nb && c\nbaselinekit {version}\n", 0),
         ("git no-such-verb && baselinekit --version", "", 1),
         ("echo a && baselinekit --version | sed 's/[^ ]*$/x/'", "a\nbaselinekit x\n", 0),
-        ("cd .. && baselinekit --version", "baselinekit {version}\n", 0),
-        ("echo 'a && baselinekit --version'", "a && baselinekit --version\n", 0),
         ("false || baselinekit --version && echo b", "baselinekit {version}\nb\n", 0),
-        ("baselinekit --version && echo b; echo c", "baselinekit {version}\nb\nc\n", 0),
-        ("baselinekit --nosuch && echo b; baselinekit --version", "baselinekit {version}\n", 0),
         ("true; baselinekit --nosuch && baselinekit --version && echo b", "", 2),
-        ("baselinekit --version; grep -c x no-such-file", "baselinekit {version}\n", 2),
-        ("baselinekit --version | sed s/e.*/e/; echo", "base\n\n", 0),
-        ("baselinekit --version | grep -c nothing", "0\n", 1),
         ("baselinekit --nosuch 2>&1 | grep -c 'No such' | sed 's/1/| && ;/'", "| 11 ;\n", 0),
         ("echo '{}' > a.txt; baselinekit nosuch - < a.txt; cat < a.txt", "{}\n", 0),
     ],

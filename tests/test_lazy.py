@@ -37,15 +37,6 @@ def test_it_finds_what_a_compiled_one_finds(source: str, flags: int, text: str) 
         )
 
 
-def test_bytes_are_searched_by_bytes() -> None:
-    assert lazy_pattern(rb"[0-9]+").findall(b"1 22") == [b"1", b"22"]
-
-
-def test_what_no_pattern_has_it_has_not() -> None:
-    for name in ("matches", "_private", "__await__"):
-        assert not hasattr(lazy_pattern("a"), name)
-
-
 def test_every_one_of_the_package_can_be_compiled() -> None:
     """What nobody has used yet would be found wrong by its first user."""
     found = 0

@@ -141,7 +141,10 @@ def test_what_the_document_shows_is_what_happens(path: Path, tmp_path: Path) -> 
     play(path.read_text("utf-8"), tmp_path / "project")
 
 
-PAGES = [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+PAGES = [
+    *DOCUMENTS,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "ARCHITECTURE.md", "benchmarks/README.md")),
+]
 
 
 def anchors(page: Path) -> set[str]:

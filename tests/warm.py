@@ -45,7 +45,6 @@ baseline: {output: {status: 200, body: {n: 1}}}
 current: {input: {url: "http://127.0.0.1:9/"}, execution: {type: http}}
 metadata: {failure_count: 0}
 """
-_spent = 0.0
 _MODULES = "compare", "capture", "doctor"
 _PLAINLY = {
     "times": 1,
@@ -84,21 +83,6 @@ class Ended:
     @property
     def said(self) -> str:
         return self.out + self.err
-
-
-def spent() -> float:
-    """The processor time of all runs so far, in seconds."""
-    return _spent
-
-
-def _count(seconds: float) -> None:
-    global _spent
-    _spent += seconds
-
-
-def _of_children() -> float:
-    used = os.times()
-    return used.children_user + used.children_system
 
 
 def _ended(told: dict[str, Any]) -> Ended:
@@ -163,9 +147,7 @@ class Warm:
         except BrokenPipeError:
             answer = b""
         assert answer, f"the server of runs has ended: {self._server.wait(LONGEST)}"
-        ended = [_ended(told) for told in json.loads(answer)]
-        _count(sum(one.cpu for one in ended))
-        return ended
+        return [_ended(told) for told in json.loads(answer)]
 
 
 @contextmanager
@@ -182,10 +164,8 @@ def warm() -> Iterator[Warm]:
         try:
             yield Warm(server)
         finally:
-            before = _of_children()
             server.kill()
             server.communicate()
-            _count(before - _of_children())  # what its runs took is counted already
 
 
 def serve(scratch: Path) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from baselinekit.agentv.form import CASES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
+from baselinekit.graders.by_rubric import RubricItem, item_problems
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
-from baselinekit.graders.rubricitems import RubricItem, item_problems
 from baselinekit.graders.wire import texts_of_case
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion

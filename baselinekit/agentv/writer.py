@@ -9,7 +9,6 @@ from baselinekit.agentv.form import CASES
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
-from baselinekit.importers.evaldrafts import as_name
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
@@ -21,6 +20,7 @@ from baselinekit.suites.writing.sayings import (
     Loss,
     WriteRequest,
     Written,
+    as_name,
     format_messages,
     question_of,
     received_id,

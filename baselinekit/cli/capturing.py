@@ -159,20 +159,13 @@ def document(captured: Captured) -> dict[str, Json]:
         facts["lookalikes"] = [*map(lookalike_as_json, captured.lookalikes)]
     if captured.replays == 1 and not captured.learnt:
         return facts
-    volatile = [
-        learnt_as_json(volatile) | {"line": place and place.line} for volatile, place in captured.learnt
-    ]
+    learnt = [learnt_as_json(found) | {"line": place and place.line} for found, place in captured.learnt]
     refused = [
-        {
-            "path": render(found.path),
-            "kind": found.kind,
-            "what": found.message,
-            "mend": found.hint,
-            "line": place and place.line,
-        }
+        {"path": render(found.path), "kind": found.kind, "what": found.message, "mend": found.hint}
+        | {"line": place and place.line}
         for found, place in captured.unlearnt
     ]
-    return facts | {"replays": captured.replays, "volatile": volatile, "refused": refused}
+    return facts | {"replays": captured.replays, "volatile": learnt, "refused": refused}
 
 
 # The pipeline of every capture. A single request is a batch of one.
@@ -235,7 +228,7 @@ def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
                 "id": new.draft.id,
                 "request": request,
                 "at": new.place and str(new.place),
-                "notes": list(new.notes),
+                "notes": [*new.notes],
             }
             for new, request in requests
         ]
@@ -243,7 +236,7 @@ def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
         return
     available = {*project.scope.secrets, *project.scope.values}
     for new, request in requests:
-        names = ", ".join(f"{{{{{name}}}}}" for name in sorted(_names(new.draft.current) & available))
+        names = _in_braces(_names(new.draft.current) & available)
         place = f"   ({new.place})" if new.place else ""
         screen.line(screen.safe_line(f"{new.draft.id}   {request}{names and f', with {names}'}{place}"))
         for note in new.notes:
@@ -364,17 +357,11 @@ def _is_client_error(output: Json) -> bool:
 
 
 def _show_json(rows: dict[str, Json], batch: Batch, errors: Sequence[BaselinekitError]) -> None:
-    left_out: list[Json] = [
-        {
-            "file": problem.place and problem.place.file,
-            "line": problem.place and problem.place.line,
-            "code": problem.code,
-            "message": problem.message,
-            "hint": problem.hint,
-        }
-        for error in errors
-        for problem in error.problems
-    ]
+    left_out: list[Json] = []
+    for problem in (problem for error in errors for problem in error.problems):
+        file, line = (problem.place.file, problem.place.line) if problem.place else (None, None)
+        what = {"code": problem.code, "message": problem.message, "hint": problem.hint}
+        left_out.append({"file": file, "line": line, **what})
     counts = {"captured_already": batch.known, "unsafe": batch.unsafe, "unselected": batch.unselected}
     screen.show_json(json.dumps({**rows, "left_out": left_out, **counts}, default=str) + "\n")
 

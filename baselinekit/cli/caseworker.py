@@ -13,13 +13,20 @@ from baselinekit.cli.shipping import elsewhere
 from baselinekit.cli.worker import Job, Order, OrderWorker
 from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.project import CaptureEnvironment
-from baselinekit.evals.attempts import EvalClients, Examiner, PendingWrites
+from baselinekit.evals.attempts import (
+    OF_ATTEMPTS,
+    CaseOrder,
+    CaseTurn,
+    CaseWorker,
+    EvalClients,
+    JudgedAttempt,
+    PendingWrites,
+)
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.workers import OF_ATTEMPTS, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt
 from baselinekit.model.evals import Case
 from baselinekit.structs import replace
-from baselinekit.suites import ratings
+from baselinekit.suites.ratings import Ratings
 
 
 class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
@@ -33,8 +40,7 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
         self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        outside, seconds = self._outside(PendingWrites()), self.context.seconds
-        self._examiner = Examiner(self.environment, outside, seconds)
+        self._checking = self._outside(PendingWrites())
         self.begin = self._begin
 
     def _outside(self, slip: PendingWrites) -> EvalClients:
@@ -49,10 +55,10 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
         def prepared(case: Case) -> Prepared:
             with lock:
                 if case.id not in ready:
-                    (ready[case.id],) = prepare_cases(self.environment, [case], self._examiner.outside.check)
+                    (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
                 return ready[case.id]
 
-        return CaseWorker(self.environment, self._examiner, self.context, prepared, self._outside).judge
+        return CaseWorker(self.environment, self._checking, self.context, prepared, self._outside).judge
 
 
 def run_elsewhere(
@@ -61,8 +67,7 @@ def run_elsewhere(
     """Where the attempts of a run are made; None for threads of this process."""
     job = replace(job, jobs=cases.jobs, ends_at_failure=cases.first)
     root = job.project.root
-    rated = ratings.Ratings(root).contents()
-    stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
+    stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
         job,

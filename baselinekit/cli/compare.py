@@ -34,7 +34,7 @@ from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
 from baselinekit.commands.compare import compare as compare_baselines
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline, Repeating
+from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.commands.selection import Selection
@@ -71,9 +71,7 @@ class CompareOptions:
     changed_since: str | None = option(
         metavar="REV", help="Only those affected by the changes since this commit."
     )
-    shard: str | None = option(
-        metavar="N/OF", help="Compare one part of several; `merge` combines the reports."
-    )
+    shard: str | None = option(metavar="N/OF", help="Compare one part of several; `report` combines them.")
     jobs: int = jobs_option("How many at once.", 8)
     where: WhereOptions = including(WhereOptions)
     first: bool = flag("-x", help="Stop at the first that does not pass.")
@@ -134,12 +132,20 @@ def compare_once(
             models.go_on()
             against = find_weakened(project, context, options.since, _find_weakened_baselines)
             policy = _policy(project, options)
-            selection = _selection(project, options, among, first)
+            failed = load_not_passed(project.root) if options.last_failed or options.failed_first else None
+            criteria = options.selection
+            chosen = Selection(
+                *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
+                among=among or (failed if options.last_failed else None),
+                first=first or (failed if options.failed_first and failed else frozenset()),
+                shard=selection.parse_shard(options.shard) if options.shard else None,
+                since=options.changed_since,
+            )
             elsewhere = _elsewhere(project, options, policy, context, models)
             with elsewhere or nullcontext():
                 command = command_line(project)
                 report = compare_baselines(
-                    project, options.paths, selection, policy, context, command, elsewhere
+                    project, options.paths, chosen, policy, context, command, elsewhere
                 )
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
@@ -194,30 +200,15 @@ def _elsewhere(
     )
 
 
-def _selection(
-    project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
-) -> Selection:
-    needs_failed = options.last_failed or options.failed_first
-    failed: frozenset[str] = load_not_passed(project.root) if needs_failed else frozenset()
-    criteria = options.selection
-    return Selection(
-        *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
-        among=among or (failed if options.last_failed else None),
-        first=first or (failed if options.failed_first else frozenset()),
-        shard=selection.parse_shard(options.shard) if options.shard else None,
-        since=options.changed_since,
-    )
-
-
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = record_policy(project, options.record)
-    repeating = Repeating(options.repeat, options.min_pass_rate)
-    if repeating.rate < 1 and repeating.times == 1:
+    times, rate = options.repeat, options.min_pass_rate
+    if rate < 1 and times == 1:
         message = "--min-pass-rate needs several replays"
         raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
-    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, repeating)
+    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)
 
 
 def _print(project: Project, report: Report, options: CompareOptions) -> None:

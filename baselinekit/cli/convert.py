@@ -1,9 +1,8 @@
 """`baselinekit convert`: eval files, prompt folders, snapshots and cassettes in another form."""
 
 from baselinekit.cli.convert_options import RUBRICS, SKILL, ConvertOptions
-from baselinekit.cli.converting import convert_evals
+from baselinekit.cli.converting import convert_evals, move_in
 from baselinekit.cli.export import write_skill
-from baselinekit.cli.moving import move_in
 from baselinekit.cli.options import command, refuse_without_effect
 from baselinekit.errors import InvalidInput, Problem
 

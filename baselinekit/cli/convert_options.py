@@ -14,8 +14,8 @@ from baselinekit.cli.options import (
     option,
     project_options,
 )
-from baselinekit.commands.movingin import PYTEST, VCR
-from baselinekit.suites.writing.conversion import FORMS
+from baselinekit.moving.baselines import PYTEST, VCR
+from baselinekit.moving.conversion import FORMS
 
 SKILL, RUBRICS = "skill", "rubrics"
 

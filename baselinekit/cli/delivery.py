@@ -203,7 +203,7 @@ def notify(
 
     if not notifying.is_wanted(project, exit_code, by_suite):
         return
-    notice = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
+    notice = notifying.notice(report, exit_code, judged, os.environ)
     with real_context() as context:
         warning = notifying.notify(project, notice, context.clients)
     if warning:

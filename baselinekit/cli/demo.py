@@ -6,6 +6,7 @@ import shlex
 import shutil
 from contextlib import chdir, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -14,10 +15,11 @@ from baselinekit.cli.entry import clock
 from baselinekit.cli.options import command, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.report.wording import Style
+from baselinekit.report.wording import Style, wrap_lines
 
 _FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
+_EXCERPT = 24
 _MARKER = ".made-by-baselinekit-demo"
 _USERS = [
     "--placeholder",
@@ -119,45 +121,62 @@ def serve(style: Style, port: int, upgrade: bool) -> None:
         screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine only")
         screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
         screen.line(f"  a model   demo-{service.version}.0, as openai or anthropic; no key needed")
-        command = ["baselinekit", "capture", "http", "GET", f"{service.url}/health", "--id", "health"]
-        screen.line(f"next, in another terminal: {shlex.join(command)}")
+        command = f"baselinekit capture http GET {service.url}/health --id health"
+        screen.line(f"next, in another terminal: {command}")
         with suppress(KeyboardInterrupt):
             service.wait()
 
 
 def run_demo(style: Style, service: Service, folder: str) -> None:
-    with chdir(folder):
-        print_step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
-        for name, endpoint, options in _CAPTURES:
-            run_and_show(
-                style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *options], ["--quiet"]
-            )
+    def step(text: str, *further: str) -> None:
         screen.line()
-        screen.line(
-            "    Ids and times are new at every start, so they get placeholders. Prices may change a little."
-        )
-        print_step(
-            style,
-            2,
-            "A model answers there as well. Record a prompt, and what a file asks of a skill (a SKILL.md):",
+        screen.line(style.paint(text, "bold"))
+        for line in further:
+            screen.line(line)
+
+    def show(words: list[str], *hidden: str) -> None:
+        """Print a command and run exactly that command. `hidden`: options that are not shown."""
+        from baselinekit.cli.main import run
+
+        for line in format_command(words, style.width):
+            screen.line(style.paint(f"    {line}", "cyan"))
+        if words == ["compare"]:
+            screen.line()
+        run([*words, *hidden], clock())
+
+    with chdir(folder):
+        step(f"1. A small API answers at {service.url}. Record what it answers now:")
+        for name, endpoint, options in _CAPTURES:
+            show(["capture", "http", "GET", service.url + endpoint, "--id", name, *options], "--quiet")
+        varying = "Ids and times are new at every start, so they get placeholders."
+        screen.line()
+        screen.line(f"    {varying} Prices may change a little.")
+        step(
+            "2. A model answers there as well. Record a prompt, and what a file asks of a skill (a SKILL.md):"
         )
         for words in _MODEL_CAPTURES:
-            run_and_show(style, words, ["--quiet"])
-        print_step(style, 3, "Are the answers still the same?")
-        run_and_show(style, ["compare"], ["--color", screen.chosen_color()])
-        print_step(
-            style,
-            4,
-            "Both are upgraded: a field is renamed, a number becomes a string, prices change a little,",
+            show(words, "--quiet")
+        step("3. Are the answers still the same?")
+        show(["compare"], "--color", screen.chosen_color())
+        step(
+            "4. Both are upgraded: a field is renamed, a number becomes a string, prices change a little,",
+            "   and the newer model says more. Its note is worded differently, which is allowed.",
         )
-        screen.line("   and the newer model says more. Its note is worded differently, which is allowed.")
         service.upgrade()
-        run_and_show(style, ["compare"], ["--color", screen.chosen_color()])
-    print_step(style, 5, "The baselines are files that you can read, edit and commit:")
-    _excerpt(style, os.path.join(folder, "baselines"))
-    print_step(style, 6, "The demo's API has stopped. With an API of your own:")
-    screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
-    screen.line("    baselinekit compare")
+        show(["compare"], "--color", screen.chosen_color())
+    step("5. The baselines are files that you can read, edit and commit:")
+    path = os.path.join(folder, "baselines", "127.0.0.1", "users.yaml")
+    lines = Path(path).read_text("utf-8").splitlines()
+    screen.line(style.paint(f"    {path}", "cyan"))
+    for line in lines[:_EXCERPT]:
+        screen.line(f"    {line}")
+    if len(lines) > _EXCERPT:
+        screen.line(style.paint(f"    … and {len(lines) - _EXCERPT} more lines", "dim"))
+    step(
+        "6. The demo's API has stopped. With an API of your own:",
+        "    baselinekit capture http GET http://127.0.0.1:8000/users --id users",
+        "    baselinekit compare",
+    )
 
 
 def make_folder(folder: str, url: str) -> None:
@@ -170,31 +189,14 @@ def make_folder(folder: str, url: str) -> None:
     texts = {
         _MARKER: "The next demo may remove this folder.\n",
         "baselinekit.yaml": _CONFIG % url,
-        os.path.join("prompts", "extract.md"): _PROMPT,
-        os.path.join("skills", "release-note", "SKILL.md"): _SKILL,
-        os.path.join("baselines", "release-note.yaml"): _NOTE,
+        "prompts/extract.md": _PROMPT,
+        "skills/release-note/SKILL.md": _SKILL,
+        "baselines/release-note.yaml": _NOTE,
     }
     for name, content in texts.items():
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(content)
-
-
-def print_step(style: Style, number: int, text: str) -> None:
-    screen.line()
-    screen.line(style.paint(f"{number}. {text}", "bold"))
-
-
-def run_and_show(style: Style, words: list[str], hidden: list[str]) -> None:
-    """Print a command and run exactly that command. `hidden`: options that are not shown."""
-    from baselinekit.cli.main import run
-
-    for line in format_command(words, style.width):
-        screen.line(style.paint(f"    {line}", "cyan"))
-    if words == ["compare"]:
-        screen.line()
-    run([*words, *hidden], clock())
+        file = Path(folder, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, "utf-8")
 
 
 def format_command(words: list[str], width: int) -> list[str]:
@@ -204,22 +206,6 @@ def format_command(words: list[str], width: int) -> list[str]:
     for word in words:
         follows = parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-")
         parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if follows else [*parts[-1:], shlex.quote(word)]
-    lines = ["$ baselinekit"]
-    for part in parts:
-        if len(lines[-1]) + len(part) > width - 8:
-            lines[-1] += " \\"
-            lines.append(f"    {part}")
-        else:
-            lines[-1] += f" {part}"
-    return lines
-
-
-def _excerpt(style: Style, folder: str) -> None:
-    path = os.path.join(folder, "127.0.0.1", "users.yaml")
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    screen.line(style.paint(f"    {path}", "cyan"))
-    for line in lines[:24]:
-        screen.line(f"    {line}")
-    if len(lines) > 24:
-        screen.line(style.paint(f"    … and {len(lines) - 24} more lines", "dim"))
+    *lines, last = wrap_lines(["$ baselinekit", *parts], max(40, width - 12), " ")
+    lines = [*(f"{line} \\" for line in lines), last]
+    return [*lines[:1], *(f"    {line}" for line in lines[1:])]

@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -127,26 +127,24 @@ def doctor(options: DoctorOptions) -> int:
             findings = examine_all(project, options.paths, clients, sandbox.check)
         except InvalidInput as error:
             raise InvalidInput(*(_without_ids(problem, project) for problem in error.problems)) from None
-        # in CI nobody merges and every clone is new: a missing merge driver does not matter
-        git = Git(clients.execute, project.root)
         if unused is None and not options.paths:
             # of files that cannot be read, the findings already report why
             with suppress(*((BaselinekitError,) if findings.problems else ())):
                 unused = find_orphans(project, clients, parts)
-        missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
+        # in CI every clone is new and merges nothing: a missing merge driver does not matter
+        missing = None if in_ci(os.environ) else gitsetup.missing_driver(Git(clients.execute, project.root))
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
     if options.as_json:
         allowed = {"allowed": all_permissions(project)} if options.ci else {}
         fixed = {"moved": [asdict(output) for output in moved]} if options.fix else {}
-        screen.show_document(_document(findings) | _unused_document(unused) | fixed | allowed)
+        screen.show_document(_document(findings, unused) | fixed | allowed)
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
             screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
-        _print(findings, project, options)
-        _print_unused(unused, options)
+        _print(findings, unused, project, options)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     if _has_nothing(findings) and (options.paths or not project.config_file):
         where = "there" if options.paths else "here, and no configuration"
@@ -190,34 +188,6 @@ def _describe_unused(orphan: Orphan) -> str:
     return screen.safe_line(f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}")
 
 
-def _print_unused(unused: Orphans | None, options: DoctorOptions) -> None:
-    if unused is None:
-        return
-    others = [orphan for orphan in unused.found if orphan.kind != "baseline"]  # those are problems already
-    for orphan in others:
-        screen.line(_describe_unused(orphan))
-    for note in unused.notes:
-        screen.line(f"note: {screen.safe_line(note)}")
-    if any(orphan.alone for orphan in others):
-        screen.next_commands(["baselinekit doctor --prune"])
-
-
-def _unused_document(unused: Orphans | None) -> dict[str, Json]:
-    if unused is None:
-        return {}
-    found: list[Json] = [
-        {
-            "kind": orphan.kind,
-            "id": orphan.id,
-            "file": orphan.file,
-            "why": orphan.why,
-            "removable": orphan.alone,
-        }
-        for orphan in unused.found
-    ]
-    return {"unused": found, "unused_notes": list(unused.notes)}
-
-
 def _has_nothing(findings: Findings) -> bool:
     evals = findings.cases + findings.gates + findings.prompts
     return not (findings.checked or findings.drafts or evals or findings.problems or findings.shape)
@@ -229,52 +199,109 @@ def _without_ids(problem: Problem, project: Project) -> Problem:
     meant = re.search(r"--id (.+)\)$", problem.hint)
     if problem.code != "BK111" or meant is None:
         return problem
-    try:
+    files: list[str] = []
+    with suppress(BaselinekitError):  # some file is wrong, which a plain call reports
         files = [baseline.source.file for baseline in load(project, ()) if baseline.id == meant[1]]
-    except BaselinekitError:  # some file is wrong, which a plain call reports
-        files = []
     hint = f"the baseline of this id: {shlex.join(['baselinekit', 'doctor', *files])}"
     return replace(problem, hint=hint if files else "check the name")
 
 
-def _print(findings: Findings, project: Project, options: DoctorOptions) -> None:
+def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
+    numbers = {key: getattr(findings, key) for key in ("checked", "cases", "gates", "prompts", "drafts")}
+    lists: dict[str, Json] = {
+        key: [*map(screen.problem_document, getattr(findings, key))] for key in ("problems", "shape", "notes")
+    }
+    if unused is not None:
+        lists["unused"] = [
+            {"kind": one.kind, "id": one.id, "file": one.file, "why": one.why, "removable": one.alone}
+            for one in unused.found
+        ]
+        lists["unused_notes"] = list(unused.notes)
+    return numbers | {"problem_count": len(findings.problems)} | lists
+
+
+def _print(findings: Findings, unused: Orphans | None, project: Project, options: DoctorOptions) -> None:
     problems = (*findings.problems, *findings.shape)
     for problem in first_of_each_file(problems):
         screen.line(screen.safe(str(problem)))
     for note in first_of_each_file(findings.notes, "note"):
         screen.line(f"note: {screen.safe(str(note))}")
-    if options.ci:
-        for line in all_permissions(project):
-            screen.line(screen.safe_line(line))
-    count = len(problems)
+    for line in all_permissions(project) if options.ci else ():
+        screen.line(screen.safe_line(line))
+    refused = sorted({note.code for note in findings.notes} & _REFUSALS)
     if _has_nothing(findings):
         if project.config_file and not options.paths:
             line = f"{project.config_file} is in order; there is no baseline and no eval yet"
             screen.line(screen.safe_line(line))
-        return
-    if count:
-        screen.line(count_noun(count, "problem"))
+    elif problems:
+        screen.line(count_noun(len(problems), "problem"))
         codes = sorted({problem.code for problem in problems})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
-        return
-    drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-    evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
-    counts = [count_noun(number, noun) for noun, number in evals.items() if number]
-    if findings.checked or not counts:
-        counts.insert(0, count_noun(findings.checked, "baseline"))
-    verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
-    summary = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
-    screen.line(f"{summary} {verb} in order{drafts}")
-    if refused := sorted({note.code for note in findings.notes} & _REFUSALS):
-        screen.line(
-            f"with the current permissions, a run of all of them is refused (exit 4): {', '.join(refused)}"
-        )
-        screen.next_commands(explain_commands(refused[:1]))
+    else:
+        evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
+        counts = [count_noun(number, noun) for noun, number in evals.items() if number]
+        if findings.checked or not counts:
+            counts.insert(0, count_noun(findings.checked, "baseline"))
+        verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
+        drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
+        summary = " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
+        screen.line(f"{summary} {verb} in order{drafts}")
+        if refused:
+            message = "with the current permissions, a run of all of them is refused (exit 4)"
+            screen.line(f"{message}: {', '.join(refused)}")
+            screen.next_commands(explain_commands(refused[:1]))
+    # a baseline that is gone is a problem already
+    others = [one for one in unused.found if one.kind != "baseline"] if unused else []
+    for orphan in others:
+        screen.line(_describe_unused(orphan))
+    for text in unused.notes if unused else ():
+        screen.line(f"note: {screen.safe_line(text)}")
+    if any(orphan.alone for orphan in others):
+        screen.next_commands(["baselinekit doctor --prune"])
 
 
 def all_permissions(project: Project) -> list[str]:
+    """Describe what a run may do, and who permits it."""
+    by_config = project.config_file or "no configuration"
+    by_config += f" as of {project.operator.config_from}" if project.operator.config_from else ""
+    trust, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
+    origins, hosts = trust.named_origins, trust.allow_hosts
+    named_hosts = {*map(host_of, origins | trust.configured_origins), *(hosts or ())}
+    models = dict(sorted(project.models.items()))
+    skills = project.config.skills
+    argv = {name: command.argv for name, command in commands}
+    skill_argv = {name: skill.command for name, skill in skills.items() if skill.command}
+    model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
+    shadowed = [name for name, words in model_argv.items() if imports_from_its_folder(words)]
+    full = ", ".join([*unrestricted_programs({**skill_argv, **argv}), *shadowed])
+    parts = programs_from_checkout(
+        {**skill_argv, **argv, **model_argv}, lambda word: _is_of_checkout(project.root, word)
+    )
+    parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
+    parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
+    checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
+    settable = "; ".join(f"{name}: {', '.join(command.env)}" for name, command in commands if command.env)
+    public = ", ".join(RemoteFiles(project).hosts_allowed or ["none"])
+
+    def listed(names: Iterable[str], otherwise: str = "none") -> str:
+        return ", ".join(sorted(names)) or otherwise
+
+    own = f"commands named in {by_config}: {listed(project.config.commands)}"
     return [
-        *describe_permissions(project),
+        f"requests go to {'any origin (no allow_hosts is set)' if hosts is None else ', '.join(hosts)}",
+        "in CI, private networks and cloud metadata only where named here (metadata by address): "
+        + listed(named_hosts),
+        f"a file may set: timeout {limits.timeout} s, max_body {limits.max_body:,}, "
+        f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
+        f"secrets ({listed(project.scope.secrets)}) go to {listed(origins, 'no origin')}",
+        f"{own}; {'any program (--allow-exec)' if trust.allow_exec else 'no other program'}",
+        *([f"full grants: with {full} {_FULL_GRANT}"] if full else []),
+        *([f"code of the checkout, {_FROM_A_PULL_REQUEST}: {checkout_files}"] if checkout_files else []),
+        f"variables that files may set: {settable or 'none'}",
+        f"skills named in {by_config}: {listed(skills)}",
+        f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
+        f"files are read below {project.root}",
+        f"files of public git repositories, without a password: {public}",
         *describe_targets(project.targets, project.config_file or ""),
         *describe_scripts(project),
         *_describe_judges(project),
@@ -289,53 +316,6 @@ def _describe_judges(project: Project) -> Iterator[str]:
         yield f"judges were not looked for: {error.problems[0].message}"
     else:
         yield from describe_judges(project, suite.cases)
-
-
-def describe_permissions(project: Project) -> list[str]:
-    """Describe what a run may do, and who permits it."""
-    by_config = project.config_file or "no configuration"
-    by_config += f" as of {project.operator.config_from}" if project.operator.config_from else ""
-    hosts = project.trust.allow_hosts
-    destinations = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
-    origins = project.trust.named_origins
-    secrets = ", ".join(sorted(project.scope.secrets)) or "none"
-    commands = ", ".join(sorted(project.config.commands)) or "none"
-    skills = ", ".join(sorted(project.config.skills)) or "none"
-    models = dict(sorted(project.models.items()))
-    other_programs = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
-    argv = {name: command.argv for name, command in project.commands.items()}
-    skill_commands = {name: skill.command for name, skill in project.config.skills.items() if skill.command}
-    model_commands = {f"model {name}": model.command for name, model in models.items() if model.command}
-    shadowed = [name for name, words in model_commands.items() if imports_from_its_folder(words)]
-    full = ", ".join([*unrestricted_programs({**skill_commands, **argv}), *shadowed])
-    parts = programs_from_checkout(
-        {**skill_commands, **argv, **model_commands}, lambda word: _is_of_checkout(project.root, word)
-    )
-    parts |= {name: [skill.python] for name, skill in project.config.skills.items() if skill.python}
-    parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
-    checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
-    settable = "; ".join(
-        f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env
-    )
-    named_hosts = {*map(host_of, origins | project.trust.configured_origins), *(hosts or ())}
-    named = ", ".join(sorted(named_hosts)) or "none"
-    limits = project.ceilings
-    return [
-        f"requests go to {destinations}",
-        f"in CI, private networks and cloud metadata only where named here (metadata by address): {named}",
-        f"a file may set: timeout {limits.timeout} s, max_body {limits.max_body:,}, "
-        f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
-        f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
-        f"commands named in {by_config}: {commands}; {other_programs}",
-        *([f"full grants: with {full} {_FULL_GRANT}"] if full else []),
-        *([f"code of the checkout, {_FROM_A_PULL_REQUEST}: {checkout_files}"] if checkout_files else []),
-        f"variables that files may set: {settable or 'none'}",
-        f"skills named in {by_config}: {skills}",
-        f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
-        f"files are read below {project.root}",
-        "files of public git repositories, without a password: "
-        + ", ".join(RemoteFiles(project).hosts_allowed or ["none"]),
-    ]
 
 
 def _is_of_checkout(root: str, word: str) -> bool:
@@ -358,14 +338,6 @@ def describe_model(entry: tuple[str, Model]) -> str:
     return f"{name} is {model.llm or model.form or model.folder}{key}"
 
 
-def _document(findings: Findings) -> dict[str, Json]:
-    numbers = {key: getattr(findings, key) for key in ("checked", "cases", "gates", "prompts", "drafts")}
-    lists = {
-        key: [*map(screen.problem_document, getattr(findings, key))] for key in ("problems", "shape", "notes")
-    }
-    return numbers | {"problem_count": len(findings.problems)} | lists
-
-
 def probe_judges(project: Project, options: DoctorOptions) -> int:
     """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
@@ -375,11 +347,11 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
-        grade_keys = ("outcome", "code", "reason")
         documents = [
-            {"judge": result.judge, "probe": result.probe, "wanted": result.wanted}
-            | {key: getattr(result.grade, key) for key in grade_keys}
-            | {"holds": result.holds}
+            {
+                **{key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")},
+                **{key: getattr(result.grade, key) for key in ("outcome", "code", "reason")},
+            }
             for result in probes
         ]
         screen.show_document(documents)
@@ -398,9 +370,9 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
             word = "ok  " if result.holds else "FAIL"
             outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
             line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
-            has_reason = result.grade.reason and not result.holds
-            reason = f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
-            screen.line(screen.safe_line(line) + screen.safe_line(reason))
+            if result.grade.reason and not result.holds:
+                line += f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})"
+            screen.line(screen.safe_line(line))
         if right < len(results):
             screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baselinekit.cli import delivery, screen
-from baselinekit.cli.entry import clock
-from baselinekit.cli.keys import Keyboard, Region, keyboard
+from baselinekit.cli.entry import INTERRUPTED, clock
+from baselinekit.cli.keys import Keyboard, Region, run_session
 from baselinekit.cli.options import (
     READING,
     ProjectOptions,
@@ -24,20 +24,10 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import (
-    Queue,
-    check_rater,
-    describe_choices,
-    describe_rating,
-    is_late,
-    option_value,
-    parse_typed,
-    rated_by,
-    sheet,
-)
-from baselinekit.model.grades import ItemStatus, Rating, Sheet
+from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
+from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
+from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.report.evals.terminal import (
@@ -52,6 +42,7 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, field, replace
+from baselinekit.suites.ratings import check_rater, dump_ratings
 from baselinekit.values.texts import count_noun
 
 
@@ -108,195 +99,163 @@ _MOST_NAMED = 5
 
 @command(GradeOptions)
 def grade(options: GradeOptions) -> int:
-    actions = [
-        name
-        for name in ("value", "export", "imported", "finish", "listed", "drop")
-        if getattr(options, name) not in (None, False)
-    ]
+    names = ("value", "export", "imported", "finish", "listed", "drop")
+    actions = [name for name in names if getattr(options, name) not in (None, False)]
     if len(actions) > 1 or (options.as_json and actions not in ([], ["listed"])):
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
-    grading = Grading(Queue(project_of(options.project), clock()), options)
-    if not actions and not options.as_json and screen.can_ask():
-        return grading.ask()
+    queue = Queue(project_of(options.project), clock())
+    if options.value is not None:
+        return enter_rating(queue, options, options.value)
+    if options.export is not None:
+        return export_queue(queue, options, options.export)
+    if options.imported is not None:
+        return import_file(queue, options.imported)
+    if options.finish is not None:
+        return finish_report(queue, options, options.finish)
     if options.drop:
-        return grading.drop()
-    work = {
-        "value": grading.enter,
-        "export": grading.export,
-        "imported": grading.import_ratings,
-        "finish": grading.finish,
-    }
-    for option_name, action in work.items():
-        if (text := getattr(options, option_name)) is not None:
-            return action(text)
-    return grading.list_queue()
+        return drop_unrated(queue, options)
+    if options.listed or options.as_json or not screen.can_ask():
+        return list_queue(queue, options)
+    rater = name_rater(options)
+    standings = queue.standings(options.cases)
+    waiting = [standing.item for standing in standings if standing.wants(rater)]
+    if waiting:
+        return Session(queue, rater, waiting, screen.style_of()).run()
+    screen.line(screen.safe_line(f"nothing waits for {rater}"))
+    return _PENDING if any(standing.is_open for standing in standings) else 0
 
 
-class Grading(MutableStruct):
-    queue: Queue
-    options: GradeOptions
+def name_rater(options: GradeOptions, is_login_enough: bool = True) -> str:
+    name = options.rater or os.environ.get("BASELINEKIT_RATER") or ""
+    try:
+        return check_rater(name or (getpass.getuser() if is_login_enough else ""))
+    except (KeyError, OSError):  # in a container the user may have no name
+        return check_rater("")
 
-    def name_rater(self) -> str:
-        name = self.options.rater or os.environ.get("BASELINEKIT_RATER")
-        try:
-            return check_rater(name if name is not None else getpass.getuser())
-        except (KeyError, OSError):  # in a container the user may have no name
-            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME")) from None
 
-    def list_queue(self) -> int:
-        """Without a terminal: print what waits, and how to enter a rating."""
-        options = self.options
-        standings = self.queue.standings(options.cases)
-        waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
-        agreements = self.queue.agreements(standings)
-        if options.as_json:
-            choices = [describe_choices(standing.queued.item) for standing in standings]
-            screen.show_json(format_queue_json(standings, choices, agreements))
-            return _PENDING if waiting else 0
-        screen.show(format_queue(standings if options.listed else waiting, screen.style_of()))
-        for agreement in agreements if options.listed else ():
-            values = (f"{name} {'not defined' if v is None else v}" for name, v in agreement.items())
-            screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
-        if not waiting:
-            screen.line("nothing waits for people")
-            return 0
-        items = [standing.queued.item for standing in waiting if standing.is_open]
-        screen.next_commands(
-            f"baselinekit grade {shlex.quote(item.case)} --as NAME --value VALUE   ({describe_choices(item)})"
-            for item in items[:1]
-        )
-        return _PENDING
+def describe_item_choices(item: RatingItem) -> str:
+    return describe_choices(item.method.rating_scale, len(item.shown.items))
 
-    def enter(self, value: str) -> int:
-        """Enter one rating, for scripts."""
-        options = self.options
-        if not (options.rater or os.environ.get("BASELINEKIT_RATER")):
-            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
-        rater = self.name_rater()
-        if len(options.cases) != 1:
-            raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
-        item = self.select_standing(rater).queued.item
-        rating = Rating(rater, parse_typed(item, value), self.queue.stamp(), options.note)
-        standing = self.queue.rate(item, rating, options.change)
-        state = standing.grade.verdict or standing.grade.outcome
-        required = item.method.evaluators.min_required
-        progress = f"{describe_count(len(standing.queued.ratings), required)} it"
-        line = f"{rating.rater} rates {item.case} {describe_rating(item, rating.value)}: {state}, {progress}"
-        screen.line(screen.safe_line(line))
+
+def list_queue(queue: Queue, options: GradeOptions) -> int:
+    """Print what waits, and how to enter a rating."""
+    standings = queue.standings(options.cases)
+    waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
+    if options.as_json:
+        choices = [describe_item_choices(standing.item) for standing in standings]
+        screen.show_json(format_queue_json(standings, choices, agreements(standings)))
+        return _PENDING if waiting else 0
+    screen.show(format_queue(standings if options.listed else waiting, screen.style_of()))
+    for agreement in agreements(standings) if options.listed else ():
+        values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
+        screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
+    if not waiting:
+        screen.line("nothing waits for people")
         return 0
+    if item := next((standing.item for standing in waiting if standing.is_open), None):
+        words = f"--as NAME --value VALUE   ({describe_item_choices(item)})"
+        screen.next_commands([f"baselinekit grade {shlex.quote(item.case)} {words}"])
+    return _PENDING
 
-    def select_standing(self, rater: str) -> ItemStatus:
-        """The item to rate: if several match, the one that this person can still rate."""
-        standings = self.queue.standings(self.options.cases)
-        if len(standings) > 1:
-            own_standings = [
-                standing
-                for standing in standings
-                if rated_by(standing, rater) == self.options.change and standing.is_open
-            ]
-            if len(own_standings) != 1:
-                keys = ", ".join(
-                    standing.queued.item.key[:8] for standing in (own_standings or standings)[:_MOST_NAMED]
-                )
-                message = (
-                    f"{len(own_standings or standings)} outputs of {self.options.cases[0]} are in the queue"
-                )
-                raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
-            standings = own_standings
-        return standings[0]
 
-    def export(self, name: str) -> int:
-        rater = None if self.options.rater is None else self.name_rater()
-        if rater is None:
-            standings = self.queue.standings(self.options.cases)
-            text = ratingfiles.export_ratings(standings, name)
-        else:
-            standings = self.queue.waiting(self.options.cases, rater)
-            text = ratingfiles.form_for(standings, rater, name)
-        if not standings:
-            screen.line(
-                "nothing to export: nothing waits" + (f" for {screen.safe_line(rater)}" if rater else "")
-            )
-            return 0
-        if name == "-":
-            screen.show(text)
-            return 0
-        write_text(name, text)
-        count = count_noun(len(standings), "item")
-        screen.line(f"wrote {screen.safe_line(name)}: {count}")
-        if rater is not None:
-            screen.next_commands(
-                [f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"]
-            )
+def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
+    """Enter one rating, for scripts."""
+    rater = name_rater(options, is_login_enough=False)
+    if len(options.cases) != 1:
+        raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
+    item = select_item(queue.standings(options.cases), rater, options)
+    scale = item.method.rating_scale
+    rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
+    standing = queue.rate(item, rating, options.change)
+    state = standing.grade.verdict or standing.grade.outcome
+    progress = describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
+    line = f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it"
+    screen.line(screen.safe_line(line))
+    return 0
+
+
+def select_item(standings: Sequence[ItemStatus], rater: str, options: GradeOptions) -> RatingItem:
+    """The item to rate: if several match, the one that this person can still rate."""
+    items = [standing.item for standing in standings]
+    if len(items) > 1:
+        own = [one.item for one in standings if one.item.rated_by(rater) == options.change and one.is_open]
+        items = own or items
+    if len(items) > 1:
+        keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
+        message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
+        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
+    return items[0]
+
+
+def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
+    rater = None if options.rater is None else name_rater(options)
+    standings = queue.standings(options.cases)
+    items = [standing.item for standing in standings if rater is None or standing.wants(rater)]
+    if not items:
+        screen.line("nothing to export: nothing waits" + (f" for {screen.safe_line(rater)}" if rater else ""))
         return 0
-
-    def import_ratings(self, name: str) -> int:
-        text = read_text("--import", name, "what baselinekit grade --export wrote")
-        imported = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
-        parts = [count_noun(imported.ratings, "new rating")]
-        parts += [f"{imported.known:,} known already"] if imported.known else []
-        parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
-        parts += [count_noun(imported.items, "new item")] if imported.items else []
-        screen.line(", ".join(parts))
+    text = dump_ratings(items, name, rater)
+    if name == "-":
+        screen.show(text)
         return 0
+    write_text(name, text)
+    screen.line(f"wrote {screen.safe_line(name)}: {count_noun(len(items), 'item')}")
+    if rater is not None:
+        words = f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"
+        screen.next_commands([words])
+    return 0
 
-    def finish(self, name: str) -> int:
-        delivery.check(self.options.outputs)
-        text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
-        outcome = finish(resultfile.read(text, name), self.queue)
-        root = self.queue.project.root
-        report = outcome.report
-        if self.options.outputs:
-            report = delivery.deliver(report, self.options.outputs, root)
-        elif outcome.decided and name != "-":
-            write_text(name, render_report(report, ".json"))
-        screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
-        for result in outcome.report.results:
-            if result.outcome not in ("passed", "skipped"):
-                screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
-        delivery.tell_lost(report)
-        return report.exit_code
 
-    def drop(self) -> int:
-        standings = self.queue.standings(self.options.cases)
-        unrated = [standing.queued.item.key for standing in standings if not standing.queued.ratings]
-        dropped = self.queue.ratings.drop(unrated) if unrated else 0
-        kept_count = len(standings) - len(unrated)
-        note = f", {kept_count:,} kept: they have ratings" if kept_count else ""
-        screen.line(f"{dropped:,} dropped{note}")
-        return 0
+def import_file(queue: Queue, name: str) -> int:
+    text = read_text("--import", name, "what baselinekit grade --export wrote")
+    imported = import_ratings(queue, text, "standard input" if name == "-" else name)
+    parts = [count_noun(imported.ratings, "new rating")]
+    parts += [f"{imported.known:,} known already"] if imported.known else []
+    parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
+    parts += [count_noun(imported.items, "new item")] if imported.items else []
+    screen.line(", ".join(parts))
+    return 0
 
-    def ask(self) -> int:
 
-        rater = self.name_rater()
-        waiting = self.queue.waiting(self.options.cases, rater)
-        if not waiting:
-            screen.line(screen.safe_line(f"nothing waits for {rater}"))
-            return (
-                _PENDING
-                if any(standing.is_open for standing in self.queue.standings(self.options.cases))
-                else 0
-            )
-        return Session(self.queue, rater, waiting, screen.style_of()).run()
+def finish_report(queue: Queue, options: GradeOptions, name: str) -> int:
+    delivery.check(options.outputs)
+    text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
+    outcome = finish(resultfile.read(text, name), queue)
+    report = outcome.report
+    if options.outputs:
+        report = delivery.deliver(report, options.outputs, queue.project.root)
+    elif outcome.decided and name != "-":
+        write_text(name, render_report(report, ".json"))
+    screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
+    for result in outcome.report.results:
+        if result.outcome not in ("passed", "skipped"):
+            screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
+    delivery.tell_lost(report)
+    return report.exit_code
+
+
+def drop_unrated(queue: Queue, options: GradeOptions) -> int:
+    items = [standing.item for standing in queue.standings(options.cases)]
+    unrated = [item.key for item in items if not item.ratings]
+    queue.ratings.drop(unrated)
+    kept_count = len(items) - len(unrated)
+    note = f", {kept_count:,} kept: they have ratings" if kept_count else ""
+    screen.line(f"{len(unrated):,} dropped{note}")
+    return 0
 
 
 # Ratings one after the other in a terminal: each takes one key or a few, and is saved at once.
 
 
-_RATING_PENDING = 3
-_INTERRUPTED = 130
-_ENTER, _ERASE, _ESCAPE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b"
-
-
-class RaterLeft(Exception):
-    """The rater quits."""
+_ENTER, _ERASE, _ESCAPE, _CLEAR_LINE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b", "\x15"
 
 
 class TypedAnswer(MutableStruct):
-    """What was entered so far for the item on the screen."""
+    """What was entered so far for the item on the screen: the values of criteria, and what is being typed."""
 
+    began: float
     typed: str = ""
     values: list[int] = field(default_factory=list)
     note: str = ""
@@ -304,142 +263,120 @@ class TypedAnswer(MutableStruct):
 
 
 class Session(MutableStruct):
-    """One person's ratings in a terminal. The last one can be undone."""
+    """One person's ratings in a terminal. The last one can be undone. `at`: the number of the item on the
+    screen; `rated`: those that were rated."""
 
     queue: Queue
     rater: str
-    waiting: Sequence[ItemStatus]
+    waiting: Sequence[RatingItem]
     style: Style
     region: Region = field(default_factory=Region)
     rated: list[int] = field(default_factory=list)
+    at: int = -1
+    answer: TypedAnswer = field(default_factory=lambda: TypedAnswer(0.0))
+    has_left: bool = False
 
     def run(self) -> int:
-        number = 0
-        try:
-            with keyboard() as keys:
-                while number < len(self.waiting):
-                    number = self.rate_next(keys, number)
-            self.region.say()
-        except RaterLeft:
-            self.region.say("\n")
-        except (KeyboardInterrupt, EOFError):
-            self.region.say("\n")
+        self.go_to(0)
+        if not run_session(self.region, self.step):
             screen.line(f"interrupted: {self.describe_rated()}", err=True)
-            return _INTERRUPTED
+            return INTERRUPTED
         screen.line(self.describe_rated())
-        return _RATING_PENDING if len({*self.rated}) < len(self.waiting) else 0
+        return _PENDING if len(self.rated) < len(self.waiting) else 0
 
     def describe_rated(self) -> str:
         remaining = len(self.waiting) - len(self.rated)
-        summary = f"{count_noun(len(self.rated), 'rating')} kept"
-        return (
-            f"{summary}, {remaining:,} still wait for {screen.safe_line(self.rater)}"
-            if remaining
-            else summary
-        )
+        suffix = f", {remaining:,} still wait for {screen.safe_line(self.rater)}" if remaining else ""
+        return f"{count_noun(len(self.rated), 'rating')} kept{suffix}"
 
-    def rate_next(self, keys: Keyboard, number: int) -> int:
-        """Ask about one item; return the number of the next one."""
-        standing = self.waiting[number]
-        if number in self.rated:
-            return number + 1
-        rating_sheet, answer = sheet(standing), TypedAnswer()
-        self.show_item(rating_sheet, number)
-        began = time.monotonic()
-        while True:
-            self.draw_question(rating_sheet, answer)
-            key = keys.key()
-            answer.message = ""
-            if key == "s":
-                self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
-                return number + 1
-            elif key == "q":
-                raise RaterLeft
-            elif key == "v":
-                self.show_item(rating_sheet, number)
-            elif key == "n":
-                answer.note = self._note(keys, standing.queued.item.case, answer.note)
-            elif key == "N":
-                answer.message = self.note_last(keys)
-            elif key == "u" and not (answer.values or answer.typed) and self.rated:
-                return self.withdraw_last()
-            else:
-                value = enter_key(key, rating_sheet, answer)
-                if value is not None and self.save_rating(number, value, answer, time.monotonic() - began):
-                    return number + 1
+    @property
+    def sheet(self) -> Sheet:
+        return sheet(self.waiting[self.at])
 
-    def show_item(self, rating_sheet: Sheet, number: int) -> None:
-        place = f"{number + 1} of {len(self.waiting)}"
-        self.region.say(format_sheet(rating_sheet, place, self._style()))
+    def go_to(self, number: int) -> None:
+        """Show this item, or the next one that is not rated."""
+        while number in self.rated:
+            number += 1
+        self.at, self.answer = number, TypedAnswer(time.monotonic())
+        self.has_left = self.has_left or number >= len(self.waiting)
+        if not self.has_left:
+            self.show_item()
 
-    def draw_question(self, rating_sheet: Sheet, answer: TypedAnswer) -> None:
-        number = min(len(answer.values), len(rating_sheet.questions) - 1)
-        ranked = " > ".join(map(str, answer.values)) if rating_sheet.item.shown.items else ""
-        entered = f"{ranked} > {answer.typed}" if ranked else answer.typed
-        lines = format_question(
-            rating_sheet,
-            0 if rating_sheet.item.shown.items else number,
-            entered,
-            answer.message,
-            self._style(),
-        )
-        self.region.draw(lines)
+    def show_item(self) -> None:
+        self.region.say(format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide_style()))
 
-    def _style(self) -> Style:
+    def wide_style(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
 
-    def save_rating(self, number: int, value: Json, answer: TypedAnswer, seconds: float) -> bool:
-        """Save a rating. If that fails, the error is shown and the question stays."""
-        item = self.waiting[number].queued.item
-        rating = Rating(self.rater, value, self.queue.stamp(), answer.note, round(seconds, 3))
+    def step(self, keys: Keyboard) -> bool:
+        """Draw the question and handle one key. Return whether the session goes on."""
+        item, answer = self.waiting[self.at], self.answer
+        number = min(len(answer.values), len(self.sheet.questions) - 1)
+        self.region.draw(format_question(self.sheet, number, answer.typed, answer.message, self.wide_style()))
+        key = keys.key()
+        answer.message = ""
+        if key == "s":
+            self.region.say(f"skipped  {screen.safe_line(item.case)}\n")
+            self.go_to(self.at + 1)
+        elif key == "q":
+            self.has_left = True
+        elif key == "v":
+            self.show_item()
+        elif key == "n":
+            answer.note = self.type_note(keys, item.case, answer.note)
+        elif key == "N":
+            answer.message = self.note_last(keys)
+        elif key == "u" and self.rated and not (answer.values or answer.typed):
+            self.withdraw_last()
+        elif (value := enter_key(key, self.sheet, answer)) is not None:
+            self.save_rating(item, value)
+        return not self.has_left
+
+    def save_rating(self, item: RatingItem, value: Json) -> None:
+        """Save a rating, and go on. If that fails, the error is shown and the question stays."""
+        answer, scale = self.answer, item.method.rating_scale
+        seconds = round(time.monotonic() - answer.began, 3)
+        rating = Rating(self.rater, value, self.queue.stamp(), answer.note, seconds)
         try:
             self.queue.rate(item, rating)
         except BaselinekitError as error:
-            answer.message = error.problems[0].message
-            answer.values.clear()
-            answer.typed = ""
-            return False
-        self.rated.append(number)
-        late = "  (took longer than the limit: marked)" if is_late(item, rating) else ""
-        note = "  with a note" if answer.note else ""
-        self.region.say(
-            screen.safe_line(f"kept     {item.case}  {describe_rating(item, value)}{note}{late}") + "\n"
+            self.answer = TypedAnswer(answer.began, note=answer.note, message=error.problems[0].message)
+            return
+        self.rated.append(self.at)
+        late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
+        line = (
+            f"kept     {item.case}  {words_for(value, scale)}{'  with a note' if answer.note else ''}{late}"
         )
-        return True
+        self.region.say(screen.safe_line(line) + "\n")
+        self.go_to(self.at + 1)
 
-    def withdraw_last(self) -> int:
+    def withdraw_last(self) -> None:
         number = self.rated.pop()
-        item = self.waiting[number].queued.item
+        item = self.waiting[number]
         self.queue.ratings.withdraw(item.key, self.rater)
         self.region.say(f"undone      {screen.safe_line(item.case)}\n")
-        return number
+        self.go_to(number)
 
     def note_last(self, keys: Keyboard) -> str:
         """Add a note to the last rating; return the message to show."""
         if not self.rated:
             return "nothing has been rated yet"
-        item = self.waiting[self.rated[-1]].queued.item
-        queued = self.queue.ratings.find(item.key)
-        own_ratings = (
-            (own_rating for own_rating in queued.ratings if own_rating.rater == self.rater)
-            if queued
-            else iter(())
-        )
-        rating = next(own_ratings, None)
-        if rating is None:
-            return f"your rating of {item.case} no longer exists"
-        note = self._note(keys, item.case, rating.note)
+        item = self.queue.ratings.find(self.waiting[self.rated[-1]].key)
+        own = [rating for rating in (item.ratings if item else ()) if rating.rater == self.rater]
+        if item is None or not own:
+            return "your rating no longer exists"
+        note = self.type_note(keys, item.case, own[0].note)
         try:
-            self.queue.rate(item, replace(rating, note=note), again=True)
+            self.queue.rate(item, replace(own[0], note=note), again=True)
         except BaselinekitError as error:
             return error.problems[0].message
         return f"note added to {item.case}"
 
-    def _note(self, keys: Keyboard, case: str, note: str) -> str:
+    def type_note(self, keys: Keyboard, case: str, note: str) -> str:
         """Read a line; Escape keeps the previous note."""
         text = note
         while True:
-            self.region.draw(format_note(case, text, self._style()))
+            self.region.draw(format_note(case, text, self.wide_style()))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()
@@ -447,72 +384,45 @@ class Session(MutableStruct):
                 return note
             if key in _ERASE:
                 text = text[:-1]
-            elif key == "\x15":
+            elif key == _CLEAR_LINE:
                 text = ""
             elif len(key) == 1 and key.isprintable():
                 text += key
 
 
 def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
-    """Apply a key to the answer; return the value as soon as it is complete."""
-    item = rating_sheet.item
-    scale = item.method.rating_scale
+    """Apply a key to the answer; return the value as soon as it is complete. One key is enough for an option
+    and for a scale of single digits; a ranking and a wider scale are typed, and Enter ends them."""
+    item, scale = rating_sheet.item, rating_sheet.item.method.rating_scale
+    low, high = scale.range if scale.type == "likert" else (1, 2)
+    is_one_key = scale.type != "ranking" and low >= 0 and high <= 9
     if key in _ERASE or key == "u":
         if answer.typed:
             answer.typed = answer.typed[:-1]
         elif answer.values:
             answer.values.pop()
-        return None
-    if key in _ENTER and not answer.typed:  # after a number that needed only one key
-        return None
-    if scale.type == "ranking":
-        return enter_rank(key, rating_sheet, answer)
-    if scale.type == "binary":
-        if key in ("1", "2"):
-            return option_value(item, int(key))
-        answer.message = "1 or 2"
-        return None
-    low, high = scale.range
-    if key.isdecimal() or (key == "-" and low < 0 and not answer.typed):
-        answer.typed += key
-        if high > 9 or low < 0:
-            return None
-    elif key not in _ENTER:
-        answer.message = f"a number from {low} to {high}"
-        return None
-    try:
-        number = int(answer.typed)
-    except ValueError:
-        number = low - 1
-    answer.typed = ""
-    if not low <= number <= high:
-        answer.message = f"a number from {low} to {high}"
-        return None
-    answer.values.append(number)
-    if len(answer.values) < len(rating_sheet.questions):
-        return None
-    return list(answer.values) if scale.criteria else number
-
-
-def enter_rank(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
-    """Apply a key to a ranking, which grows key by key. If ties are allowed it is typed, and Enter ends
-    it."""
-    item, count = rating_sheet.item, len(rating_sheet.item.shown.items)
-    if item.method.rating_scale.tie_allowed:
+    elif key in _ENTER and not answer.typed:
+        pass  # after a number that needed only one key it is no mistake
+    elif scale.type == "ranking":
+        count, text = len(item.shown.items), answer.typed
         if key in _ENTER:
             try:
-                return parse_typed(item, answer.typed)
+                return value_of(" ".join(text) if text.isdecimal() and count < 10 else text, scale, count)
             except BaselinekitError as error:
                 answer.message = error.problems[0].hint
         elif key.isdecimal() or key in ("=", ">", " ", ","):
             answer.typed += key
-        return None
-    if not key.isdecimal() or not 1 <= int(key) <= count or int(key) in answer.values:
-        remaining = [str(number) for number in range(1, count + 1) if number not in answer.values]
-        answer.message = f"one of {', '.join(remaining)}"
-        return None
-    answer.values.append(int(key))
-    if len(answer.values) < count - 1:
-        return None
-    last = ({*range(1, count + 1)} - {*answer.values}).pop()
-    return [*answer.values, last]
+    elif not is_one_key and (key.isdecimal() or (key == "-" and low < 0 and not answer.typed)):
+        answer.typed += key
+    else:
+        text = answer.typed if key in _ENTER else key if is_one_key else ""
+        answer.typed = ""
+        if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
+            answer.message = f"a number from {low} to {high}" if scale.type == "likert" else "1 or 2"
+        elif scale.type == "binary":
+            return options_of(scale)[int(text) - 1].value
+        else:
+            answer.values.append(int(text))
+            if len(answer.values) == len(rating_sheet.questions):
+                return list(answer.values) if scale.criteria else answer.values[0]
+    return None

@@ -100,29 +100,21 @@ def init(options: InitOptions) -> None:
         write_config(base_url, SKILLS if options.with_evals else "")
     config = load_config(file) if file else Config()
     # the folders whose files get a record of runs: those of baselines, and of evals if there are any
-    baselines, evals = (
-        [setting] if isinstance(setting, str) else list(setting)
-        for setting in (config.baselines, config.evals)
-    )
+    settings = (config.baselines, config.evals)
+    baselines, evals = ([one] if isinstance(one, str) else list(one) for one in settings)
     evals = [folder for folder in evals if options.with_evals or os.path.isdir(os.path.join(root, folder))]
     folders = list(dict.fromkeys([*baselines, *evals]))
     if with_git:
         set_up_git(git, folders, dry_run)
     elif shutil.which("git") and gitsetup.is_repository(git):
         offer_git(git, folders)
-    if options.with_evals and not dry_run:
+    if dry_run:
+        return
+    if options.with_evals:
         make_evals(root)
-    elif file is None and not dry_run:
-        suggest_first(baselines, root, base_url, with_git)
-
-
-def suggest_first(folders: list[str], root: str, base_url: str | None, with_git: bool) -> None:
-    """Suggest a first capture, or a compare if there are baselines already (they need no configuration).
-    After a set-up of git nothing: then there is something to commit, which has been suggested."""
-    existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
-    if discover_files(existing, root).files:
+    elif file is None and discover_files([one for one in baselines if os.path.isdir(one)], root).files:
         screen.next_commands([] if with_git else ["baselinekit compare"])
-    else:
+    elif file is None:
         url = "/users" if base_url else "http://127.0.0.1:8000/users"
         screen.next_commands([f"baselinekit capture http GET {url} --id users"])
 
@@ -132,9 +124,8 @@ def write_config(base_url: str | None, sections: str) -> None:
         message = "baselinekit.yaml already exists"
         raise InvalidInput(Problem("BK508", message, "edit it, or remove it and run init again"))
     base_url_line = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
-    write_text(
-        "baselinekit.yaml", _CONFIG.format(base_url=base_url_line) + (f"\n{sections}" if sections else "")
-    )
+    text = _CONFIG.format(base_url=base_url_line)
+    write_text("baselinekit.yaml", f"{text}\n{sections}" if sections else text)
     is_there = os.path.isdir("baselines")
     os.makedirs("baselines", exist_ok=True)
     screen.line(f"wrote baselinekit.yaml{'' if is_there else ' and baselines/'}")
@@ -161,19 +152,16 @@ def make_evals(root: str) -> None:
 def offer_git(git: Git, folders: list[str]) -> None:
     """Ask before changing git's settings; without a terminal, print how to do it."""
     plan = gitsetup.plan_setup(git, folders, find_program())
-    if not plan:
-        return
-    if not screen.can_ask():
-        screen.line("git can merge the pass record of baselines by itself: baselinekit init --git")
-        return
-    screen.line(
-        "git can merge the pass record of baselines by itself, and leave it out of diffs. That would write:"
-    )
-    _show(plan)
-    if click.confirm("write these lines?", default=True):
-        _carry_out(plan, git, folders)
-    else:
-        screen.line("git's settings were not changed; later: baselinekit init --git")
+    about = "git can merge the pass record of baselines by itself"
+    if plan and not screen.can_ask():
+        screen.line(f"{about}: baselinekit init --git")
+    elif plan:
+        screen.line(f"{about}, and leave it out of diffs. That would write:")
+        _show(plan)
+        if click.confirm("write these lines?", default=True):
+            _carry_out(plan, git, folders)
+        else:
+            screen.line("git's settings were not changed; later: baselinekit init --git")
 
 
 def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
@@ -181,25 +169,20 @@ def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
     if not plan:
         screen.line("git is already set up: nothing to change")
         return
-    _show(plan)
-    if dry_run:
-        screen.line("nothing was written (--dry-run)")
-        return
-    _carry_out(plan, git, folders)
+    _show(plan, dry_run)
+    if not dry_run:
+        _carry_out(plan, git, folders)
 
 
 def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
     gitsetup.carry_out(plan, git)
     for line in gitsetup.list_overrides(git, folders):
-        screen.line(
-            f"note: a line of your own in .gitattributes says {screen.safe_line(line)} and takes precedence"
-        )
-    screen.line(
-        "done: git merges the record and the provenance of baselines by itself, and diffs leave them out"
-    )
-    screen.next_commands(
-        ["commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"]
-    )
+        own = f"a line of your own in .gitattributes says {screen.safe_line(line)}"
+        screen.line(f"note: {own} and takes precedence")
+    does = "git merges the record and the provenance of baselines by itself, and diffs leave them out"
+    screen.line(f"done: {does}")
+    commit = "commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
+    screen.next_commands([commit])
 
 
 def undo_git_setup(git: Git, dry_run: bool) -> None:
@@ -207,17 +190,17 @@ def undo_git_setup(git: Git, dry_run: bool) -> None:
     if not plan:
         screen.line("neither git's files nor this clone's settings contain anything of baselinekit")
         return
-    _show(plan)
-    if dry_run:
-        screen.line("nothing was written (--dry-run)")
-        return
-    gitsetup.carry_out(plan, git)
-    screen.line("removed: git treats baselines like any other text again")
+    _show(plan, dry_run)
+    if not dry_run:
+        gitsetup.carry_out(plan, git)
+        screen.line("removed: git treats baselines like any other text again")
 
 
-def _show(plan: gitsetup.GitSetupPlan) -> None:
+def _show(plan: gitsetup.GitSetupPlan, dry_run: bool = False) -> None:
     for line in plan.lines():
         screen.line(screen.safe_line(line))
+    if dry_run:
+        screen.line("nothing was written (--dry-run)")
 
 
 def find_program() -> list[str]:

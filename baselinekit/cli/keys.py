@@ -10,7 +10,7 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -109,3 +109,17 @@ class Region:
         # after the terminal was made narrower some old rows may stay, but no others are erased
         up = len(self._lines) - 1
         return "\r" + (f"\x1b[{up}A" if up else "") + "\x1b[J"
+
+
+def run_session(region: Region, step: Callable[[Keyboard], bool]) -> bool:
+    """Call `step`, which draws and handles one key, until it returns False. Return False for a session that
+    was interrupted by Ctrl-C or the end of the input."""
+    try:
+        with keyboard() as keys:
+            while step(keys):
+                pass
+        region.say()
+        return True
+    except (KeyboardInterrupt, EOFError):
+        region.say("\n")
+        return False

@@ -11,7 +11,9 @@ import math
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +25,6 @@ from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
     from baselinekit.model.baselines import Baseline
@@ -49,7 +49,7 @@ class Number(click.FloatRange):
 
     def _describe_range(self) -> str:
         """The range for the help; nothing without bounds, for which click would print `x<=None`."""
-        return "" if self.min is None and self.max is None else super()._describe_range()
+        return super()._describe_range() if (self.min, self.max) != (None, None) else ""
 
 
 class _ProjectOption(click.Option):
@@ -112,12 +112,14 @@ def command(
                     screen.show_document({"problem_count": len(problems), "problems": problems})
                 raise
 
+        effective = _effective(kind)
+        flags = [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
         return (cls or InOrder)(
             attributes.pop("name", work.__name__.replace("_", "-")),
             callback=callback,
             params=[*_parameters(kind), *project_parameters()],
             help=kind.__doc__,
-            epilog=f"Also {', '.join(_flags(_effective(kind)))}: see baselinekit --help.",
+            epilog=f"Also {', '.join(flags)}: see baselinekit --help.",
             **attributes,
         )
 
@@ -178,10 +180,6 @@ def _effective(kind: type[Any]) -> tuple[str, ...]:
     return ("color", *found[0]) if found else ("color",)
 
 
-def _flags(effective: Collection[str]) -> list[str]:
-    return [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
-
-
 def _add_project_options(context: click.Context, values: dict[str, Any], effective: Collection[str]) -> None:
     """Add those that were typed before the name of the command, and remember all that was typed."""
     root = context.find_root()
@@ -208,8 +206,7 @@ def _is_typed(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
-_TYPED = "baselinekit.typed"
-_ORDER = "baselinekit.order"
+_TYPED, _ORDER = "baselinekit.typed", "baselinekit.order"
 
 
 def _typed() -> list[tuple[click.Parameter, Any]]:
@@ -218,26 +215,16 @@ def _typed() -> list[tuple[click.Parameter, Any]]:
     return typed
 
 
-def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete ids in the shell. Files that cannot be read are ignored."""
-    from click.shell_completion import CompletionItem
-
-    from baselinekit.escape import one_line
-
-    return [
-        CompletionItem(baseline.id, help=one_line(baseline.name or ""))
-        for baseline in _baselines()
-        if baseline.id.startswith(incomplete)
-    ]
+# What the shell offers. Files that cannot be read offer nothing.
 
 
-def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
+def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [baseline.id for baseline in _baselines() if baseline.id.startswith(incomplete)]
 
-    from baselinekit.escape import one_line
 
+def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     tags = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [CompletionItem(tag) for tag in tags if tag.startswith(incomplete) and one_line(tag) == tag]
+    return [tag for tag in tags if tag.startswith(incomplete) and tag.isprintable()]
 
 
 def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
@@ -285,16 +272,14 @@ class ProjectOptions:
     )
 
 
-READING = (
-    *("config", "config_from", "environment", "variables", "variable_files", "env_files"),
-    *("secrets", "allow_hosts"),
-)
-"""The options of the project for commands that send and run nothing."""
+SENDING = tuple(field.name for field in fields(ProjectOptions) if field.name != "color")
+"""The options of the project for commands that send requests."""
 
-ASKING = (*READING, "allow_exec")
+ASKING = tuple(name for name in SENDING if name != "base_url")
 """Those of commands that ask models and send no request."""
 
-SENDING = (*ASKING, "base_url")
+READING = tuple(name for name in ASKING if name != "allow_exec")
+"""Those of commands that send and run nothing."""
 
 
 def project_options(effective: Sequence[str] = SENDING) -> Any:
@@ -311,13 +296,10 @@ class RecordingOptions:
     offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
     cache: bool = flag(help="Cache answers: ask no model the same question twice, across runs.")
     max_calls: int | None = option(type=click.IntRange(1), help="The most calls of models.")
-    max_cost: float | None = option(type=float, metavar="USD", help="The most money to spend on models.")
+    max_cost: float | None = option(type=Number(0), metavar="USD", help="The most money to spend on models.")
     max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
 
     def __post_init__(self) -> None:
-        if self.max_cost is not None and not 0 <= self.max_cost < math.inf:  # also refuses NaN
-            message = f"--max-cost {self.max_cost:g} is not an amount in dollars"
-            raise InvalidInput(Problem("BK508", message, "0 or more, such as --max-cost 2.5"))
         if self.offline is not None and (self.record_calls is not None or self.cache):
             message = "--offline asks no model, so there is nothing to record or cache"
             raise InvalidInput(Problem("BK508", message, "leave one of them out"))
@@ -388,8 +370,6 @@ class PathRuleOptions:
 def operator_of(options: ProjectOptions) -> Operator:
     """The operator's settings from the command line, else from BASELINEKIT_CONFIG, _ENVIRONMENT and
     _BASE_URL."""
-    import time
-
     from baselinekit.commands.project import Operator
 
     execute = None
@@ -407,7 +387,7 @@ def operator_of(options: ProjectOptions) -> Operator:
         config=options.config or environ.get("BASELINEKIT_CONFIG"),
         environment=options.environment or environ.get("BASELINEKIT_ENVIRONMENT"),
         base_url=base_url,
-        variables=_parse_variables(options),
+        variables=_read_variables(options),
         env_files=options.env_files,
         secrets=dict(map(_parse_secret, options.secrets)),
         allow_hosts=options.allow_hosts,
@@ -424,9 +404,8 @@ def check_base_url(url: str) -> None:
     from baselinekit.kinds.http import check_base
 
     if not url.startswith(("http://", "https://")):
-        raise InvalidInput(
-            Problem("BK508", f"--base-url {url!r} is not a URL", "it must start with http:// or https://")
-        )
+        message = f"--base-url {url!r} is not a URL"
+        raise InvalidInput(Problem("BK508", message, "it must start with http:// or https://"))
     for problem in check_base(url, ()):
         raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
 
@@ -487,34 +466,31 @@ def _parse_pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _parse_variables(options: ProjectOptions) -> dict[str, Json]:
+def _read_variables(options: ProjectOptions) -> dict[str, Json]:
     """The values of `--var` and `--var-file`; a later one overrides an earlier one."""
+    from baselinekit.files.languages import language
+
     values: dict[str, Json] = {}
     for flag, text in options.variables:
         name, equals, file = text.partition("=")
         if flag == "--var":
             values |= [_parse_pair(flag, text)]
-        elif equals and _is_name(name):
+            continue
+        if equals and _is_name(name):
             values[name] = read_text(flag, file, "a text file")
-        else:
-            values |= _read_values(flag, text)
-    return values
-
-
-def _read_values(flag: str, path: str) -> dict[str, Json]:
-    """The values in a YAML or JSON file, by name."""
-    from baselinekit.files.languages import language
-
-    if not path.lower().endswith((".yaml", ".yml", ".json")):
-        message = f"{flag} {path!r} is neither NAME=FILE nor a file of values"
-        raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
-    documents = language(path).load(read_text(flag, path, "a file of YAML or JSON"), path)
-    values = documents[0] if len(documents) == 1 else documents
-    if not isinstance(values, dict):
-        raise InvalidInput(Problem("BK508", f"{flag} {path} is no mapping", "write lines such as user: ada"))
-    if invalid := [name for name in values if not _is_name(name)]:
-        hint = "letters, digits, _, . and -, and a letter or _ first"
-        raise InvalidInput(Problem("BK508", f"{flag} {path}: {invalid[0]!r} is no name of a variable", hint))
+            continue
+        if not text.lower().endswith((".yaml", ".yml", ".json")):
+            message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
+            raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+        documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
+        if len(documents) != 1 or not isinstance(documents[0], dict):
+            message = f"{flag} {text} is not a mapping"
+            raise InvalidInput(Problem("BK508", message, "write lines such as user: ada"))
+        if invalid := [name for name in documents[0] if not _is_name(name)]:
+            message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
+            hint = "letters, digits, _, . and -, and a letter or _ first"
+            raise InvalidInput(Problem("BK508", message, hint))
+        values |= documents[0]
     return values
 
 
@@ -572,7 +548,7 @@ def typed_command() -> Typed:
     return Typed(
         tuple(_typed_options(operator)),
         tuple(_typed_options(("cache", "offline", "target", "targets"))),
-        tuple(_typed_options({field.name for field in fields(SelectionOptions)})),
+        tuple(_typed_options([field.name for field in fields(SelectionOptions)])),
         tuple(_typed_arguments()),
         any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
@@ -581,8 +557,8 @@ def typed_command() -> Typed:
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
     name = click.get_current_context().command_path.split()[1:]
-    left = {parameter.name or "" for parameter, _ in _typed()} - {*without}
-    return [*name, *_typed_arguments(), *_typed_options(left), *more]
+    repeated = {parameter.name or "" for parameter, _ in _typed()} - {*without}
+    return [*name, *_typed_arguments(), *_typed_options(repeated), *more]
 
 
 def _typed_options(names: Collection[str]) -> Iterator[str]:
@@ -616,20 +592,16 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
     """The text of a file that the operator named, wherever it is; `-` is standard input."""
     from baselinekit.store.project import MAX_OUTPUT_BYTES
 
+    code, hint = "BK111", "check the name"
     try:
-        if name == "-":
-            data = sys.stdin.buffer.read(MAX_OUTPUT_BYTES + 1)
-        else:
-            with open(name, "rb") as file:
-                data = file.read(MAX_OUTPUT_BYTES + 1)
-        if len(data) > MAX_OUTPUT_BYTES:
-            message = f"{option} {name} is larger than {MAX_OUTPUT_BYTES:,} bytes"
-            raise InvalidInput(Problem("BK106", message, "write one with fewer baselines in it"))
-        return data.decode("utf-8-sig")
+        with nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as file:
+            data = file.read(MAX_OUTPUT_BYTES + 1)
+        if len(data) <= MAX_OUTPUT_BYTES:
+            return data.decode("utf-8-sig")
+        code, reason = "BK106", f"is larger than {MAX_OUTPUT_BYTES:,} bytes"
+        hint = "write one with fewer baselines in it"
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        message = f"{option} {name} cannot be read: {reason}"
-        raise InvalidInput(Problem("BK111", message, "check the name")) from None
+        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
     except UnicodeDecodeError:
-        message = f"{option} {name} is not UTF-8 text"
-        raise InvalidInput(Problem("BK101", message, f"name {what_it_is}")) from None
+        code, reason, hint = "BK101", "is not UTF-8 text", f"name {what_it_is}"
+    raise InvalidInput(Problem(code, f"{option} {name} {reason}", hint))

@@ -14,44 +14,36 @@ from baselinekit.report.terminal import format_progress
 from baselinekit.report.wording import Style
 
 _SECONDS_BETWEEN = 0.1
-_DUMB_TERMINALS = ("dumb", "unknown")
 _ERASE_LINE = "\r\x1b[K"
 
 
 @contextmanager
 def show_progress(
-    total: int,
-    stream: TextIO,
-    action: str = "comparing",
-    color: str = "auto",
+    total: int, stream: TextIO, action: str = "comparing", color: str = "auto"
 ) -> Iterator[Callable[[Outcome], None]]:
     """Show a bar on a terminal; nothing in a pipe or on a terminal that cannot redraw a line. The yielded
-    function is called once per result, from any thread. Output printed meanwhile appears above the bar.
-    """
-    if total < 2 or not stream.isatty() or os.environ.get("TERM") in _DUMB_TERMINALS:
+    function is called once per result, from any thread. Output printed meanwhile appears above the bar."""
+    if total < 2 or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         yield lambda outcome: None
         return
     if isinstance(stream, _StreamAboveBar):  # one bar at a time: the newer one
         stream.bar.erase()
         stream = stream.stream
-    colour = color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
-    bar = _Bar(total, stream, action, colour)
+    bar = _Bar(
+        total, stream, action, color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
+    )
     ticker = threading.Thread(target=bar.keep_drawing, daemon=True)
-    standard_streams = {"stdout": sys.stdout, "stderr": sys.stderr}
-    replacements = {
-        name: _StreamAboveBar(standard, bar)
-        for name, standard in standard_streams.items()
-        if standard is not None and standard.isatty()
-    }
+    replaced = {"stdout": sys.stdout, "stderr": sys.stderr}
     try:
-        for name, replacement in replacements.items():
-            setattr(sys, name, replacement)
+        for name, standard in replaced.items():
+            if standard is not None and standard.isatty():
+                setattr(sys, name, _StreamAboveBar(standard, bar))
         ticker.start()
         yield bar.outcomes.append
     finally:
         bar.erase(finished=True)
-        for name, replacement in replacements.items():
-            setattr(sys, name, replacement.restore())
+        for name, standard in replaced.items():
+            setattr(sys, name, standard)
         if ticker.is_alive():
             ticker.join()
 
@@ -115,30 +107,14 @@ class _Bar:
 
 
 class _StreamAboveBar:
-    """Replaces a standard stream while a bar is shown. A line is written when its thread completes or flushes
-    it, so that the lines of two threads do not mix."""
+    """Replaces a standard stream while a bar is shown."""
 
     def __init__(self, stream: TextIO, bar: _Bar):
         self.stream, self.bar = stream, bar
-        self._partial_lines: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        thread = threading.get_ident()
-        lines, end, partial = (self._partial_lines.pop(thread, "") + text).rpartition("\n")
-        if partial:
-            self._partial_lines[thread] = partial
-        if end:
-            self.bar.print_above(self.stream, lines + end)
+        self.bar.print_above(self.stream, text)
         return len(text)
-
-    def flush(self) -> None:
-        if partial := self._partial_lines.pop(threading.get_ident(), ""):
-            self.bar.print_above(self.stream, partial)
-
-    def restore(self) -> TextIO:
-        while self._partial_lines:
-            self.stream.write(self._partial_lines.popitem()[1])
-        return self.stream
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)

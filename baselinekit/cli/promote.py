@@ -15,9 +15,6 @@ from baselinekit.cli.options import (
     project_options,
 )
 from baselinekit.evals import promotion
-from baselinekit.evals.promotion import PromotionGate, PromotionStep
-from baselinekit.model.values import Json
-from baselinekit.report.wording import Style
 from baselinekit.structs import asdict
 
 
@@ -48,44 +45,31 @@ def promote(options: PromoteOptions) -> int:
     is_promoted = options.force or not step.unmet
     if is_promoted:
         promotion.write_step(project, step, timestamps(clock())())
-    style = screen.style_of()
-    if step.unmet and options.force:
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
-        screen.show_document(_document(step, is_promoted, options.force))
-    else:
-        _print(step, is_promoted, style)
-    return 0 if is_promoted else 1
-
-
-def _print(step: PromotionStep, is_promoted: bool, style: Style) -> None:
+        document = {
+            "id": step.folder.id,
+            "folder": step.folder.path,
+            "from": step.before,
+            "to": step.after,
+            "promoted": is_promoted,
+            "forced": options.force and bool(step.unmet),
+            "gates": [asdict(gate) for gate in step.gates],
+            "notes": [str(note) for note in step.notes],
+        }
+        screen.show_document(document)
+        return 0 if is_promoted else 1
+    style, id = screen.style_of(), screen.safe_line(step.folder.id)
     for note in step.notes:
         screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(str(note))}")
     if is_promoted:
-        word = style.paint(step.after, "green")
-        screen.line(f"{screen.safe_line(step.folder.id)} was {step.before} and is {word} now")
+        screen.line(f"{id} was {step.before} and is {style.paint(step.after, 'green')} now")
         screen.line(style.paint(f"written: {screen.safe_line(step.folder.meta_file)}", "dim"))
-        return
+        return 0
     for gate in step.gates:
-        screen.line(_gate_line(gate, style))
+        word = style.paint("met    ", "green") if gate.met else style.paint("not met", "bold red")
+        screen.line(f"{word}  {screen.safe_line(str(gate))}")
     unmet = f"{len(step.unmet)} of {len(step.gates)} gates not met"
-    screen.line(f"{screen.safe_line(step.folder.id)} stays {style.paint(step.before, 'bold')}: {unmet}")
-
-
-def _gate_line(gate: PromotionGate, style: Style) -> str:
-    word = style.paint("met    ", "green") if gate.met else style.paint("not met", "bold red")
-    return f"{word}  {screen.safe_line(str(gate))}"
-
-
-def _document(step: PromotionStep, is_promoted: bool, forced: bool) -> dict[str, Json]:
-    return {
-        "id": step.folder.id,
-        "folder": step.folder.path,
-        "from": step.before,
-        "to": step.after,
-        "promoted": is_promoted,
-        "forced": forced and bool(step.unmet),
-        "gates": [asdict(gate) for gate in step.gates],
-        "notes": [str(note) for note in step.notes],
-    }
+    screen.line(f"{id} stays {style.paint(step.before, 'bold')}: {unmet}")
+    return 1

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,74 +42,64 @@ from baselinekit.structs import Struct, replace
 
 # The options of `capture` as rules: how the new baseline is compared and graded.
 
-_MODES = ("ordered", "unordered", "subset", "each")
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
-_NUMBER = lazy_pattern(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
+_NUMBER = lazy_pattern(r"(?P<sign>[+-]?)\d+(?:\.\d+)?(?P<percent>%?)")
+_MODE = lazy_pattern(r"ordered|unordered|subset|each|by:(?P<key>.+)", re.DOTALL)
 
 
 def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
     """The rules about paths that `capture` and `refresh` share."""
-    rules: dict[str, Json] = {}
-    if options.ignore:
-        rules["ignore_fields"] = list(options.ignore)
-    if options.tolerance:
-        bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
-        rules["tolerance"] = {path: _tolerance_rule(text) for path, text in bounds.items()}
-    if options.arrays:
-        modes = parse_pairs("--array", options.arrays, "PATH=MODE")
-        rules["arrays"] = {path: _array_mode(text) for path, text in modes.items()}
-    return rules
+    bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
+    modes = parse_pairs("--array", options.arrays, "PATH=MODE")
+    rules: dict[str, Json] = {
+        "ignore_fields": list(options.ignore),
+        "tolerance": {path: _tolerance_rule(text.strip()) for path, text in bounds.items()},
+        "arrays": {path: _array_mode(text) for path, text in modes.items()},
+    }
+    return {name: rule for name, rule in rules.items() if rule}
 
 
 def _tolerance_rule(text: str) -> dict[str, Json]:
-    number = _NUMBER.fullmatch(text.strip())
+    number = _NUMBER.fullmatch(text)
     if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
-        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is not a number", hint))
+        raise _refusal(f"--tolerance {text!r} is not a number", hint)
     if number["percent"]:
-        return {"rel": _number(number["digits"], lambda digits: float(digits) / 100)}
+        return {"rel": float(text[:-1]) / 100}
     name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
-    return {name: _number(text.strip())}
-
-
-def _number(text: str, read: Callable[[str], float] = float) -> Json:
-    number = read(text)
-    return int(number) if number.is_integer() and "." not in text else number
+    return {name: float(text) if "." in text else int(text)}
 
 
 def _array_mode(text: str) -> Json:
-    word, _, key = text.partition(":")
-    if word == "by" and key:
-        return {"by": key}
-    if text not in _MODES:
-        hint = f"one of {', '.join(_MODES)}, by:KEY"
-        raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", hint))
-    return text
+    mode = _MODE.fullmatch(text)
+    if mode is None:
+        hint = "one of ordered, unordered, subset, each, by:KEY"
+        raise _refusal(f"--array: there is no mode {text!r}", hint)
+    return {"by": mode["key"]} if mode["key"] else text
 
 
-def execution_of(
+def _refusal(message: str, hint: str) -> InvalidInput:
+    return InvalidInput(Problem("BK508", message, hint))
+
+
+def _grading(
     options: GradingOptions, collect: Sequence[str], group: str, project: Project
 ) -> dict[str, Json]:
     """The part of `execution:` about what is stored of the answer and how it is graded."""
-    execution: dict[str, Json] = {}
-    if collect:
-        execution["collect"] = list(dict.fromkeys(collect))
-    if options.scores:
-        execution["scores"] = {"rubric": _rubric(options.scores, group, project)}
-        if options.scored_by:
-            execution["scores"]["model"] = options.scored_by
-    elif options.scored_by:
-        raise InvalidInput(Problem("BK508", "--scored-by needs something to grade by", "add --scores RUBRIC"))
-    return execution
-
-
-def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
+    execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
+    texts = options.scores
+    if not texts and options.scored_by:
+        raise _refusal("--scored-by needs something to grade by", "add --scores RUBRIC")
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
-        return project.way_back(group, texts[0])
-    if len(texts) == 1 and "=" not in texts[0]:
+        execution["scores"] = {"rubric": project.way_back(group, texts[0])}
+    elif len(texts) == 1 and "=" not in texts[0]:
         hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
-        raise InvalidInput(Problem("BK508", f"there is no file {texts[0]!r}", hint))
-    return parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")
+        raise _refusal(f"there is no file {texts[0]!r}", hint)
+    elif texts:
+        execution["scores"] = {"rubric": parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
+    if options.scored_by:
+        execution["scores"]["model"] = options.scored_by
+    return execution
 
 
 # The options of `capture` as a recipe: the `current:` of the new file.
@@ -117,24 +107,34 @@ def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
 
 def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
     """The recipe of a prompt: its template and inputs. Paths are relative to the new file's folder."""
-    if not os.path.isfile(os.path.join(project.cwd, options.file)):
-        hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
-        raise InvalidInput(Problem("BK508", f"there is no file {options.file!r}", hint))
-    request: dict[str, Any] = {"prompt": project.way_back(group, options.file)}
+    hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
+    request: dict[str, Any] = {"prompt": project.way_back(group, _existing(options.file, project, hint))}
     if options.inputs:
-        pairs = parse_pairs("--input", options.inputs, "NAME=VALUE")
-        request["inputs"] = {name: _input_value(text, group, project) for name, text in pairs.items()}
+        request["inputs"] = _inputs(options.inputs, group, project)
     if options.inputs_from:
         request["inputs_from"] = project.way_back(group, options.inputs_from)
-    execution: dict[str, Any] = {"type": "prompt", "model": options.model}
-    if options.system is not None:
-        execution["system"] = content(options.system)
-    execution |= drop_unset(max_tokens=options.max_answer, json=options.json_mode or None)
-    execution |= drop_unset(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
     if options.tools is not None:
         request["tools"] = _tools(options.tools)
-    grading = execution_of(options.grading, options.collect, group, project)
-    return {"input": request, "execution": execution | grading}
+    execution: dict[str, Any] = {"type": "prompt", "model": options.model}
+    execution |= drop_unset(
+        system=None if options.system is None else content(options.system),
+        max_tokens=options.max_answer,
+        json=options.json_mode or None,
+        temperature=options.temperature,
+        parse=options.parse,
+        timeout=options.timeout,
+    )
+    return {
+        "input": request,
+        "execution": execution | _grading(options.grading, options.collect, group, project),
+    }
+
+
+def _existing(file: str, project: Project, hint: str) -> str:
+    """A file that is named; refused if there is none."""
+    if not os.path.isfile(os.path.join(project.cwd, file)):
+        raise _refusal(f"there is no file {file!r}", hint)
+    return file
 
 
 def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]:
@@ -145,28 +145,27 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
     execution |= drop_unset(timeout=options.timeout)
     request = _skill_input(options, group, project)
-    grading = execution_of(options.grading, options.collect, group, project)
-    return {"input": request, "execution": execution | grading}
+    return {
+        "input": request,
+        "execution": execution | _grading(options.grading, options.collect, group, project),
+    }
 
 
 def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
     """The input of a skill: its keys, or the whole of it. Paths in it start where the command is typed."""
     whole = [text for text in options.inputs if not _KEY.match(text)]
-    if len(whole) + (options.input_text is not None) > 1 or (whole and len(options.inputs) > 1):
-        message = "the whole input is given beside other parts of it"
-        raise InvalidInput(Problem("BK508", message, "keys (--input NAME=VALUE), or the whole input once"))
-    if options.input_text is not None and options.inputs:
-        raise InvalidInput(Problem("BK508", "--input and --input-text cannot be combined", "pass one"))
-    if options.input_text is not None:
-        return options.input_text
-    if whole:
+    if whole or options.input_text is not None:
+        if len(options.inputs) + (options.input_text is not None) > 1:
+            message = "the whole input is given beside other parts of it"
+            raise _refusal(message, "keys (--input NAME=VALUE), or the whole input once")
+        if options.input_text is not None:
+            return options.input_text
         value = json_or_text(content(whole[0]))
         if isinstance(value, str) and not whole[0].startswith("@"):
             hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
-            raise InvalidInput(Problem("BK508", f"--input {whole[0]!r} is neither a key nor JSON", hint))
+            raise _refusal(f"--input {whole[0]!r} is neither a key nor JSON", hint)
         return _from_folder_of(value, group, project)
-    pairs = parse_pairs("--input", options.inputs, "NAME=VALUE")
-    request = {name: _input_value(text, group, project) for name, text in pairs.items()}
+    request = _inputs(options.inputs, group, project)
     skill = project.config.skills.get(options.skill_name)
     for name in skill.files if skill else ():
         if isinstance(request.get(name), str):
@@ -174,6 +173,18 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
         elif isinstance(request.get(name), dict) and request[name].keys() == {"file"}:
             request[name] = request[name]["file"]
     return request
+
+
+def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, Json]:
+    """The keys of an input: each a value, parsed if it is JSON, or with @ a file."""
+    inputs: dict[str, Json] = {}
+    for name, text in parse_pairs("--input", texts, "NAME=VALUE").items():
+        if text.startswith("@"):
+            file = _existing(text[1:], project, "name a file after the @, or leave it out")
+            inputs[name] = {"file": project.way_back(group, file)}
+        else:
+            inputs[name] = _from_folder_of(json_or_text(text), group, project)
+    return inputs
 
 
 def _from_folder_of(value: Json, group: str, project: Project) -> Json:
@@ -208,43 +219,31 @@ def _tool(tool: Json, file: str) -> Json:
     rest = dict(tool) if isinstance(tool, dict) else {}
     if isinstance(rest.get("function"), dict):
         rest = rest.pop("function") | rest
-    kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
     if not isinstance(rest.get("name"), str):
+        kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
         hint = "a list of {name, description, parameters}"
-        raise InvalidInput(Problem("BK508", f"{file} contains something that is not a tool{kind}", hint))
+        raise _refusal(f"{file} contains something that is not a tool{kind}", hint)
     if rest.get("type") in ("function", "custom"):
         del rest["type"]
     schema = next((key for key in _SCHEMA_KEYS if rest.get(key)), "parameters")
     names = {"name": "name", "description": "description", "parameters": schema}
     fields = {name: rest.pop(key, None) for name, key in names.items()}
-    for key, value in rest.items():
-        if value is not None and (value or key not in _SCHEMA_KEYS):
-            message = f"{file}: the tool {fields['name']!r} has the key {key!r}, which would not be sent"
-            hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
-            raise InvalidInput(Problem("BK508", message, hint))
+    unsent = [key for key, value in rest.items() if value or (value is not None and key not in _SCHEMA_KEYS)]
+    if unsent:
+        message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
+        hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
+        raise _refusal(message, hint)
     return {key: value for key, value in fields.items() if value}
-
-
-def _input_value(text: str, group: str, project: Project) -> Json:
-    """An input of a prompt: a value, parsed if it is JSON, or with @ a file."""
-    if text.startswith("@"):
-        if not os.path.isfile(os.path.join(project.cwd, text[1:])):
-            hint = "name a file after the @, or leave it out"
-            raise InvalidInput(Problem("BK508", f"there is no file {text[1:]!r}", hint))
-        return {"file": project.way_back(group, text[1:])}
-    return _from_folder_of(json_or_text(text), group, project)
 
 
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     """The recipe of a program as typed, run in the current folder: `cwd` is the path there from the new
     file's folder."""
-    request: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
-    if options.stdin is not None:
-        request["stdin"] = content(options.stdin)
-    if options.env:
-        request["env"] = parse_pairs("--env", options.env, "NAME=VALUE")
-    if options.files:
-        request["files"] = list(options.files)
+    request = {"argv": list(options.argv), "cwd": cwd} | drop_unset(
+        stdin=None if options.stdin is None else content(options.stdin),
+        env=parse_pairs("--env", options.env, "NAME=VALUE") or None,
+        files=list(options.files) or None,
+    )
     execution = {"type": "command"} | drop_unset(timeout=options.timeout, parse=options.parse)
     return {"input": request, "execution": execution}
 
@@ -274,10 +273,10 @@ def content(text: str) -> str:
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError:
-        raise InvalidInput(Problem("BK508", f"{text[1:]} is not UTF-8 text", "name a text")) from None
+        raise _refusal(f"{text[1:]} is not UTF-8 text", "name a text") from None
     except OSError as error:
         message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise InvalidInput(Problem("BK508", message, "check the name after the @")) from None
+        raise _refusal(message, "check the name after the @") from None
 
 
 def json_or_text(text: str) -> Json:
@@ -351,14 +350,16 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     ]
     values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
-        raise Refused(*(_refusal(credential, names, request.current, project) for credential in unassigned))
+        raise Refused(
+            *(_undeclared(credential, names, request.current, project) for credential in unassigned)
+        )
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
     project = project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _refusal(
+def _undeclared(
     credential: Credential, names: Sequence[str], current: Mapping[str, Any], project: Project
 ) -> Problem:
     code = "BK525" if credential.is_declared else "BK522"
@@ -442,7 +443,7 @@ def _pasted_words(read: Read) -> list[str]:
     commands = [words for _, words in split_commands(text) if is_curl(words[0])]
     if len(commands) != 1:
         message = f"there are {len(commands) or 'no'} curl lines on standard input"
-        raise InvalidInput(Problem("BK508", message, "paste one"))
+        raise _refusal(message, "paste one")
     refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
@@ -453,10 +454,10 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
     *method, url = options.words
     if method and is_curl(method[0]):
         hint = "baselinekit capture curl URL, with curl's own options"
-        raise InvalidInput(Problem("BK508", "a curl line is not a method and a URL", hint))
+        raise _refusal("a curl line is not a method and a URL", hint)
     if len(method) > 1:
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
-        raise InvalidInput(Problem("BK508", message, "put a URL with spaces in quotes"))
+        raise _refusal(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
     for name, flag in _CURL_OPTIONS.items():
         value = getattr(options, name)
@@ -486,7 +487,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
         for path in files.values():
             if not os.path.isfile(os.path.join(project.cwd, path)):
                 hint = "name a file after the @; in a curl line, --form-string sends it as a text"
-                raise InvalidInput(Problem("BK508", f"there is no file {path!r}", hint))
+                raise _refusal(f"there is no file {path!r}", hint)
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
     relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
@@ -505,11 +506,11 @@ def _absolute_url(url: str, project: Project) -> str:
         if base is None:
             message = f"{url} has no base_url"
             hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise InvalidInput(Problem("BK508", message, hint))
+            raise _refusal(message, hint)
         return base.rstrip("/") + url
     if "://" not in url and not re.search(r"[.:/]|^localhost$", url):
         message = f"{url!r} is not a URL"
-        raise InvalidInput(Problem("BK508", message, "as in: capture http GET http://127.0.0.1:8000/users"))
+        raise _refusal(message, "as in: capture http GET http://127.0.0.1:8000/users")
     return url
 
 

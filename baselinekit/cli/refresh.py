@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -46,12 +46,11 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshProposal
+from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshPlan, RefreshProposal
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import Style, first_of
-from baselinekit.structs import MutableStruct, field
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -246,7 +245,6 @@ def refresh(options: RefreshOptions) -> int:
     rules = model.NewRules(placeholders, parse_path_rules(options.rules))
     scope = parse_scope(options, options.all_failed, rules)
     project = project_of(options.project)
-    style = screen.style_of(options.verbose)
     with real_context() as context:
         if scope.replay or options.learn:
             context = with_models(context, project, options.recording)
@@ -257,9 +255,8 @@ def refresh(options: RefreshOptions) -> int:
             else:
                 proposal = refreshing.propose(project, scope, asking)
         if options.learn:
-            return LearningSession(project, context, options, style, lessons).run()
-        accepted = refreshing.accepted_by(proposal.plans, options.paths)
-        return RefreshSession(project, context, options, style, proposal, accepted).run()
+            return learn(project, context, options, lessons)
+        return accept_changes(project, context, options, proposal)
 
 
 def has_no_answers(proposal: RefreshProposal) -> bool:
@@ -268,191 +265,149 @@ def has_no_answers(proposal: RefreshProposal) -> bool:
     return not proposal.plans and codes == {_NO_ANSWERS}
 
 
-class RefreshSession(MutableStruct):
-    """One refresh as the user sees it: the changes, the question, the result, and the next commands."""
-
-    project: Project
-    context: RunContext
-    options: RefreshOptions
-    style: Style
-    proposal: RefreshProposal
-    accepted: list[frozenset[int]]
-    held: dict[str, Problem] = field(default_factory=dict)
-
-    def run(self) -> int:
-        options, approvals = self.options, self.collect_approvals()
-        stamp = options.approved.stamp(refreshing.version_of(self.project, self.context.clients))
-        write = partial(refreshing.apply, self.project, approvals, stamp)
-        masked = mask_proposal(self.proposal, self.project.redactor)
-        if not options.as_json:
-            screen.show(texts.format_refresh(masked, self.accepted, self.style))
-            if options.dry_run or options.results:
-                show_diffs(write(dry_run=True), self.style)
-            self.show_held()
-        applied = None
-        if approvals or options.as_json:
-            plans = [approval.plan for approval in approvals]
-            counted = texts.count_changes(plans, [approval.accepted for approval in approvals])
-            commands = self.commands_to_apply(approvals)
-            applied = write_if_wanted(options, "apply", counted, write, commands)
-        elif self.held:  # everything needs an explicit permission
-            screen.line("nothing was written")
-            screen.next_commands(self.commands_to_apply(()))
-        if options.as_json:
-            reasons: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
-            written_ids = applied.ids if applied else ()
-            screen.show_json(texts.format_refresh_json(masked, self.accepted, written_ids, reasons))
-        complain(applied.failures if applied else (), _MOST_TOLD)
-        if applied and applied.ids and not options.as_json:
-            files = count_noun(len(applied.files), "file")
-            screen.line(f"refreshed {count_noun(len(applied.ids), 'baseline')} in {files}")
-            baselines = [plan.baseline for plan in self.proposal.plans]
-            suggest_checks(self.project, self.context, baselines, applied)
-            self.show_pending(approvals)
-        if has_no_answers(self.proposal):
-            return 5
-        only_looks = options.dry_run or (options.as_json and not options.yes)
-        failed = (self.held and not only_looks) or (applied is not None and applied.failures)
-        return _PENDING if self.proposal.refusals or failed else 0
-
-    def show_pending(self, approvals: Sequence[Approval]) -> None:
-        """After rules were written: say what they do not settle, and name the review of it."""
-        open_ = [approval for approval in approvals if approval.plan.ruled and not approval.is_whole]
-        if open_:
+def accept_changes(
+    project: Project, context: RunContext, options: RefreshOptions, proposal: RefreshProposal
+) -> int:
+    """Show the changes, ask, write what is accepted, and suggest the next commands."""
+    style, accepted = screen.style_of(options.verbose), refreshing.accepted_by(proposal.plans, options.paths)
+    approvals, held = permitted(options, proposal.plans, accepted)
+    stamp = options.approved.stamp(refreshing.version_of(project, context.clients))
+    write = partial(refreshing.apply, project, approvals, stamp)
+    masked = mask_proposal(proposal, project.redactor)
+    if not options.as_json:
+        screen.show(texts.format_refresh(masked, accepted, style))
+        if options.dry_run or options.results:
+            show_diffs(write(dry_run=True), style)
+        complain([refusal.problem for refusal in proposal.refusals], _MOST_TOLD)
+        files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
+        complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_TOLD)
+        if proposal.passing:
+            screen.line(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
+    commands = commands_to_apply(options, approvals, held, bool(held or proposal.refusals))
+    applied = None
+    if approvals or options.as_json:
+        plans = [approval.plan for approval in approvals]
+        counted = texts.count_changes(plans, [approval.accepted for approval in approvals])
+        applied = write_if_wanted(options, "apply", counted, write, commands)
+    elif held:  # everything needs an explicit permission
+        screen.line("nothing was written")
+        screen.next_commands(commands)
+    if options.as_json:
+        reasons: dict[str, Json] = {id: str(problem) for id, problem in held.items()}
+        written_ids = applied.ids if applied else ()
+        screen.show_json(texts.format_refresh_json(masked, accepted, written_ids, reasons))
+    complain(applied.failures if applied else (), _MOST_TOLD)
+    if applied and applied.ids and not options.as_json:
+        refreshed = count_noun(len(applied.ids), "baseline")
+        screen.line(f"refreshed {refreshed} in {count_noun(len(applied.files), 'file')}")
+        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
+        if open_ := [one for one in approvals if one.plan.ruled and not one.is_whole]:
             number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
             screen.line(f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending")
             ids = [approval.plan.baseline.id for approval in open_]
             screen.next_commands([shlex.join(["baselinekit", "review", *ids, *typed_command().operator])])
+    if has_no_answers(proposal):
+        return 5
+    only_looks = options.dry_run or (options.as_json and not options.yes)
+    failed = (held and not only_looks) or (applied is not None and applied.failures)
+    return _PENDING if proposal.refusals or failed else 0
 
-    def collect_approvals(self) -> list[Approval]:
-        """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes
-        are left to the question, but a placeholder is never dropped by a mere yes."""
-        options = self.options
-        is_asked = screen.can_ask() and not (options.as_json or options.yes or options.dry_run)
-        permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
-        approvals = []
-        for plan, accepted in zip(self.proposal.plans, self.accepted, strict=True):
-            reason = refreshing.reason_against(plan, accepted, permit)
-            if reason is not None:
-                self.held[plan.baseline.id] = reason
-            if reason is not None and options.dry_run:  # it is shown with what needs a permission
-                reason = refreshing.reason_against(plan, accepted, Permit(True, True))
-            if reason is None and (accepted or plan.ruled):
-                approvals.append(Approval(plan, accepted))
-        return approvals
 
-    def show_held(self) -> None:
-        complain([refusal.problem for refusal in self.proposal.refusals], _MOST_TOLD)
-        files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
-        complain([problem.placed(Place(files[id])) for id, problem in self.held.items()], _MOST_TOLD)
-        if self.proposal.passing:
-            screen.line(f"{count_noun(len(self.proposal.passing), 'baseline')} already as in the file")
+def permitted(
+    options: RefreshOptions, plans: Sequence[RefreshPlan], accepted: Sequence[frozenset[int]]
+) -> tuple[list[Approval], dict[str, Problem]]:
+    """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes are
+    left to the question, but a placeholder is never dropped by a mere yes."""
+    is_asked = screen.can_ask() and not (options.as_json or options.yes or options.dry_run)
+    permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
+    approvals: list[Approval] = []
+    held: dict[str, Problem] = {}
+    for plan, numbers in zip(plans, accepted, strict=True):
+        reason = refreshing.reason_against(plan, numbers, permit)
+        if reason is not None:
+            held[plan.baseline.id] = reason
+        if reason is not None and options.dry_run:  # it is shown with what needs a permission
+            reason = refreshing.reason_against(plan, numbers, Permit(True, True))
+        if reason is None and (numbers or plan.ruled):
+            approvals.append(Approval(plan, numbers))
+    return approvals, held
 
-    def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
-        """The same command with `--yes` for what needs no permission, unless it would name too many, and a
-        review of the rest."""
-        free = [
-            approval.plan.baseline.id for approval in approvals if approval.plan.baseline.id not in self.held
-        ]
-        is_part = bool(self.held or self.proposal.refusals) and not self.options.selection.ids
-        named = (
-            [word for id in free for word in ("--id", id)]
-            if len(free) <= _MOST_IN_A_COMMAND and is_part
-            else []
-        )
-        commands = [again("--yes", *named)] if free else []
-        if self.held and "-" not in self.options.results:
-            typed = typed_command()
-            held = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else typed.paths
-            source = [word for name in self.options.results for word in ("--from", name)]
-            source += ["--replay"] if self.options.replay else []
-            words = ["baselinekit", "review", *source, *held, *typed.operator]
-            commands.append(screen.safe_line(shlex.join(words)))
-        return commands or [again()]
+
+def commands_to_apply(
+    options: RefreshOptions, approvals: Sequence[Approval], held: Collection[str], is_part: bool
+) -> list[str]:
+    """The same command with `--yes` for what needs no permission, unless it would name too many, and a review
+    of the rest."""
+    ids = [approval.plan.baseline.id for approval in approvals if approval.plan.baseline.id not in held]
+    is_named = is_part and len(ids) <= _MOST_IN_A_COMMAND and not options.selection.ids
+    commands = [again("--yes", *(word for id in ids if is_named for word in ("--id", id)))] if ids else []
+    if held and "-" not in options.results:
+        typed = typed_command()
+        source = [word for name in options.results for word in ("--from", name)]
+        source += ["--replay"] if options.replay else []
+        named = list(held) if len(held) <= _MOST_IN_A_COMMAND else typed.paths
+        words = ["baselinekit", "review", *source, *named, *typed.operator]
+        commands.append(screen.safe_line(shlex.join(words)))
+    return commands or [again()]
 
 
 # `baselinekit refresh --learn`.
 
 
-class LearningSession(MutableStruct):
-    """One `refresh --learn` as the user sees it."""
-
-    project: Project
-    context: RunContext
-    options: RefreshOptions
-    style: Style
-    proposal: LearnProposal
-
-    def run(self) -> int:
-        options, plans = self.options, [plan for plan in self.proposal.plans if plan.renewal]
-        write = partial(refreshing.apply_learning, self.project, plans, options.approved.stamp(None))
-        counted, applied = count_learnt(plans), None
-        if not options.as_json:
-            self.show()
-        if plans and options.dry_run and not options.as_json:
-            show_diffs(write(dry_run=True), self.style)
-        if plans or options.as_json:
-            applied = write_if_wanted(options, "store", counted, write, [again("--yes")])
-        if options.as_json:
-            self.print_json(applied)
-        elif applied:
-            screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
-            baselines = [plan.baseline for plan in self.proposal.plans]
-            suggest_checks(self.project, self.context, baselines, applied)
-        complain((*self.proposal.failures, *(applied.failures if applied else ())))
-        if not options.as_json:
-            self.suggest_rest(applied)
-        has_failures = self.proposal.failures or (applied and applied.failures)
-        return _PENDING if has_failures or any(plan.stays for plan in self.proposal.plans) else 0
-
-    def show(self) -> None:
-        """Print what varies, and which differences stay."""
-        for plan in self.proposal.plans:
-            for line in describe_lesson(plan):
-                screen.line(line)
-        stays = [place for plan in self.proposal.plans for place in plan.stays]
-        if any(map(is_learnable_if_unchanged, stays)) and not self.options.unchanged:
-            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
-
-    def suggest_rest(self, applied: Applied | None) -> None:
-        """Suggest the rules for what varies without a placeholder; or a compare for the differences that
-        stay, to be followed by a refresh."""
-        plans = [plan for plan in self.proposal.plans if plan.stays]
-        rules = {plan.baseline.id: [place.rule for place in plan.stays if place.rule] for plan in plans}
-        if commands := rule_commands(rules, typed_command().operator):
-            screen.next_commands(commands)
-        elif plans and not (applied and applied.ids):
-            compare = refreshing.compare_command(self.project, plans[0].baseline)
-            screen.next_commands([compare if len(plans) == 1 else "baselinekit compare"])
-
-    def print_json(self, applied: Applied | None) -> None:
-        written_ids = applied.ids if applied else ()
-        baselines: list[Json] = [
-            {
-                "id": plan.baseline.id,
-                "file": plan.baseline.source.file,
-                "replays": plan.replays,
-                "kept": plan.kept,
-                "learnt": [learnt_as_json(volatile) for volatile in plan.volatile],
-                "ordered": list(plan.lesson.singles),
-                "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
-                "stays": [
-                    {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
-                    for stay in plan.stays
-                ],
-                "written": plan.baseline.id in written_ids,
-            }
-            for plan in self.proposal.plans
-        ]
-        document = {"format": "baselinekit.learn/1", "baselines": baselines}
-        screen.show_json(json.dumps(document, default=str) + "\n")
-
-
-def count_learnt(plans: Sequence[LearnPlan]) -> str:
-    number = sum(len(volatile.places) for plan in plans for volatile in plan.volatile)
+def learn(project: Project, context: RunContext, options: RefreshOptions, proposal: LearnProposal) -> int:
+    """Show what varies and which differences stay, ask, write the placeholders, and suggest the rest."""
+    plans = [plan for plan in proposal.plans if plan.renewal]
+    staying = [plan for plan in proposal.plans if plan.lesson.refusals]
+    number = sum(len(volatile.places) for plan in plans for volatile in plan.lesson.volatile)
     rules = sum(len(plan.lesson.lists) for plan in plans)
     lists = f" and {count_noun(rules, 'rule')} for lists" if rules else ""
-    return f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
+    counted = f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
+    write, applied = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None)), None
+    if not options.as_json:
+        for line in (line for plan in proposal.plans for line in describe_lesson(plan)):
+            screen.line(line)
+        stays = [place for plan in staying for place in plan.lesson.refusals]
+        if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
+            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
+        if plans and options.dry_run:
+            show_diffs(write(dry_run=True), screen.style_of(options.verbose))
+    if plans or options.as_json:
+        applied = write_if_wanted(options, "store", counted, write, [again("--yes")])
+    if options.as_json:
+        screen.show_json(lessons_as_json(proposal.plans, applied.ids if applied else ()))
+    elif applied:
+        screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
+        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
+    complain((*proposal.failures, *(applied.failures if applied else ())))
+    rest = {plan.baseline.id: [one.rule for one in plan.lesson.refusals if one.rule] for plan in staying}
+    commands = [] if options.as_json else rule_commands(rest, typed_command().operator)
+    if commands:  # for what varies without a placeholder
+        screen.next_commands(commands)
+    elif staying and not (options.as_json or (applied and applied.ids)):
+        compare = refreshing.compare_command(project, staying[0].baseline)
+        screen.next_commands([compare if len(staying) == 1 else "baselinekit compare"])
+    return _PENDING if staying or proposal.failures or (applied and applied.failures) else 0
+
+
+def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
+    baselines: list[Json] = [
+        {
+            "id": plan.baseline.id,
+            "file": plan.baseline.source.file,
+            "replays": plan.replays,
+            "kept": plan.kept,
+            "learnt": [learnt_as_json(volatile) for volatile in plan.lesson.volatile],
+            "ordered": list(plan.lesson.singles),
+            "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
+            "stays": [
+                {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
+                for stay in plan.lesson.refusals
+            ],
+            "written": plan.baseline.id in written_ids,
+        }
+        for plan in plans
+    ]
+    return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:
@@ -470,23 +425,23 @@ def describe_rule(rule: ListRule) -> tuple[str, str]:
 def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     """The lines about one baseline: the paths that vary, with their placeholders, and the differences that
     stay."""
-    id, replays = plan.baseline.id, count_noun(plan.replays, "replay")
+    id, lesson, replays = plan.baseline.id, plan.lesson, count_noun(plan.replays, "replay")
     replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
-    if not (plan.volatile or plan.stays or plan.lesson.lists):
+    if not (lesson.volatile or lesson.refusals or lesson.lists):
         yield screen.safe_line(f"{id}   {replays}: as stored, so there is nothing to learn")
         return
-    facts = f"{count_noun(len(plan.volatile), 'path')} var{'ies' if len(plan.volatile) == 1 else 'y'}"
-    facts += f", {count_noun(len(plan.stays), 'difference')} of another kind" if plan.stays else ""
+    facts = f"{count_noun(len(lesson.volatile), 'path')} var{'ies' if len(lesson.volatile) == 1 else 'y'}"
+    facts += f", {count_noun(len(lesson.refusals), 'difference')} of another kind" if lesson.refusals else ""
     yield screen.safe_line(f"{id}   {plan.baseline.source.file}   {replays}: {facts}")
-    for volatile in plan.volatile[:_MOST_PATHS]:
+    for volatile in lesson.volatile[:_MOST_PATHS]:
         yield from describe_learnt(volatile, None)
-    if len(plan.volatile) > _MOST_PATHS:
-        yield f"  … and {len(plan.volatile) - _MOST_PATHS:,} more"
-    for path in plan.lesson.singles:
+    if len(lesson.volatile) > _MOST_PATHS:
+        yield f"  … and {len(lesson.volatile) - _MOST_PATHS:,} more"
+    for path in lesson.singles:
         yield f"  note: {screen.safe(path)} holds one element and stays `ordered`"
-    yield from (screen.safe_line(line) for rule in plan.lesson.lists for line in describe_rule(rule))
+    yield from (screen.safe_line(line) for rule in lesson.lists for line in describe_rule(rule))
     stays = [
         f"  stays: {render(stay.path)}: {stay.message}" + ("" if stay.hint == ACCEPT else f": {stay.hint}")
-        for stay in plan.stays
+        for stay in lesson.refusals
     ]
     yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))

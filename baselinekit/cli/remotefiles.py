@@ -4,6 +4,7 @@ The modules for it are loaded with the first such file: most commands read none.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -50,14 +51,12 @@ class RemoteFiles:
     @property
     def hosts_allowed(self) -> list[str]:
         """The hosts that may be asked."""
-        return [host for host in self.hosts if self.may_ask(host)]
-
-    def may_ask(self, host: str) -> bool:
-        try:
-            self.check(host if "://" in host else f"https://{host}")
-        except Refused:
-            return False
-        return True
+        allowed = []
+        for host in self.hosts:
+            with suppress(Refused):
+                self.check(host if "://" in host else f"https://{host}")
+                allowed.append(host)
+        return allowed
 
     def check(self, url: str) -> None:
         """Raise Refused if this repository may not be asked. Hosts that the configuration names for git may
@@ -65,7 +64,6 @@ class RemoteFiles:
         trust = self.project.trust
         scheme, _, remainder = url.partition("://")
         host = remainder.partition("/")[0]
-        configured_hosts = self.project.config.git.hosts
-        if host in configured_hosts or f"{scheme}://{host}" in configured_hosts:
+        if {host, f"{scheme}://{host}"} & self.project.config.git.hosts.keys():
             trust = trust.allowing(url)
         trust.check_request(url)

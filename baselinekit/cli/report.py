@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
@@ -192,15 +192,18 @@ def _in_project(report: Report, file: str) -> tuple[Report, str]:
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
+    message, hint = "", ""
     if options.threshold is not None and not options.mean:
         message = "--threshold belongs to --mean-delta: the exact tests need none"
-        raise InvalidInput(Problem("BK508", message, "add --mean-delta, or leave it out"))
-    if options.mean and (options.across or options.partial):
+        hint = "add --mean-delta, or leave it out"
+    elif options.mean and (options.across or options.partial):
         message = "--mean-delta counts every case that both runs have, whatever differs"
-        raise InvalidInput(Problem("BK508", message, "leave --across and --partial out"))
-    if len(options.results) != 1:
+        hint = "leave --across and --partial out"
+    elif len(options.results) != 1:
         message = f"--compare-to needs one file to compare, not {len(options.results)}"
-        raise InvalidInput(Problem("BK508", message, f"baselinekit report NOW.json --compare-to {before}"))
+        hint = f"baselinekit report NOW.json --compare-to {before}"
+    if message:
+        raise InvalidInput(Problem("BK508", message, hint))
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
@@ -208,7 +211,7 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     if options.mean:
         threshold = _THRESHOLD if options.threshold is None else options.threshold
         delta = mean_delta(earlier, now, threshold)
-        deliver(options, delta_document(delta), describe_delta(delta, style), delta_verdict(delta, style))
+        _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)
     document = written(pairing.earlier) | {
@@ -216,11 +219,17 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
         "too_few": [metric.name for metric in pairing.unsure],
         "exit_code": pairing.exit_code,
     }
-    deliver(options, document, describe_pairing(pairing, style), verdict(pairing, style))
+    lines = [
+        *terminal_lines(earlier_blocks(pairing.earlier), style),
+        *_list_ids("only in the earlier run", pairing.earlier.gone, style),
+        *_list_ids("only in the later run", pairing.earlier.added, style),
+        *_list_ids("without a verdict now", pairing.lost, style),
+    ]
+    _show(options, document, lines, _verdict(pairing, style))
     return pairing.exit_code
 
 
-def deliver(options: ReportOptions, document: Json, lines: Iterator[str], last: str) -> None:
+def _show(options: ReportOptions, document: Json, lines: Sequence[str], last: str) -> None:
     if options.as_json:
         screen.show_document(document)
         return
@@ -229,31 +238,23 @@ def deliver(options: ReportOptions, document: Json, lines: Iterator[str], last: 
     screen.line(last)
 
 
-def describe_pairing(pairing: Pairing, style: Style) -> Iterator[str]:
-    earlier = pairing.earlier
-    yield from terminal_lines(earlier_blocks(earlier), style)
-    yield from list_ids("only in the earlier run", earlier.gone, style)
-    yield from list_ids("only in the later run", earlier.added, style)
-    yield from list_ids("without a verdict now", pairing.lost, style)
-
-
-def list_ids(label: str, ids: Sequence[str], style: Style) -> Iterator[str]:
+def _list_ids(label: str, ids: Sequence[str], style: Style) -> list[str]:
     """Format `  2 only in the earlier run: a, b`, or nothing if there are no ids."""
-    if ids:
-        most = len(ids) if style.verbose else _MOST_IDS
-        yield f"  {len(ids):,} {label}: {list_first([*map(screen.safe_line, ids)], most)}"
+    names = list_first([*map(screen.safe_line, ids)], len(ids) if style.verbose else _MOST_IDS)
+    return [f"  {len(ids):,} {label}: {names}"] if ids else []
 
 
-def verdict(pairing: Pairing, style: Style) -> str:
+def _verdict(pairing: Pairing, style: Style) -> str:
     """The last line: the exit code in words."""
     earlier = pairing.earlier
-    compared = len(earlier.cases) - len(earlier.those("not comparable"))
+    undecided = style.paint("undecided", "yellow")
     if earlier.regressed:
-        regressions = [count_noun(number, "case") for number in [len(earlier.those("regressed"))] if number]
+        cases = len(earlier.those("regressed"))
+        regressions = [count_noun(cases, "case")] if cases else []
         regressions += [metric.name for metric in earlier.metrics if metric.verdict == "regressed"]
         return f"{style.paint('regressed', 'bold red')}: {', '.join(regressions)}"
     if earlier.tells_nothing:
-        return f"{style.paint('undecided', 'yellow')}: no case can be compared"
+        return f"{undecided}: no case can be compared"
     if pairing.exit_code:
         first, parts = "", list[str]()
         for metric in pairing.unsure[:1]:
@@ -264,52 +265,49 @@ def verdict(pairing: Pairing, style: Style) -> str:
                 counts = f"{metric.name}: {metric.lost:,} of {metric.pairs:,}"
                 first = f"{style.paint('every case that changed got worse', 'bold red')} ({counts}); "
             parts.append("too few to rule out chance")
-        parts += [f"{count_noun(len(pairing.lost), 'case')} without a verdict now"] if pairing.lost else []
-        parts += (
-            [f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)"]
-            if pairing.unmatched
-            else []
-        )
-        return f"{first}{style.paint('undecided', 'yellow')}: {', '.join(parts)}"
+        if pairing.lost:
+            parts.append(f"{count_noun(len(pairing.lost), 'case')} without a verdict now")
+        if pairing.unmatched:
+            parts.append(f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)")
+        return f"{first}{undecided}: {', '.join(parts)}"
+    compared = count_noun(len(earlier.cases) - len(earlier.those("not comparable")), "case")
     unsure = len(earlier.those("insufficient evidence"))
-    unsure_note = f"; insufficient evidence in {unsure:,}" if unsure else ""
+    note = f"; insufficient evidence in {unsure:,}" if unsure else ""
     # a fall that chance explains is no proof that nothing regressed
     beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
-    return f"{style.paint(f'no regression{beyond}', 'green')} in {count_noun(compared, 'case')}{unsure_note}"
+    return f"{style.paint(f'no regression{beyond}', 'green')} in {compared}{note}"
 
 
-def describe_delta(delta: MeanDelta, style: Style) -> Iterator[str]:
+def _describe_delta(delta: MeanDelta, style: Style) -> list[str]:
     tones: dict[str, Tone] = {"win": "passed", "loss": "failed", "tie": "dim"}
-    rows = [
-        (
-            Cell(pair.outcome, tones[pair.outcome]),
-            screen.safe_line(pair.id),
-            f"{pair.before:.3f} -> {pair.now:.3f}",
-            f"{float(pair.delta):+.3f}",
-        )
-        for pair in sorted(delta.pairs, key=lambda pair: pair.delta)
-        if style.verbose or pair.outcome != "tie"
+    rows = []
+    for pair in sorted(delta.pairs, key=lambda pair: pair.delta):
+        if style.verbose or pair.outcome != "tie":
+            scores, difference = f"{pair.before:.3f} -> {pair.now:.3f}", f"{float(pair.delta):+.3f}"
+            word = Cell(pair.outcome, tones[pair.outcome])
+            rows.append((word, screen.safe_line(pair.id), scores, difference))
+    heads = ("outcome", "case", "scores", "difference")
+    return [
+        *terminal_lines([table(heads, rows)] if rows else [], style),
+        *_list_ids("only in the earlier run, not counted", delta.only_before, style),
+        *_list_ids("only in the later run, not counted", delta.only_now, style),
+        *_list_ids("without a score, not counted", delta.unscored, style),
+        *_list_ids("of the errors count with the score that their row states", delta.errors, style),
     ]
-    if rows:
-        yield from terminal_lines([table(("outcome", "case", "scores", "difference"), rows)], style)
-    yield from list_ids("only in the earlier run, not counted", delta.only_before, style)
-    yield from list_ids("only in the later run, not counted", delta.only_now, style)
-    yield from list_ids("without a score, not counted", delta.unscored, style)
-    yield from list_ids("of the errors count with the score that their row states", delta.errors, style)
 
 
-def delta_verdict(delta: MeanDelta, style: Style) -> str:
+def _delta_verdict(delta: MeanDelta, style: Style) -> str:
+    if not delta.pairs:
+        return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
     losses = delta.count("loss")
     counted = f"{count_noun(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
     counted += f", {count_noun(delta.count('tie'), 'tie')} of {count_noun(len(delta.pairs), 'pair')}"
-    if not delta.pairs:
-        return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
     words = {-1: ("regressed", "bold red"), 0: ("neutral", "dim"), 1: ("improved", "green")}
     word, color = words[(delta.mean > 0) - (delta.mean < 0)]
     return f"{style.paint(word, color)}: mean difference {float(delta.mean):+.3f} ({counted})"
 
 
-def delta_document(delta: MeanDelta) -> dict[str, Json]:
+def _delta_document(delta: MeanDelta) -> dict[str, Json]:
     """The comparison with AgentV's own keys, and the ids that were not counted."""
     return {
         "matched": [

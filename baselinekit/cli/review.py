@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context, with_models
-from baselinekit.cli.keys import Region, keyboard
+from baselinekit.cli.entry import INTERRUPTED
+from baselinekit.cli.keys import Keyboard, Region, run_session
 from baselinekit.cli.options import (
     command,
     flag,
@@ -39,7 +40,6 @@ _MOST_DIFFS = 20
 _MOST_FILES = 10
 _NO_ANSWERS = "BK530"
 _PENDING = 3
-_INTERRUPTED = 130
 
 
 @dataclass(eq=False, repr=False)
@@ -129,25 +129,23 @@ class ReviewSession(MutableStruct):
     def ask(self) -> int:
         """Read keys and draw screens until everything is decided or the user quits."""
         review, region = reviewing.begin_review(self.project, self.proposal), Region()
-        try:
-            with keyboard() as keys:
-                while not review.ended:
-                    scene = review.scene
-                    size = shutil.get_terminal_size((80, 24))
-                    style = replace(self.style, width=size.columns)
-                    if scene.dialog is not None and scene.dialog.keys:
-                        keys.forget()
-                    region.draw(texts.format_screen(scene, style, size.lines))
-                    key = keys.key()
-                    if key == "d" and scene.members and scene.dialog is None:
-                        region.say(self.format_diff(review, style))
-                    else:
-                        self.press_key(review, key, region, style)
-                region.say()
-        except (KeyboardInterrupt, EOFError):
-            region.say("\n")
+
+        def step(keys: Keyboard) -> bool:
+            scene, size = review.scene, shutil.get_terminal_size((80, 24))
+            style = replace(self.style, width=size.columns)
+            if scene.dialog is not None and scene.dialog.keys:
+                keys.forget()
+            region.draw(texts.format_screen(scene, style, size.lines))
+            key = keys.key()
+            if key == "d" and scene.members and scene.dialog is None:
+                region.say(self.format_diff(review, style))
+            else:
+                self.press_key(review, key, region, style)
+            return not review.ended
+
+        if not review.ended and not run_session(region, step):
             screen.line("interrupted: nothing was written, and everything is still pending", err=True)
-            return _INTERRUPTED
+            return INTERRUPTED
         if review.ended != "write":
             screen.line("nothing was written, and everything is still pending")
             return _PENDING

@@ -38,26 +38,27 @@ from baselinekit.cli.options import (
     typed_command,
 )
 from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
-from baselinekit.clients.programs.git import Git
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
 from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.escape import one_line
+from baselinekit.evals.attempts import CaseOrder, CaseTurn, JudgedAttempt
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run as run_cases
-from baselinekit.evals.selection import Choice, load, with_borderline
-from baselinekit.evals.workers import CaseOrder, CaseTurn, JudgedAttempt
+from baselinekit.evals.selection import Choice, load, name_of_case, with_borderline
+from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
-from baselinekit.model.results import BaselineChanges, Report
+from baselinekit.model.results import Report
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
@@ -70,17 +71,13 @@ from baselinekit.values.texts import count_noun
 
 def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
-    from baselinekit.errors import BaselinekitError
-    from baselinekit.escape import one_line
-    from baselinekit.evals.selection import load, name_of_case
-
     params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
     try:
         project = project_of_files(config=params.get("config"), environment=params.get("environment"))
         suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
     except (BaselinekitError, OSError):
         return []
-    names = {case: None for case in map(name_of_case, suite.cases) if case is not None}
+    names = dict.fromkeys(name for name in map(name_of_case, suite.cases) if name is not None)
     return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
@@ -174,13 +171,11 @@ class RunOptions:
 @command(RunOptions)
 def run(options: RunOptions) -> int:
     delivery.check(options.outputs)
-    project = project_of(
-        options.project, options.recording.offline is not None, options.targets, options.target
-    )
+    is_offline = options.recording.offline is not None
+    project = project_of(options.project, is_offline, options.targets, options.target)
     if options.keep_going and options.suite is not None:
-        raise InvalidInput(
-            Problem("BK508", "--keep-going has no effect with --suite", "leave one of them out")
-        )
+        message = "--keep-going has no effect with --suite"
+        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
     if suite.unread:
         screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
@@ -189,30 +184,28 @@ def run(options: RunOptions) -> int:
     if options.only_list:
         _print_plan(plan_suite(project, suite, options, is_only_listed=True), suite, options)
         return InvalidInput.exit_code if suite.unread else 0
-    earlier = _load_earlier_run(project, suite, options)
+    check_parts(options.across)
+    earlier = None
+    if options.compare_to is not None:  # a missing one is reported before any model is asked
+        earlier = load_earlier(project, options.compare_to, suite.name)
+    elif options.fail_on_regressed or options.across:
+        message = "there is no run to compare with"
+        raise InvalidInput(Problem("BK508", message, "add --compare-to last, or a result file"))
     with real_context() as context:
-        against = find_weakened(project, context, options.since, _find_weakened_cases)
+        against = find_weakened(project, context, options.since, find_weakened_cases)
     report = replace(run_suite(project, suite, options), against=against)
     if earlier is not None:
-        report = replace(
-            report, earlier=compare_runs(report, earlier, options.across, options.fail_on_regressed)
-        )
+        compared = compare_runs(report, earlier, options.across, options.fail_on_regressed)
+        report = replace(report, earlier=compared)
     report, kept_files = keep_run(project, suite, mask_report(report, project.redactor))
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
         _print(project, report, kept_files, options)
     delivery.annotate(report, options.outputs, project.root, err=options.as_json)
-    exit_code = (
-        InvalidInput.exit_code if suite.unread and report.exit_code != INTERRUPTED else report.exit_code
-    )
+    is_invalid = suite.unread and report.exit_code != INTERRUPTED
+    exit_code = InvalidInput.exit_code if is_invalid else report.exit_code
     delivery.notify(project, report, exit_code, by_suite=suite.reporting.notify_on_failure)
     return exit_code
-
-
-def _find_weakened_cases(project: Project, git: Git, ref: str, is_strict: bool) -> BaselineChanges:
-    from baselinekit.evals.weakened import find_weakened_cases  # most runs need it not
-
-    return find_weakened_cases(project, git, ref, is_strict)
 
 
 def plan_suite(
@@ -289,26 +282,11 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
     """Store what later commands need of a run: what did not pass, for --lf (regression cases also for that of
     compare), the results, and the reports that the suite asks for."""
     remember_not_passed(project.root, report, TRIED)
-    regressions = (
-        result
-        for result in report.results
-        if result.case is not None and result.case.eval_type == "regression"
-    )
+    regressions = (one for one in report.results if one.case and one.case.eval_type == "regression")
     remember_not_passed(project.root, replace(report, results=tuple(regressions)))
     keep_report(project.root, report)
     kept_files, reason = keep_reports(project, suite, report)
     return (replace(report, warnings=(*report.warnings, reason)) if reason else report), kept_files
-
-
-def _load_earlier_run(project: Project, suite: Suite, options: RunOptions) -> Report | None:
-    """Load the run to compare with; a missing one is reported before any model is asked."""
-    check_parts(options.across)
-    if options.compare_to is not None:
-        return load_earlier(project, options.compare_to, suite.name)
-    if options.fail_on_regressed or options.across:
-        message = "there is no run to compare with"
-        raise InvalidInput(Problem("BK508", message, "add --compare-to last, or a result file"))
-    return None
 
 
 def _choice(project: Project, options: RunOptions) -> Choice:
@@ -377,34 +355,31 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
         for name, criteria in plan.criteria.items() if options.verbose else ():
             for line in criteria:
                 screen.line(screen.safe_line(f"    {name}: {line}"))
-    calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
-    total = len(suite.cases)
-    cases = f"{len(plans):,} of {total:,} cases" if len(plans) < total else count_noun(len(plans), "case")
-    retry_note = ", and more if attempts are retried" if calls else ""
-    is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
-    calls_text = f"{'up to ' if is_upper_bound else ''}{count_noun(calls, 'call')} of models{retry_note}"
     for note in suite.notes:
         screen.line(screen.safe_line(f"note: {note}"))
-    screen.line(f"{cases}, {count_noun(attempts, 'attempt')}, {calls_text}; nothing was run")
+    calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
+    count, total = len(plans), len(suite.cases)
+    cases = f"{count:,} of {total:,} cases" if count < total else count_noun(count, "case")
+    is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
+    asked = f"{'up to ' if is_upper_bound else ''}{count_noun(calls, 'call')} of models"
+    retried = ", and more if attempts are retried" if calls else ""
+    screen.line(f"{cases}, {count_noun(attempts, 'attempt')}, {asked}{retried}; nothing was run")
 
 
 def _document(plan: Planned) -> dict[str, Any]:
-    case = plan.case
+    case, graders = plan.case, []
+    for grader in case.graders:
+        facts: dict[str, Any] = {"name": grader.name, "kind": grader.kind, "required": grader.required}
+        if grader.name in plan.criteria:
+            facts["criteria"] = plan.criteria[grader.name]
+        graders.append(facts)
     return {
         "id": case.id,
         "place": plan.place,
         "kind": case.recipe.kind,
         "eval_type": case.kind,
         "tags": list(case.tags),
-        "graders": [
-            {
-                "name": grader.name,
-                "kind": grader.kind,
-                "required": grader.required,
-                **({"criteria": plan.criteria[grader.name]} if grader.name in plan.criteria else {}),
-            }
-            for grader in case.graders
-        ],
+        "graders": graders,
         "skip": case.skip,
         "attempts": plan.attempts,
         "model_calls": plan.calls,

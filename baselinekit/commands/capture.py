@@ -4,13 +4,14 @@ as the known-good one."""
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from baselinekit.changes.placing import placed, places_of, with_literals, with_spans
 from baselinekit.clients.trust import check_inside, origin
-from baselinekit.commands.asking import ReplayJob, Replays, observe_in_groups
-from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import check
+from baselinekit.commands.context import TICK, RunContext
+from baselinekit.commands.executor import in_threads
+from baselinekit.commands.judging import check, observe
 from baselinekit.commands.loading import locate_problems
 from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project, capture_environment, environment_of, observed_for
@@ -23,7 +24,8 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
-from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.kinds.kind import ALONE, Flag, RecipeKind
+from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import MOST_VALUES, evidence_of
 from baselinekit.learning.lesson import LearningCase, Lesson, learn_new, with_lookalikes
@@ -53,6 +55,9 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
 from baselinekit.values.texts import count_noun
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 Adapt = Callable[["NewBaseline", Sequence[Json]], tuple["NewBaseline", Mapping[Path, str]]]
 """What the source of a new baseline makes of the outputs of its recipe: it may change the record, and returns
@@ -147,6 +152,86 @@ class CaptureResults(Struct):
     errors: list[BaselinekitError]
     left: int = 0
     is_interrupted: bool = False
+
+
+# Recipes replayed several times, to learn from the answers.
+_TURNS_OF_A_THREAD = 8
+"""How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
+
+
+class ReplayJob(Struct):
+    """A recipe that is to be replayed `times` times."""
+
+    recipe: Recipe
+    setting: Setting
+    times: int
+
+    @property
+    def claim(self) -> str | None:
+        """What no other recipe may use meanwhile."""
+        kind = kind_of(self.recipe)
+        claim = kind.claim(self.recipe, self.setting.http.serial)
+        return ALONE if claim is None and not kind.only_reads(self.recipe) else claim
+
+
+Replays = list[Observation] | BaselinekitError
+"""The observations of a recipe, one for each replay, or the error that prevented one."""
+
+
+def in_turns(
+    items: Sequence[Item],
+    work: Callable[[Item], Done],
+    jobs: int,
+    context: RunContext,
+    claim: Callable[[Item], str | None],
+) -> list[Done]:
+    """Return what `work` makes of each item, in threads; what claims the same is done one by one."""
+    with context.stop.heard():
+        done: list[Any] = in_threads(items, work, jobs, context.stop, context.cancel, claim=claim)
+    if context.stop.is_set():
+        raise KeyboardInterrupt
+    return done
+
+
+def observe_in_groups(
+    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1, is_one_group: bool = False
+) -> Iterator[list[tuple[int, Replays]]]:
+    """Replay the recipes in groups, each yielded as soon as it is complete, so that it can be stored whatever
+    happens to the others. Recipes that only read come first: a write could change their answers between two
+    replays. Each write is a group by itself, as it cannot simply be sent again.
+
+    A group is replayed once, then all of it again, so that it waits once for a clock to tick (with
+    `is_one_group` before each further turn). Each replay has
+    its own turn, so that no cached answer of a model is used twice, and its own connection: what a service
+    says about its connection (a number, a port) then differs."""
+    advance = context.advance(sum(job.times for job in replay_jobs))
+    reading = [n for n, job in enumerate(replay_jobs) if job.claim is None]
+    size = jobs * _TURNS_OF_A_THREAD
+    groups = [reading[start : start + size] for start in range(0, len(reading), size)]
+    groups += [[n] for n, job in enumerate(replay_jobs) if job.claim is not None]
+
+    def replay(turn: int, number: int) -> Observation | BaselinekitError:
+        job = replay_jobs[number]
+        try:
+            observation = observe(job.recipe, replace(job.setting, turn=turn))
+        except BaselinekitError as error:
+            advance("error")
+            prefix = f"replay {turn + 1} of {job.times}: " if turn else ""
+            return type(error)(*(one._replace(message=prefix + one.message) for one in error.problems))
+        advance("passed")
+        return observation
+
+    for group in [[*range(len(replay_jobs))]] if is_one_group else groups:
+        results: dict[int, Any] = {n: [] for n in group}
+        for turn in range(max((replay_jobs[n].times for n in group), default=0)):
+            left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
+            if left and (turn == 1 or (turn and is_one_group)):
+                context.clients.sleep(TICK)
+            answers = in_turns(left, partial(replay, turn), jobs, context, lambda n: replay_jobs[n].claim)
+            for number, answer in zip(left, answers, strict=True):
+                is_error = isinstance(answer, BaselinekitError)
+                results[number] = answer if is_error else [*results[number], answer]
+        yield list(results.items())
 
 
 # New baselines: their records, ids and folders.

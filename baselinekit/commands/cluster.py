@@ -231,7 +231,7 @@ class Cluster:
         usable = sorted({*workers} - {*unencrypted})
         if unencrypted and (is_start or not usable):
             message = f"secrets would travel unencrypted to {', '.join(unencrypted[:3])}"
-            hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/many-machines.md"
+            hint = "use a cluster with TLS (tls://HOST:PORT), or one on this machine; docs/runs.md"
             raise Refused(Problem("BK409", message, hint))
         return usable
 

@@ -11,14 +11,7 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.evidence import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.baselines import (
-    OLD_NAMES,
-    PURPOSE,
-    Baseline,
-    FieldRule,
-    Rules,
-    least_similarity,
-)
+from baselinekit.model.baselines import OLD_NAMES, PURPOSE, Baseline, FieldRule, Rules, least_similarity
 from baselinekit.model.recipes import Config, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
@@ -175,17 +168,6 @@ def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
         yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"
 
 
-def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
-    """Describe the fields whose texts may be worded differently, and the method that compares them."""
-    rules_by_path: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
-    for text, rule in rules_by_path:
-        if rule.type == "semantic" or rule.method:
-            method = rule.method or rules.method or ""
-            minimum = least_similarity(method) if rule.min_similarity is None else rule.min_similarity
-            name = OLD_NAMES.get(method or "words", method or "words")
-            yield text, f"{minimum:g} at least, {name} ({PURPOSE[name]})"
-
-
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
@@ -208,8 +190,14 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         yield f"  captured  {stored.captured_at}"
     yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
-    for text, mode in describe_similarity(baseline.comparison):
-        yield f"  similar   {text}: {mode}"
+    rules = baseline.comparison
+    rules_by_path: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
+    for text, one in rules_by_path:
+        if one.type == "semantic" or one.method:  # its texts may be worded differently
+            method = one.method or rules.method or ""
+            minimum = least_similarity(method) if one.min_similarity is None else one.min_similarity
+            name = OLD_NAMES.get(method or "words", method or "words")
+            yield f"  similar   {text}: {minimum:g} at least, {name} ({PURPOSE[name]})"
     for path, mode in matcher.arrays.items():
         yield f"  array     {render(path)}: {_ARRAYS.get(mode, mode)}"
     applied = {rule.at for rule in matcher.hits}

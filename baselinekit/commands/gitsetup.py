@@ -72,10 +72,7 @@ def plan_removal(git: Git) -> GitSetupPlan:
 
 
 def _plan(
-    git: Git,
-    attributes: Sequence[str],
-    ignored: Sequence[str],
-    settings: Mapping[str, str | None],
+    git: Git, attributes: Sequence[str], ignored: Sequence[str], settings: Mapping[str, str | None]
 ) -> GitSetupPlan:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")

@@ -7,14 +7,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 
 from baselinekit.commands.selection import list_names
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    NothingSelected,
-    Place,
-    Problem,
-    suggest,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, suggest
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import OUTCOMES

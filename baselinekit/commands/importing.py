@@ -9,12 +9,7 @@ from baselinekit.commands.capture import Adapt, Captured, CaptureOptions, NewBas
 from baselinekit.commands.naming import free_id, is_same
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
-from baselinekit.importers.drafts import (
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    SourceText,
-)
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
 from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from baselinekit.commands.context import TICK, RunContext
@@ -41,7 +40,7 @@ from baselinekit.model.baselines import (
     Variant,
 )
 from baselinekit.model.grades import Outcome
-from baselinekit.model.recipes import Observation, Recipe, Request, Scores, Usage
+from baselinekit.model.recipes import Observation, Recipe, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
@@ -53,7 +52,7 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import canonical, is_number
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_or_absent
-from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask, shown
+from baselinekit.values.texts import count_noun, mask_and_clip, no_mask, shown
 
 if TYPE_CHECKING:  # only needed when something fails
     from baselinekit.model.changes import KeptOutput
@@ -243,23 +242,17 @@ class JudgedBaseline(Struct):
     warning: str = ""
 
 
-class Repeating(Struct):
-    """How often each baseline is replayed, and the share of its replays that must pass."""
-
-    times: int = 1
-    rate: float = 1.0
-
-
 class ComparePolicy(Struct):
-    """How a compare is run. `record`: always, daily or never; the last three say how each baseline is
-    judged."""
+    """How a compare is run. `record`: always, daily or never; the last four say how each baseline is judged:
+    also how often it is replayed, and which share of the replays must pass."""
 
     record: str = "always"
     jobs: int = 8
     maxfail: int | None = None
     strict_rules: bool = False
     explain: bool = False
-    repeating: Repeating = field(default_factory=Repeating)
+    times: int = 1
+    rate: float = 1.0
 
 
 class Checker:
@@ -277,7 +270,9 @@ class Checker:
         self._project, self._clients = environment.project, environment.clients
         self._room = room
         self._ready: dict[Key, tuple[Baseline, Matcher | None]] = {}
-        self._read_again = lru_cache(_FILES_READ_AGAIN)(self._baselines_in)
+        self._read_again = lru_cache(_FILES_READ_AGAIN)(
+            lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}
+        )
         self._lock = threading.Lock()
 
     def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
@@ -319,9 +314,6 @@ class Checker:
         with self._lock:
             return self._read_again(entry.source.file).get(entry.id)
 
-    def _baselines_in(self, file: str) -> dict[str, Baseline]:
-        return {baseline.id: baseline for baseline in load_partly([file], self._project.root)[0]}
-
     def judge(self, entry: Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says. What prevents that, expected or not, is
         the error of this baseline, and the others are still judged."""
@@ -336,10 +328,10 @@ class Checker:
                 return JudgedBaseline(result)
             assert matcher is not None  # as it has an output
             replay = partial(self._replay, chosen, matcher)
-            if self._policy.repeating.times == 1:
+            if self._policy.times == 1:
                 return replay(0)
             stop, sleep = self._context.stop, self._context.clients.sleep
-            return replay_repeatedly(replay, self._policy.repeating, stop.is_set, sleep)
+            return replay_repeatedly(replay, self._policy.times, self._policy.rate, stop.is_set, sleep)
         except Exception as error:
             problem = internal_error(error).problems[0]
             reason = self._project.redactor.mask(problem.with_hint)
@@ -376,39 +368,8 @@ class Checker:
         )
         if comparison.passed:
             return JudgedBaseline(result, settled_id=baseline.id)
-        return self._failed(result, baseline, matcher, comparison, observation)
-
-    def _without_replay(self, baseline: Baseline) -> Result | None:
-        """Return the result of a baseline that needs no replay, None if it needs one."""
-        if baseline.metadata.skip is not None:
-            return self._result(baseline, "skipped", baseline.metadata.skip)
-        if test_command := kind_of(baseline.current).own_command(baseline.current):
-            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
-            target = target_of(baseline.current, self._project)
-            return replace(self._result(baseline, "skipped", reason), target=target)
-        if baseline.baseline is None:
-            capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
-            return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
-        if baseline.baseline.output is ABSENT:
-            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
-            return self._result(baseline, "unscored", reason, "BK233")
-        return None
-
-    def _failed(
-        self,
-        result: Result,
-        baseline: Baseline,
-        matcher: Matcher,
-        comparison: Comparison,
-        observation: Observation,
-    ) -> JudgedBaseline:
-        """Return the result of a baseline that differs, with the new output, so that a refresh can approve
-        exactly this one."""
-        from baselinekit.commands.pending import (
-            expected_hash,
-            kept_output_of,
-            verdict_on_varying,
-        )  # needed only now
+        # It differs: the new output is kept, so that a refresh can approve exactly this one.
+        from baselinekit.commands.pending import expected_hash, kept_output_of, verdict_on_varying
         from baselinekit.learning.templating import with_declared_names
 
         root, kept = self._project.root, None
@@ -451,6 +412,22 @@ class Checker:
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
+
+    def _without_replay(self, baseline: Baseline) -> Result | None:
+        """Return the result of a baseline that needs no replay, None if it needs one."""
+        if baseline.metadata.skip is not None:
+            return self._result(baseline, "skipped", baseline.metadata.skip)
+        if test_command := kind_of(baseline.current).own_command(baseline.current):
+            reason = self._project.redactor.mask(f"its test compares it: {shlex.join(test_command)}")
+            target = target_of(baseline.current, self._project)
+            return replace(self._result(baseline, "skipped", reason), target=target)
+        if baseline.baseline is None:
+            capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
+            return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
+        if baseline.baseline.output is ABSENT:
+            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
+            return self._result(baseline, "unscored", reason, "BK233")
+        return None
 
     def _text_judged(
         self, recipe: Recipe, stored: Json, comparison: Comparison, observation: Observation
@@ -523,34 +500,25 @@ _OWN = ("user-agent", "accept-encoding")
 
 
 def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator[str]:
-    """Yield the lines about each request of an observation; none if it has none."""
+    """Yield each request of an observation as a command, and its answer. Credentials are masked, and what is
+    long is cut."""
+
+    def header(name: str, value: str) -> str:
+        return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
+
     for request, answer in observation.exchanges:
-        yield curl_line(request, redactor.mask)
-        yield from islice(_answer_lines(answer, redactor), _MOST_LINES)
-
-
-def curl_line(request: Request, mask: Mask) -> str:
-    """Return the command that sends a request. Credentials are masked, and a long body is cut."""
-    words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
-    for name, value in request.headers:
-        if name.lower() not in _OWN:
-            words += ["-H", _header(name, value)]
-    if request.content:
-        text = request.content.decode("utf-8", "replace")
-        words += ["--data-raw", mask_and_clip(text, _LONGEST_BODY, mask)]
-    return shlex.join(words)
-
-
-def _header(name: str, value: str) -> str:
-    return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
-
-
-def _answer_lines(answer: Json, redactor: Redactor) -> Iterator[str]:
-    yield str(answer["status"])
-    for name, value in answer["headers"].items():
-        yield _header(name, as_text(value))
-    body = redactor.mask_value(answer["body"], ("body",))
-    yield from (body if isinstance(body, str) else pretty(body, "  ")).splitlines()
+        words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
+        for name, value in request.headers:
+            if name.lower() not in _OWN:
+                words += ["-H", header(name, value)]
+        if request.content:
+            text = request.content.decode("utf-8", "replace")
+            words += ["--data-raw", mask_and_clip(text, _LONGEST_BODY, redactor.mask)]
+        yield shlex.join(words)
+        headers = [header(name, as_text(value)) for name, value in answer["headers"].items()]
+        body = redactor.mask_value(answer["body"], ("body",))
+        lines = (body if isinstance(body, str) else pretty(body, "  ")).splitlines()
+        yield from [str(answer["status"]), *headers, *lines][:_MOST_LINES]
 
 
 # The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
@@ -685,7 +653,8 @@ def _with_totals(base: Result, results: Sequence[Result], verdict: str | None) -
 
 def replay_repeatedly(
     attempt: Callable[[int], JudgedBaseline],
-    repeating: Repeating,
+    times: int,
+    rate: float,
     is_stopped: Callable[[], bool],
     sleep: Callable[[float], None],
 ) -> JudgedBaseline:
@@ -693,14 +662,14 @@ def replay_repeatedly(
     other. Stop when another replay would change nothing; if something differs, wait for a tick of the clock
     before the next one. A run that is stopped does not use the result."""
     replays: list[JudgedBaseline] = []
-    for turn in range(repeating.times):
+    for turn in range(times):
         replays.append(attempt(turn))
         last = replays[-1].result
         if last.outcome in ("skipped", "unscored") or last.verdict == "refused" or is_stopped():
             break
         if turn == 0 and last.differences:
             sleep(TICK)
-    result = combine([replay.result for replay in replays], repeating.rate)
+    result = combine([replay.result for replay in replays], rate)
     same_outcome = [replay for replay in replays if replay.result.outcome == result.outcome]
     is_settled = same_outcome and not (result.outcome == "failed" and result.verdict in UNDECIDED)
     return replace(same_outcome[0], result=result) if is_settled else JudgedBaseline(result)

@@ -4,7 +4,7 @@ of it."""
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
@@ -14,8 +14,14 @@ from baselinekit.changes.changes import ComparisonRules, changes_of, group_chang
 from baselinekit.changes.placing import placed, places_of
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
-from baselinekit.commands.capture import check_placeholders, nothing_there
+from baselinekit.commands.capture import (
+    ReplayJob,
+    Replays,
+    check_placeholders,
+    in_turns,
+    nothing_there,
+    observe_in_groups,
+)
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
@@ -31,7 +37,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.evidence import evidence_of, select_valid_evidence
 from baselinekit.learning.lesson import LearningCase, Lesson, learn_again
 from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
-from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
+from baselinekit.learning.varying import masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
@@ -60,7 +66,6 @@ from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
 from baselinekit.store.writing import Renewal, renew
 from baselinekit.structs import Struct, field, plain, replace
-from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import Hints
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import of_any_row, parse, render
@@ -340,7 +345,20 @@ def plan_of(
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     seen_at = parse_time(seen.captured_at)
     when = seen_at.timestamp() if seen_at else 0.0
-    ways = ComparisonRules(arrays, _make_accepts(words), _make_to_stored(words), outcomes, words, when)
+    template = OutputTemplater(words.scope).template
+
+    def accepts(text: str, value: Json) -> bool:
+        with suppress(InvalidInput):
+            compiled = compile_text(text, words)
+            # a bound placeholder depends on other places
+            if not (isinstance(compiled, str) or binds(compiled) or is_template(value)):
+                return compiled.accepts(unescaped(value), {})
+        return False
+
+    def to_stored(value: Json) -> Json:
+        return with_texts(value, lambda text: text if is_template(text) else template(unescaped(text)))
+
+    ways = ComparisonRules(arrays, accepts, to_stored, outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     difference = changes_of(old, seen.resolved, ways)
     changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
@@ -509,29 +527,6 @@ def compare_command(project: Project, baseline: Baseline) -> str:
         return shlex.join(test_command)
     (command,) = check_commands([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
     return command
-
-
-def _make_accepts(words: PlaceholderContext) -> Accepts:
-    """Return a function that says whether a placeholder accepts a new value. A value with a placeholder in it
-    is not accepted, nor is anything by a bound placeholder, which depends on other places."""
-
-    def accepts(text: str, value: Json) -> bool:
-        with suppress(InvalidInput):
-            template = compile_text(text, words)
-            if not (isinstance(template, str) or binds(template) or is_template(value)):
-                return template.accepts(unescaped(value), {})
-        return False
-
-    return accepts
-
-
-def _make_to_stored(words: PlaceholderContext) -> Callable[[Json], Json]:
-    """Return a function that turns a new value into its stored form: with names in place of declared values,
-    as a capture writes it."""
-    template = OutputTemplater(words.scope).template
-    return lambda value: with_texts(
-        value, lambda text: text if is_template(text) else template(unescaped(text))
-    )
 
 
 def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
@@ -761,14 +756,6 @@ class LearnPlan(Struct):
     renewal: Renewal | None = None
     kept: str | None = None
 
-    @property
-    def volatile(self) -> tuple[Volatile, ...]:
-        return self.lesson.volatile
-
-    @property
-    def stays(self) -> tuple[UnlearnablePlace, ...]:
-        return self.lesson.refusals
-
 
 class LearnProposal(Struct):
     """All plans, and why other baselines could not be replayed."""
@@ -810,20 +797,24 @@ def propose_learning(
     plans = []
     for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
         try:
-            if isinstance(replays, BaselinekitError):
-                raise replays
-            case = _learning_case(project, *prepared[number], replays)
-            how = replace(case, is_unchanged=is_unchanged, replaces_handwritten=replaces_handwritten)
-            plans.append(_learn_plan(project, how))
+            plans.append(_learn(project, *prepared[number], replays, is_unchanged, replaces_handwritten))
         except BaselinekitError as error:
             failures += locate_problems(prepared[number][0], error.problems, project.root)
     return LearnProposal(tuple(plans), tuple(failures))
 
 
-def _learning_case(
-    project: Project, baseline: Baseline, matcher: Matcher, setting: Setting, replays: Sequence[Observation]
-) -> LearningCase:
-    """Return what is learnt from, if all replays went well."""
+def _learn(
+    project: Project,
+    baseline: Baseline,
+    matcher: Matcher,
+    setting: Setting,
+    replays: Replays,
+    is_unchanged: bool,
+    replaces_handwritten: bool,
+) -> LearnPlan:
+    """Return what is learnt from the replays of a baseline, if all of them went well."""
+    if isinstance(replays, BaselinekitError):
+        raise replays
     for replay in replays:
         for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, replay)):
             raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
@@ -831,32 +822,27 @@ def _learning_case(
             raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
     compare = partial(compare_settled, setting=setting)
     settled = [compare(matcher, replay) for replay in replays]
-    words, now = project.words_of(baseline), setting.clients.now()
+    words, now, kept = project.words_of(baseline), setting.clients.now(), kept_answer(project, baseline)
     mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
-    kept = kept_answer(project, baseline)
-    return LearningCase(baseline, matcher, replays, settled, words, now, compare, kept, mask)
-
-
-def _learn_plan(project: Project, case: LearningCase) -> LearnPlan:
-    lesson, baseline, kept, replays = learn_again(case), case.baseline, case.kept, len(case.observations)
+    how = kept, mask, is_unchanged, replaces_handwritten
+    lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
+    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
     stored = baseline.baseline
     assert stored is not None
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, case.mask))
     values: dict[Path, Json] = {}
     if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
         values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
     if not lesson.refusals:
         values["metadata", "failure_count"] = 0
     if lesson.volatile and baseline.source.form == "native":
-        evidence = evidence_of(lesson.volatile, replays + (kept is not None), project.redactor)
+        evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
         learnt = stored.learnt
         if not stored.variants:
             learnt = select_valid_evidence(learnt, stored.output, lesson.output)
         values["baseline", "learnt"] = {**learnt, **evidence}
     renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
-    is_new = lesson.volatile or lesson.lists
-    kept_at = kept.captured_at if kept else None
-    return LearnPlan(baseline, replays, lesson, renewal if is_new else None, kept_at)
+    is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
+    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:

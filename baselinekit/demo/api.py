@@ -3,11 +3,9 @@
 import json
 import re
 import secrets
-import struct
 import threading
 import uuid
-import zlib
-from collections import OrderedDict
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +15,6 @@ from baselinekit.structs import Struct, field
 
 # The demo model: a few rules that read a prompt and always answer it the same way, so that prompts,
 # judges and tools can be tried without a key. Version 2 is more talkative, as newer models are.
-
 
 NAMES = {1: "demo-1.0", 2: "demo-2.0"}
 
@@ -48,6 +45,7 @@ def factorial(n):
 ```
 """
 _ROUGH_WORDS = ("TODO", "FIXME", "obviously", "stupid")
+_RATHER = {True: "rough words", False: "clear and kind"}
 
 
 class ModelReply(Struct):
@@ -62,42 +60,53 @@ def reply_to(messages: list[dict[str, Any]], tools: list[str], version: int) -> 
     a message or a summary."""
     question = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "user")
     system = " ".join(str(message["content"]) for message in messages if message["role"] == "system")
-    text = f"{system}\n{question}"
-    if form := _NONCE.search(question):
-        return ModelReply(_fill_judge_form(question, json.loads(_PLACES.sub(r': "\1"', form[1]))))
-    if line_match := _LINE.search(question):
-        return ModelReply(_score_line(question) if line_match[1] == "SCORE" else _decision_line(question))
-    if tools and (number := _ORDER.search(question)):
+    number = _ORDER.search(question)
+    if tools and number and not (_NONCE.search(question) or _LINE.search(question)):
         return ModelReply("", [(tools[0], {"order": int(number[1])})])
-    if reverse_match := _REVERSE.search(question):
-        return ModelReply(_reverse_text(reverse_match[1].strip().strip("'\""), version))
+    return ModelReply(_reply(question, f"{system}\n{question}", version))
+
+
+def _reply(question: str, text: str, version: int) -> str:
+    if form := _NONCE.search(question):
+        return json.dumps(_fill_form(question, json.loads(_PLACES.sub(r': "\1"', form[1]))))
+    if line := _LINE.search(question):
+        return _score_line(question) if line[1] == "SCORE" else _decision_line(question)
+    if reverse := _REVERSE.search(question):
+        word = reverse[1].strip().strip("'\"")
+        return word[::-1] if version == 1 else f'The string "{word}" in reverse is "{word[::-1]}".'
     if _FUNCTION.search(question):
-        return ModelReply(_FACTORIAL if version == 1 else _FACTORIAL.replace("n < 2", "n == 1"))
+        return _FACTORIAL if version == 1 else _FACTORIAL.replace("n < 2", "n == 1")
+    lowered = question.lower()
+    kinds = (kind for kind, words in _KIND_WORDS.items() if any(word in lowered for word in words))
+    kind = next(kinds, "other")
     if re.search(r"\bJSON\b", text):
-        return ModelReply(_extract(question, version))
+        email, order = _EMAIL.search(question), _ORDER.search(question)
+        found = {"email": email and email[0], "order": order and int(order[1]), "kind": kind}
+        body = json.dumps(found | ({"urgent": "now" in lowered} if version > 1 else {}), indent=2)
+        return body if version == 1 else f"Here is what I found:\n\n```json\n{body}\n```"
     if re.search(r"\bclassify\b", text, re.IGNORECASE):
-        return ModelReply(_classify(question))
-    return ModelReply(_summarize(question, version))
+        return kind
+    # the longest sentence of the input, which comes last in a prompt
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(question.rstrip().rsplit("\n\n", 1)[-1])]
+    longest = max(sentences, key=len, default="There is nothing to tell.")
+    return longest if version == 1 else f"In short: {longest[0].lower()}{longest[1:]}"
 
 
-def _fill_judge_form(question: str, form: dict[str, Any]) -> str:
+def _fill_form(question: str, form: dict[str, Any]) -> dict[str, Any]:
     texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
-    if "first_in_second" in form:
-        first, second = (
-            list(dict.fromkeys(re.findall(r"\w+", texts[name].lower())))
-            for name in ("first text", "second text")
-        )
-        form["first_in_second"], form["second_in_first"] = (
-            _compare_facts(first, second),
-            _compare_facts(second, first),
-        )
-        form["reason"] = f"{len(set(first) & set(second))} words in common"
-        return json.dumps(form)
+    if "first_in_second" in form:  # this judge takes every word for a fact
+        words = [
+            list(dict.fromkeys(re.findall(r"\w+", texts[f"{one} text"].lower())))
+            for one in ("first", "second")
+        ]
+        for key, (own, other) in {"first_in_second": words, "second_in_first": words[::-1]}.items():
+            verdicts = {word: "kept" if word in other else "missing" for word in own or [""]}
+            form[key] = [{"fact": word, "verdict": verdict} for word, verdict in verdicts.items()]
+        return {**form, "reason": f"{len(set(words[0]) & set(words[1]))} words in common"}
     if "hits" in form or "checks" in form:
-        return json.dumps(_grade_share(question, texts.get("candidate_answer", ""), form))
-    text = texts.get("output") or next(iter(texts.values()))
-    rough = sum(text.count(word) for word in _ROUGH_WORDS)
-    form["justification"] = "rough words" if rough else "clear and kind"
+        return _grade_share(question, texts.get("candidate_answer", ""), form)
+    rough = _count_rough(texts.get("output") or next(iter(texts.values())))
+    form["justification"] = _RATHER[bool(rough)]
     if "specific_feedback" in form:
         form["specific_feedback"] = ["say it without the rough words"] if rough else []
     if "scores" in form:
@@ -107,21 +116,20 @@ def _fill_judge_form(question: str, form: dict[str, Any]) -> str:
             form["overall_score"] = round(sum(scores.values()) / len(scores), 2)
     if "passed" in form:
         form["passed"] = form["overall_score"] >= 4 if "overall_score" in form else not rough
-    return json.dumps(form)
+    return form
 
 
 def _grade_share(question: str, answer: str, form: dict[str, Any]) -> dict[str, Any]:
     """A judge with a prompt subtracts a quarter for each rough word; a judge with a rubric counts an item as
     met if the answer shares a word with it."""
-    rough = sum(answer.count(word) for word in _ROUGH_WORDS)
-    reason = "rough words" if rough else "clear and kind"
+    rough = _count_rough(answer)
+    reason = _RATHER[bool(rough)]
     if "hits" in form:
         points = {"hits": [] if rough else [reason], "misses": [reason] if rough else []}
         return {**form, **points, "score": max(0.0, 1 - rough / 4), "reasoning": reason}
     for check in form["checks"]:
-        item = re.search(
-            rf"^- ({re.escape(check['id'])}: .*?)(?: \(a whole number.*)?$", question, re.MULTILINE
-        )
+        row = rf"^- ({re.escape(check['id'])}: .*?)(?: \(a whole number.*)?$"
+        item = re.search(row, question, re.MULTILINE)
         common = min(_stems(item[1] if item else "") & _stems(answer), default="")
         check["reasoning"] = f"it speaks of {common}…" if common else "it has no word of it"
         check |= {"satisfied": bool(common)} if "satisfied" in check else {"score": 9 if common else 2}
@@ -130,9 +138,8 @@ def _grade_share(question: str, answer: str, form: dict[str, Any]) -> dict[str, 
 
 def _score_line(question: str) -> str:
     """A score on one line: one point less for each rough word."""
-    text = {match[1]: match[3] for match in _TEXT.finditer(question)}["output"]
-    rough = sum(text.count(word) for word in _ROUGH_WORDS)
-    return f"SCORE={max(1, 5 - rough)} REASON={'Rough words' if rough else 'Clear and kind'}."
+    rough = _count_rough({match[1]: match[3] for match in _TEXT.finditer(question)}["output"])
+    return f"SCORE={max(1, 5 - rough)} REASON={_RATHER[bool(rough)].capitalize()}."
 
 
 def _decision_line(question: str) -> str:
@@ -140,10 +147,8 @@ def _decision_line(question: str) -> str:
     the negative triggers. Words count as the same if their first five letters are."""
     texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
     lists = dict(_BULLETS.findall(question))
-    query, description = (
-        _stems(texts["query"]),
-        _stems(f"{texts['description']}\n{lists.get('POSITIVE', '')}"),
-    )
+    query = _stems(texts["query"])
+    description = _stems(f"{texts['description']}\n{lists.get('POSITIVE', '')}")
     if excluded := query & _stems(lists.get("NEGATIVE", "")):
         return f"DECISION=NO REASON=It is not for {min(excluded)}…"
     if common := query & description:
@@ -151,48 +156,15 @@ def _decision_line(question: str) -> str:
     return "DECISION=NO REASON=They have no word in common."
 
 
+def _count_rough(text: str) -> int:
+    return sum(text.count(word) for word in _ROUGH_WORDS)
+
+
 def _stems(text: str) -> set[str]:
     return {word[:5].lower() for word in _WORD.findall(text)}
 
 
-def _compare_facts(words: list[str], others: list[str]) -> list[dict[str, str]]:
-    """This judge takes every word for a fact."""
-    return [{"fact": word, "verdict": "kept" if word in others else "missing"} for word in words or [""]]
-
-
-def _extract(question: str, version: int) -> str:
-    email, order = _EMAIL.search(question), _ORDER.search(question)
-    fields: dict[str, Any] = {
-        "email": email[0] if email else None,
-        "order": int(order[1]) if order else None,
-        "kind": _classify(question),
-    }
-    if version > 1:
-        fields["urgent"] = "now" in question.lower()
-    body = json.dumps(fields, indent=2)
-    return body if version == 1 else f"Here is what I found:\n\n```json\n{body}\n```"
-
-
-def _reverse_text(text: str, version: int) -> str:
-    return text[::-1] if version == 1 else f'The string "{text}" in reverse is "{text[::-1]}".'
-
-
-def _classify(question: str) -> str:
-    lowered = question.lower()
-    return next(
-        (kind for kind, words in _KIND_WORDS.items() if any(word in lowered for word in words)), "other"
-    )
-
-
-def _summarize(question: str, version: int) -> str:
-    """The longest sentence of the input, which comes last in a prompt."""
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(question.rstrip().rsplit("\n\n", 1)[-1])]
-    longest = max(sentences, key=len, default="There is nothing to tell.")
-    return longest if version == 1 else f"In short: {longest[0].lower()}{longest[1:]}"
-
-
 # The demo model in the two common wire forms: OpenAI's and Anthropic's.
-
 
 Body = dict[str, Any]
 
@@ -200,30 +172,20 @@ Body = dict[str, Any]
 def chat_completions(request: Body, version: int) -> Body:
     """`POST /v1/chat/completions`."""
     tools = [tool["function"]["name"] for tool in request.get("tools", [])]
-    answer = reply_to(request["messages"], tools, version)
-    calls = [
-        {
-            "id": f"call_{n}",
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)},
-        }
-        for n, (name, arguments) in enumerate(answer.tool_calls)
-    ]
-    message: Body = {"role": "assistant", "content": answer.text or None}
-    if calls:
-        message["tool_calls"] = calls
-    reason = "tool_calls" if calls else "stop"
-    prompt_tokens, completion_tokens = count_tokens(request["messages"], answer)
+    reply = reply_to(request["messages"], tools, version)
+    message: Body = {"role": "assistant", "content": reply.text or None}
+    for number, (name, arguments) in enumerate(reply.tool_calls):
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        call = {"id": f"call_{number}", "type": "function", "function": function}
+        message.setdefault("tool_calls", []).append(call)
+    reason = "tool_calls" if reply.tool_calls else "stop"
+    used, made = count_tokens(request["messages"], reply)
     return {
         "id": "chatcmpl-demo",
         "object": "chat.completion",
         "model": NAMES[version],
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": prompt_tokens + completion_tokens,
-        },
+        "usage": {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made},
     }
 
 
@@ -231,21 +193,19 @@ def messages(request: Body, version: int) -> Body:
     """`POST /v1/messages`."""
     system = [{"role": "system", "content": request["system"]}] if request.get("system") else []
     tools = [tool["name"] for tool in request.get("tools", [])]
-    answer = reply_to([*system, *request["messages"]], tools, version)
-    content: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
-    content += [
-        {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": arguments}
-        for n, (name, arguments) in enumerate(answer.tool_calls)
-    ]
-    input_tokens, output_tokens = count_tokens(request["messages"], answer)
+    reply = reply_to([*system, *request["messages"]], tools, version)
+    content: list[Body] = [{"type": "text", "text": reply.text}] if reply.text else []
+    for number, (name, arguments) in enumerate(reply.tool_calls):
+        content.append({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments})
+    used, made = count_tokens(request["messages"], reply)
     return {
         "id": "msg_demo",
         "type": "message",
         "role": "assistant",
         "model": NAMES[version],
         "content": content,
-        "stop_reason": "tool_use" if answer.tool_calls else "end_turn",
-        "usage": {"input_tokens": input_tokens, "output_tokens": output_tokens},
+        "stop_reason": "tool_use" if reply.tool_calls else "end_turn",
+        "usage": {"input_tokens": used, "output_tokens": made},
     }
 
 
@@ -255,108 +215,31 @@ FORMS: dict[str, Callable[[Body, int], Body]] = {
 }
 
 
-def count_tokens(messages: list[Body], answer: ModelReply) -> tuple[int, int]:
+def count_tokens(messages: list[Body], reply: ModelReply) -> tuple[int, int]:
     """Estimate the tokens of messages and reply: about four characters each."""
-    return sum(len(str(message["content"])) for message in messages) // 4, max(1, len(answer.text) // 4)
+    return sum(len(str(message["content"])) for message in messages) // 4, max(1, len(reply.text) // 4)
 
 
-# The data of the demo service: users with new ids and timestamps at every start, and orders with prices.
-# Version 2 renames a user's `name` to `full_name`, returns the total of a list as text, and raises one price
-# by a cent.
-
+# The demo service: users with new ids and timestamps at every start, and orders with prices. Version 2
+# renames a user's `name` to `full_name`, returns the total of a list as text, and raises one price by a cent.
 
 Record = dict[str, Any]
-
+USERNAME, PASSWORD = "ada", "correct-horse"
 _FIRST = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Radia", "Tim", "Margaret", "Linus")
 _LAST = ("Lovelace", "Hopper", "Turing", "Dijkstra", "Liskov", "Knuth", "Perlman")
 _ARTICLES = (("KB-104", 4990), ("MS-201", 1995), ("CB-330", 745), ("ST-512", 12900))
 _DRIFTED_SKU = "KB-104"
 _STATUSES = ("open", "paid", "shipped", "delivered")
-_ORDER_COUNT = 24
-FIRST_ORDER = 1001
-
-
-class Data:
-    def __init__(self, users: int, start: datetime):
-        self._started = start
-        self.users = [
-            self._user(index, start - timedelta(days=index, hours=3)) for index in range(max(1, users))
-        ]
-
-    def _user(self, index: int, created: datetime) -> Record:
-        first, last = _FIRST[index % len(_FIRST)], _LAST[index % len(_LAST)]
-        email = f"{first}.{last}".lower() + f"{index // 70 or ''}@example.com"
-        return new_user(f"{first} {last}", email, created)
-
-    def order(self, number: int, version: int) -> Record | None:
-        index = number - FIRST_ORDER
-        if not 0 <= index < _ORDER_COUNT:
-            return None
-        items: list[Record] = []
-        total = 0
-        for position in range(index % 3 + 1):
-            sku, cents = _ARTICLES[(index + position) % len(_ARTICLES)]
-            cents += 1 if version > 1 and sku == _DRIFTED_SKU else 0
-            quantity = position % 2 + 1
-            total += cents * quantity
-            items.append({"sku": sku, "quantity": quantity, "price": cents / 100})
-        placed_at = self._started - timedelta(hours=index + 1)
-        return {
-            "number": number,
-            "status": _STATUSES[index % len(_STATUSES)],
-            "customer_id": self.users[index % len(self.users)]["id"],
-            "placed_at": stamp(placed_at),
-            "items": items,
-            "total": total / 100,
-            "currency": "EUR",
-        }
-
-    def orders(self, version: int) -> list[Record]:
-        numbers = range(FIRST_ORDER, FIRST_ORDER + _ORDER_COUNT)
-        return [order for number in numbers if (order := self.order(number, version))]
-
-
-def new_user(name: str, email: str, created: datetime) -> Record:
-    return {"id": str(uuid.uuid4()), "name": name, "email": email, "created_at": stamp(created)}
-
-
-def shown_user(user: Record, version: int) -> Record:
-    """A user in the form of an API version."""
-    return user if version == 1 else {"full_name" if key == "name" else key: user[key] for key in user}
-
-
-def stamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def report(orders: list[Record]) -> str:
-    counts = {status: sum(order["status"] == status for order in orders) for status in _STATUSES}
-    rows = "".join(f"{status:<10} {count:>4}\n" for status, count in counts.items())
-    return f"Orders by status\n\n{rows}{'total':<10} {len(orders):>4}\n"
-
-
-def logo() -> bytes:
-    """A small picture: a chequered PNG of 8 by 8 dots."""
-    blue, white = b"\x33\x66\x99", b"\xff" * 3
-    dots = [b"\0" + (blue + white if y % 2 else white + blue) * 4 for y in range(8)]
-    size = struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", size), (b"IDAT", zlib.compress(b"".join(dots))), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts
-    )
-
-
-# The routes of the demo service, independent of HTTP.
-
-
-USERNAME, PASSWORD = "ada", "correct-horse"
-
+_ORDERS = range(1001, 1025)
 _MAX_REMEMBERED = 1_000
+_LOGO = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAGUlEQVR4nGP4"
+    "//+/cdpMTJIBqyiQZBiUOgBClIXhLpEAYwAAAABJRU5ErkJggg=="
+)
 
 
 class DemoAnswer(Struct):
-    """A dictionary is sent as JSON, a string as text, bytes as a picture."""
+    """`body`: an object is sent as JSON, a string as text, bytes as a picture."""
 
     status: int
     body: Record | str | bytes
@@ -375,23 +258,34 @@ class Api:
     """The routes. Tokens and created users are kept until the service stops, up to a maximum number."""
 
     def __init__(self, version: int, users: int, now: Callable[[], datetime]):
-        self.version = version
-        self._now = now
-        self._data = Data(users, now())
-        self._tokens: OrderedDict[str, str] = OrderedDict()
-        self._created: OrderedDict[str, Record] = OrderedDict()
+        self.version, self._now, self._started = version, now, now()
+        self._users: list[Record] = []
+        for index in range(max(1, users)):
+            name = f"{_FIRST[index % len(_FIRST)]} {_LAST[index % len(_LAST)]}"
+            email = f"{name.lower().replace(' ', '.')}{index // 70 or ''}@example.com"
+            self._users.append(_new_user(name, email, self._started - timedelta(days=index, hours=3)))
+        self._created: dict[str, Record] = {}
+        self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
         self._routes: tuple[tuple[str, str, Callable[..., DemoAnswer]], ...] = (
-            ("GET", r"/health", self._health),
-            ("GET", r"/api/v1/users", self._users),
+            (
+                "GET",
+                r"/health",
+                lambda request: DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"}),
+            ),
+            (
+                "GET",
+                r"/api/v1/users",
+                lambda request: self._page("users", [*map(self._shown, self._users)], request),
+            ),
             ("POST", r"/api/v1/users", self._create_user),
             ("GET", r"/api/v1/users/([^/]+)", self._user),
-            ("GET", r"/api/v1/orders", self._orders),
+            ("GET", r"/api/v1/orders", self._list_orders),
             ("GET", r"/api/v1/orders/(\d{1,9})", self._order),
             ("POST", r"/api/v1/login", self._login),
             ("GET", r"/api/v1/me", self._me),
             ("GET", r"/api/v1/report\.txt", self._report),
-            ("GET", r"/api/v1/logo\.png", self._logo),
+            ("GET", r"/api/v1/logo\.png", lambda request: DemoAnswer(200, _LOGO)),
             ("POST", r"(/v1/chat/completions|/v1/messages)", self._model),
         )
 
@@ -407,35 +301,49 @@ class Api:
             return error(405, f"{method} is not allowed here", {"Allow": ", ".join(allowed)})
         return error(404, f"nothing at {path}")
 
-    def _health(self, request: DemoRequest) -> DemoAnswer:
-        return DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"})
-
-    def _users(self, request: DemoRequest) -> DemoAnswer:
-        users = [shown_user(user, self.version) for user in self._data.users]
-        return self._page("users", users, request)
+    def _shown(self, user: Record) -> Record:
+        return (
+            user if self.version == 1 else {"full_name" if key == "name" else key: user[key] for key in user}
+        )
 
     def _user(self, request: DemoRequest, user_id: str) -> DemoAnswer:
-        users = {user["id"]: user for user in self._data.users} | self._created
-        if user_id not in users:
-            return error(404, f"no user {user_id}")
-        return DemoAnswer(200, shown_user(users[user_id], self.version))
+        user = ({user["id"]: user for user in self._users} | self._created).get(user_id)
+        return DemoAnswer(200, self._shown(user)) if user else error(404, f"no user {user_id}")
 
     def _create_user(self, request: DemoRequest) -> DemoAnswer:
         body = json_of(request)
         name, email = body.get("full_name" if self.version > 1 else "name"), body.get("email")
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
-        user = new_user(name, email, self._now())
+        user = _new_user(name, email, self._now())
         self._remember(self._created, user["id"], user)
-        return DemoAnswer(201, shown_user(user, self.version), {"Location": f"/api/v1/users/{user['id']}"})
+        return DemoAnswer(201, self._shown(user), {"Location": f"/api/v1/users/{user['id']}"})
 
-    def _orders(self, request: DemoRequest) -> DemoAnswer:
+    def _orders(self) -> list[Record]:
+        orders = []
+        for index, number in enumerate(_ORDERS):
+            items: list[Record] = []
+            total = 0
+            for position in range(index % 3 + 1):
+                sku, cents = _ARTICLES[(index + position) % len(_ARTICLES)]
+                cents += 1 if self.version > 1 and sku == _DRIFTED_SKU else 0
+                quantity = position % 2 + 1
+                total += cents * quantity
+                items.append({"sku": sku, "quantity": quantity, "price": cents / 100})
+            order: Record = {"number": number, "status": _STATUSES[index % len(_STATUSES)]}
+            order["customer_id"] = self._users[index % len(self._users)]["id"]
+            order["placed_at"] = _stamp(self._started - timedelta(hours=index + 1))
+            orders.append(order | {"items": items, "total": total / 100, "currency": "EUR"})
+        return orders
+
+    def _list_orders(self, request: DemoRequest) -> DemoAnswer:
         status = request.query.get("status")
-        orders = [order for order in self._data.orders(self.version) if status in (None, order["status"])]
-        return self._page("orders", orders, request)
+        return self._page(
+            "orders", [one for one in self._orders() if status in (None, one["status"])], request
+        )
 
     def _order(self, request: DemoRequest, number: str) -> DemoAnswer:
-        order = self._data.order(int(number), self.version)
+        order = next((order for order in self._orders() if order["number"] == int(number)), None)
         return DemoAnswer(200, order) if order else error(404, f"no order {number}")
 
     def _login(self, request: DemoRequest) -> DemoAnswer:
@@ -444,8 +352,7 @@ class Api:
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
         self._remember(self._tokens, token, USERNAME)
-        expires = stamp(self._now() + timedelta(hours=1))
-        return DemoAnswer(200, {"token": token, "expires_at": expires})
+        return DemoAnswer(200, {"token": token, "expires_at": _stamp(self._now() + timedelta(hours=1))})
 
     def _me(self, request: DemoRequest) -> DemoAnswer:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -455,10 +362,9 @@ class Api:
         return DemoAnswer(200, {"username": username, "roles": ["reader", "editor"]})
 
     def _report(self, request: DemoRequest) -> DemoAnswer:
-        return DemoAnswer(200, report(self._data.orders(self.version)))
-
-    def _logo(self, request: DemoRequest) -> DemoAnswer:
-        return DemoAnswer(200, logo())
+        found = [order["status"] for order in self._orders()]
+        rows = "".join(f"{status:<10} {found.count(status):>4}\n" for status in _STATUSES)
+        return DemoAnswer(200, f"Orders by status\n\n{rows}{'total':<10} {len(found):>4}\n")
 
     def _model(self, request: DemoRequest, form: str) -> DemoAnswer:
         try:
@@ -474,16 +380,24 @@ class Api:
         if page < 1 or not 1 <= per_page <= 100:
             return error(400, "page starts at 1, per_page goes from 1 to 100")
         total = len(rows) if self.version == 1 else str(len(rows))
-        page_rows = rows[(page - 1) * per_page : page * per_page]
+        pagination = {"page": page, "per_page": per_page, "total": total}
         return DemoAnswer(
-            200, {name: page_rows, "pagination": {"page": page, "per_page": per_page, "total": total}}
+            200, {name: rows[(page - 1) * per_page : page * per_page], "pagination": pagination}
         )
 
-    def _remember(self, memory: OrderedDict[str, Any], key: str, value: Any) -> None:
+    def _remember(self, memory: dict[str, Any], key: str, value: Any) -> None:
         with self._lock:
             memory[key] = value
             if len(memory) > _MAX_REMEMBERED:
-                memory.popitem(last=False)
+                del memory[next(iter(memory))]
+
+
+def _new_user(name: str, email: str, created: datetime) -> Record:
+    return {"id": str(uuid.uuid4()), "name": name, "email": email, "created_at": _stamp(created)}
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> DemoAnswer:

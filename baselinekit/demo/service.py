@@ -1,11 +1,5 @@
-"""A small users and orders API on a free port of this machine, for `baselinekit demo` and our own baselines.
+"""A small users and orders API on a free port of this machine, for the demo and our own baselines."""
 
-python -m baselinekit.demo.service --port 8080 --version 2
-"""
-
-import argparse
-import gzip
-import hashlib
 import json
 import socket
 import sys
@@ -19,11 +13,9 @@ from socketserver import TCPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from baselinekit.demo.api import Api, DemoAnswer, DemoRequest, Record, error
+from baselinekit.demo.api import Api, DemoAnswer, DemoRequest, error
 
 _MAX_BODY_BYTES = 1_000_000
-_MIN_GZIP_SIZE = 256
-_THREAD_WAIT = 5.0
 
 
 class Service:
@@ -97,16 +89,12 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in its own thread. A busy machine may briefly be unable to start one: then the
-        client waits rather than getting no answer."""
-        deadline = time.monotonic() + _THREAD_WAIT
-        while True:
-            try:
-                return super().process_request(request, client_address)
-            except RuntimeError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(0.05)
+        """Handle a request in its own thread. While a busy machine can start none, the client waits."""
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            time.sleep(0.05)
+            self.process_request(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -122,64 +110,36 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, as the output would mix with that of the tool."""
 
     def _handle(self) -> None:
+        length = self.headers.get("Content-Length", "0")
         try:
             parts = urlsplit(self.path)
         except ValueError:
-            self.close_connection = True
-            self._send(error(400, "the address cannot be read"))
-            return
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        length = self.headers.get("Content-Length", "0")
+            return self._refuse(400, "the address cannot be read")
         if not length.isdigit() or int(length) > _MAX_BODY_BYTES:
-            self.close_connection = True
-            self._send(error(413, "the body is too large"))
-            return
+            return self._refuse(413, "the body is too large")
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         request = DemoRequest(query, self.headers, self.rfile.read(int(length)))
         method = "GET" if self.command == "HEAD" else self.command
-        self._send(self.server.api.answer(method, parts.path, request))
+        return self._send(self.server.api.answer(method, parts.path, request))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
 
+    def _refuse(self, status: int, message: str) -> None:
+        self.close_connection = True
+        self._send(error(status, message))
+
     def _send(self, answer: DemoAnswer) -> None:
-        content, kind = _content(answer.body)
-        tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-        status = answer.status
-        if status == 200 and self.headers.get("If-None-Match") == tag:
-            status, content = 304, b""
-        zipped = len(content) > _MIN_GZIP_SIZE and "gzip" in self.headers.get("Accept-Encoding", "")
-        if zipped:
-            content = gzip.compress(content, mtime=0)
-        self.send_response(status)
-        headers = {"Content-Type": kind, "ETag": tag, "Vary": "Accept-Encoding", **answer.headers}
-        headers |= {"Content-Encoding": "gzip"} if zipped else {}
-        headers |= {} if status == 304 else {"Content-Length": str(len(content))}
+        kind, content = "application/json", answer.body
+        if isinstance(content, str):
+            kind, content = "text/plain; charset=utf-8", content.encode()
+        elif isinstance(content, bytes):
+            kind = "image/png"
+        else:
+            content = json.dumps(content, ensure_ascii=False).encode()
+        self.send_response(answer.status)
+        headers = {"Content-Type": kind, **answer.headers, "Content-Length": str(len(content))}
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
-
-
-def _content(body: Record | str | bytes) -> tuple[bytes, str]:
-    if isinstance(body, bytes):
-        return body, "image/png"
-    if isinstance(body, str):
-        return body.encode(), "text/plain; charset=utf-8"
-    return json.dumps(body, ensure_ascii=False).encode(), "application/json"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m baselinekit.demo.service", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="default: a free one")
-    parser.add_argument("--version", type=int, choices=(1, 2), default=1, help="of the API")
-    parser.add_argument("--users", type=int, default=42, help="how many it knows")
-    options = parser.parse_args()
-    with Service(options.port, options.version, options.users) as service:
-        sys.stdout.write(f"{service.url}\n")
-        sys.stdout.flush()
-        with suppress(KeyboardInterrupt):
-            service.wait()
-
-
-if __name__ == "__main__":
-    main()

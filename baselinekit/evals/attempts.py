@@ -1,12 +1,17 @@
-"""One attempt at an eval case: one observation and its grades."""
+"""Attempts at eval cases: one observation and its grades each. Workers make them, in threads of the run or
+elsewhere, and write nothing."""
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from math import inf
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.executor import ASKED_ELSEWHERE, Terms
 from baselinekit.commands.judging import compare_settled, observe
-from baselinekit.commands.project import CaptureEnvironment
+from baselinekit.commands.pending import kept_output_of
+from baselinekit.commands.project import CaptureEnvironment, drift_of
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,
@@ -15,6 +20,7 @@ from baselinekit.errors import (
     cannot_replay,
     internal_error,
 )
+from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.evals.scripts import Trace, run_after, run_before
@@ -24,6 +30,7 @@ from baselinekit.graders.verdict import code_of, combine_grades
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
 from baselinekit.kinds.table import kind_of
+from baselinekit.matching.dispatch import reported
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import (
@@ -33,27 +40,27 @@ from baselinekit.model.grades import (
     Grade,
     Grader,
     Outcome,
-    RatingItem,
+    iterate_grades,
     map_grades,
 )
-from baselinekit.model.recipes import (
-    Answer,
-    ModelQuestion,
-    Observation,
-    Recipe,
-    SandboxResult,
-    Seconds,
-    Usage,
-)
+from baselinekit.model.ratings import RatingItem
+from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, SandboxResult, Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import MASK, Redactor, Scope, Secret
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import LONGEST_MESSAGE, mask_and_clip, no_mask
 
-# Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
-
+if TYPE_CHECKING:  # only needed once something differs
+    from baselinekit.model.changes import KeptOutput
 
 T = TypeVar("T")
+_LONGEST_OUTPUT = 20_000
+_MOST_SPOTS = 1_000
+_TURNS_PER_ATTEMPT = 1_000
+"""The turns of two attempts lie this far apart: the samples of one judgement use the numbers between."""
+
+
+# Everything that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 
 
 class TimeLeft(Struct):
@@ -74,24 +81,20 @@ class TimeLeft(Struct):
             raise cannot_replay("BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`")
         return left
 
-    def call(self, client: Callable[[], T]) -> T:
-        """Call a client. If the time of the case is over, the error says so instead of naming the request
-        that was under way."""
-        try:
-            return client()
-        except CannotReplay:
-            self.left()
-            raise
-
     def within(self, clients: Clients) -> Clients:
-        """Return the same clients, each limited to the time that the case has left."""
+        """Return the same clients, each limited to the time that the case has left. If that is over, the
+        error tells so instead of naming the request that was under way."""
         if self.limit is None:
             return clients
 
         def limited(call: Callable[[Any], T]) -> Callable[[Any], T]:
             def limited_call(asked: Any) -> T:
                 left = self.left() if asked.timeout is None else min(asked.timeout, self.left())
-                return self.call(lambda: call(replace(asked, timeout=left)))
+                try:
+                    return call(replace(asked, timeout=left))
+                except CannotReplay:
+                    self.left()
+                    raise
 
             return limited_call
 
@@ -104,15 +107,12 @@ class TimeLeft(Struct):
         )
 
 
-_TURNS_PER_ATTEMPT = 1_000
-"""The turns of two attempts lie this far apart: the samples of one judgement use the numbers between."""
-
-_LONGEST_OUTPUT = 20_000
+# What goes to a worker, and what comes back.
 
 
 class PendingWrites(Struct):
-    """What the run has to write down for an attempt that was made by a worker, which writes nothing itself:
-    the outputs that are `queued` for people to rate, and the answers, a line of JSON each."""
+    """What the run has to write down for an attempt that was made elsewhere: the outputs that are `queued`
+    for people to rate, and the answers, a line of JSON each."""
 
     queued: list[RatingItem] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -135,77 +135,135 @@ class EvalClients(Struct):
     take: Callable[[PendingWrites], None] = lambda slip: None
 
 
-class AttemptResult(Struct):
-    """An attempt, and what was observed; where it has a baseline also the comparison."""
+class CaseTurn(Struct):
+    """An attempt that is to be made: the `first` one by its number, or one of the `retries` that may follow,
+    after the attempts already `tried`. No other attempt with the same `claim` runs meanwhile."""
 
-    attempt: Attempt
-    observation: Observation | None = None
-    compared: tuple[Comparison, Observation] | None = None
+    case: Case
+    first: int
+    claim: str | None = None
+    retries: int = 0
+    tried: int = 0
+
+    @property
+    def number(self) -> int:
+        return self.first + self.tried
 
 
-class Examiner(Struct):
-    """Makes attempts, from several threads at once."""
+class JudgedAttempt(Struct):
+    """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
+    `settled_id`, the baseline that does not differ any more. `warning`: why the change cannot be kept;
+    `slip`: what else is to be written, None where it is written already."""
 
-    here: CaptureEnvironment
+    case_attempt: CaseAttempt
+    pending: "KeptOutput | None" = None
+    settled_id: str = ""
+    warning: str = ""
+    slip: PendingWrites | None = None
+
+
+class CaseOrder(Struct):
+    """What the work elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
+    workers together; `together`: the questions for each target that answers many cases at a time; `first`:
+    whether the first case that does not pass ends the run; `files`: those of the cases."""
+
+    jobs: int
+    together: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
+    first: bool = False
+    files: frozenset[str] = frozenset()
+
+
+def is_wrong(made: CaseAttempt) -> bool:
+    return made.attempt.outcome in ("failed", "error")
+
+
+def _code_of(judged: JudgedAttempt) -> str | None:
+    """The code of the attempt. That another worker must be asked may be the code of a single grade."""
+    attempt = judged.case_attempt.attempt
+    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in iterate_grades(attempt.grades))
+    return ASKED_ELSEWHERE if elsewhere else attempt.code
+
+
+OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
+    id=lambda turn: turn.case.id,
+    code=_code_of,
+    is_failure=lambda turn, judged: is_wrong(judged.case_attempt) and turn.tried == turn.retries,
+    error=lambda turn, problem: JudgedAttempt(
+        CaseAttempt(_without_output(turn.number, "error", CannotReplay(problem)))
+    ),
+)
+
+
+class CaseWorker(Struct):
+    """Makes attempts, from several threads at once. It writes nothing and handles no signal. `elsewhere`:
+    returns the clients for an attempt that puts what is to be written on a slip."""
+
+    environment: CaptureEnvironment
     outside: EvalClients
-    seconds: Callable[[], float]
+    context: RunContext
+    prepared: Callable[[Case], Prepared]
+    elsewhere: Callable[[PendingWrites], EvalClients] | None = None
 
-    def attempt(self, prepared: Prepared, number: int) -> AttemptResult:
-        """Make one attempt. An expected error becomes the outcome of the attempt; any other is raised, and
-        the caller reports it with `fault`."""
-        began, trace = self.seconds(), Trace(self.here.project.redactor)
+    def judge(self, turn: CaseTurn) -> JudgedAttempt:
+        """Make one attempt. An error becomes its outcome, also an unexpected one, and the run goes on."""
+        slip, outside = None, self.outside
+        if self.elsewhere is not None:
+            slip = PendingWrites()
+            outside = self.elsewhere(slip)
         try:
-            result = self._make(prepared, number, began, trace)
+            return replace(self._attempt(turn, outside), slip=slip)
+        except Exception as error:
+            redactor = self.environment.project.redactor
+            fault = _without_output(turn.number, "error", internal_error(error))
+            return JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))), slip=slip)
+
+    def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
+        prepared, number = self.prepared(turn.case), turn.number
+        began, trace = self.context.seconds(), Trace(self.environment.project.redactor)
+        observation, comparisons = None, list[Comparison]()
+        try:
+            attempt, observation, comparisons = self._observed(prepared, number, outside, began, trace)
         except OutOfBudget as error:
-            result = AttemptResult(without_output(number, "skipped", error, "limit"))
+            attempt = _without_output(number, "skipped", error, "limit")
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            result = AttemptResult(without_output(number, "error", error, verdict))
+            attempt = _without_output(number, "error", error, verdict)
         redactor = trace.redactor
-        if result.observation is not None:
-            redactor = redactor.knowing(result.observation.output)
-        attempt = replace(
-            _masked(result.attempt, redactor, trace),
-            seconds=self.seconds() - began,
-            sent=trace.sent,
-            verified=trace.verified,
-        )
-        return replace(result, attempt=attempt)
+        if observation is not None:
+            redactor = redactor.knowing(observation.output)
+        seconds = self.context.seconds() - began
+        attempt = replace(_masked(attempt, redactor, trace), seconds=seconds)
+        attempt = replace(attempt, sent=trace.sent, verified=trace.verified)
+        if observation is None or not comparisons:
+            return JudgedAttempt(CaseAttempt(attempt))
+        return self._compared(prepared, attempt, comparisons[0], observation)
 
-    def fault(self, number: int, error: Exception) -> Attempt:
-        """Return the attempt for one that was never made, or that failed with an unexpected error."""
-        redactor = self.here.project.redactor
-        return _masked(without_output(number, "error", internal_error(error)), redactor, Trace(redactor))
-
-    def _make(self, prepared: Prepared, number: int, began: float, trace: Trace) -> AttemptResult:
+    def _observed(
+        self, prepared: Prepared, number: int, outside: EvalClients, began: float, trace: Trace
+    ) -> tuple[Attempt, Observation, list[Comparison]]:
         if prepared.fault is not None:
             raise prepared.fault
-        case, project = prepared.case, self.here.project
-        time = TimeLeft(case.timeout, self.seconds, began, case.timeout_key)
-        setting = setting_of_case(project, case.source.file, time.within(self.here.clients))
+        case, project = prepared.case, self.environment.project
+        time = TimeLeft(case.timeout, self.context.seconds, began, case.timeout_key)
+        setting = setting_of_case(project, case.source.file, time.within(self.environment.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        recipe, inputs = apply_before_script(prepared, setting, trace)
+        recipe, inputs = _apply_before_script(prepared, setting, trace)
         if recipe is not case.recipe:
             case = replace(case, recipe=recipe)
-        if trace.redactor is not setting.redactor:
-            setting = replace(setting, redactor=trace.redactor)
+        setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the limit of the case holds unless the recipe has a shorter one
             recipe = replaying.within(recipe, case.timeout)
         observation = observe(recipe, setting)
-        self.outside.answered(case, number, observation)
+        outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
         trace.environment = observation.environment
         if (after := prepared.scripts[1]) is not None:
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
-        comparisons: list[Comparison] = []
-        session, expanded_case = _JudgeSession(setting, observation.output), _expanded(case, setting.scope)
-        grades = graders.grade_all(
-            expanded_case,
-            observation,
-            lambda position: self._clients(prepared, position, session, comparisons),
-        )
+        judging = _Judging(prepared, setting, observation, outside, self.environment)
+        expanded_case = _expanded(case, setting.scope)
+        grades = graders.grade_all(expanded_case, observation, judging.clients_at)
         outcome, score, reason, verdict = combine_grades(grades, case.pass_rule)
         code = code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
@@ -221,24 +279,84 @@ class Examiner(Struct):
             observation.attempts - 1,
             usage=sum((grade.usage for grade in grades), observation.usage),
             output=None if outcome == "passed" else observation.output,
-            environment=session.environment(observation),
+            environment=judging.seen_environment(),
         )
-        compared = (comparisons[0], observation) if comparisons else None
-        return AttemptResult(attempt, observation, compared)
+        return attempt, observation, judging.comparisons
 
-    def _clients(
+    def _compared(
+        self, prepared: Prepared, attempt: Attempt, comparison: Comparison, observation: Observation
+    ) -> JudgedAttempt:
+        """Build the result of an attempt that was compared. What differs from the baseline of the case is
+        kept, so that it can be accepted as after `compare`."""
+        case, baseline, environment = prepared.case, prepared.baseline, self.environment
+        path = case.baseline.output_path if case.baseline else ("expected", "value")
+        redactor = environment.project.redactor.knowing(observation.output)
+        spots = tuple(reported(comparison.differences[:_MOST_SPOTS], case.source.file, path, redactor))
+        is_explained = attempt.outcome == "failed" and baseline is not None
+        drift = drift_of(environment, baseline, observation) if is_explained and baseline else {}
+        judged = JudgedAttempt(CaseAttempt(attempt, spots, comparison.count, drift))
+        is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
+        is_of_target = case.baseline is None or case.recipe != case.baseline.current  # of --target
+        if baseline is None or is_of_target or not is_record:
+            return judged
+        if comparison.passed:
+            return replace(judged, settled_id=baseline.id)
+        try:
+            now = self.context.timestamp()
+            return replace(
+                judged, pending=kept_output_of(environment, baseline, comparison, observation, now)
+            )
+        except BaselinekitError as error:
+            return replace(judged, warning=error.problems[0].message)
+
+
+class _Judging:
+    """The judging of one output. It keeps the comparisons, and which judges answered: another judge may
+    decide differently."""
+
+    def __init__(
         self,
         prepared: Prepared,
-        position: graders.Position,
-        session: "_JudgeSession",
-        comparisons: list[Comparison],
-    ) -> GradeClients:
-        def ask(question: ModelQuestion) -> Answer:
-            turn = question.turn + session.setting.turn * _TURNS_PER_ATTEMPT
-            return session.ask(replace(question, turn=turn, asker=session.setting.asker))
+        setting: Setting,
+        observation: Observation,
+        outside: EvalClients,
+        environment: CaptureEnvironment,
+    ):
+        self._prepared, self._setting, self._observation = prepared, setting, observation
+        self._outside, self._environment = outside, environment
+        self._judges: set[str] = set()
+        self.comparisons: list[Comparison] = []
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """Masks what a grader quotes. Secrets that the output names are masked too."""
+        return self._setting.redactor.knowing(self._observation.output)
+
+    def mask(self, text: str) -> str:
+        return self._redactor.mask(text)
+
+    def seen_environment(self) -> dict[str, Json]:
+        """Return the environment that the answer reported, with the judges."""
+        environment = dict(self._observation.environment)
+        judges = sorted({*self._judges, *([str(environment["judge"])] if "judge" in environment else [])})
+        return {**environment, "judge": ", ".join(judges)} if judges else environment
+
+    def ask(self, question: ModelQuestion) -> Answer:
+        answer = self._setting.clients.models.ask(question)
+        self._judges.add(answer.served or question.model)
+        return answer
+
+    def _ask_as_grader(self, question: ModelQuestion) -> Answer:
+        turn = question.turn + self._setting.turn * _TURNS_PER_ATTEMPT
+        return self.ask(replace(question, turn=turn, asker=self._setting.asker))
+
+    def clients_at(self, position: graders.Position) -> GradeClients:
+        prepared, setting = self._prepared, self._setting
 
         def compare(case: Case, grader: Grader, observation: Observation) -> tuple[Comparison, int]:
             """Compare with every right value. Return the nearest comparison, and the number of its value."""
+            models = ModelCalls(self.ask, setting.clients.models.check)
+            judged = replace(setting, clients=replace(setting.clients, models=models))
             candidates = []
             for matcher in prepared.matchers[position]:
                 actual, expected = observation, matcher.known.output
@@ -248,63 +366,26 @@ class Examiner(Struct):
                 if isinstance(actual.output, str) and not isinstance(expected, str):
                     value = parse_json_output(actual.output)
                     actual = actual if value is ABSENT else actual.with_output(value)
-                candidates.append(compare_settled(matcher, actual, session.judged))
+                candidates.append(compare_settled(matcher, actual, judged))
             nearest = min(range(len(candidates)), key=lambda number: candidates[number].count)
-            comparisons.append(candidates[nearest])
+            self.comparisons.append(candidates[nearest])
             return candidates[nearest], nearest
 
         def program(case: Case, judge_program: JudgeProgram) -> JudgeRun:
-            execute = session.setting.clients.execute
-            models = self.here.project.models
-            return run_judge(prepared.programs[position], judge_program, execute, ask, session.mask, models)
+            ready, models = prepared.programs[position], self._environment.project.models
+            asked = (setting.clients.execute, self._ask_as_grader, self.mask, models)
+            return run_judge(ready, judge_program, *asked)
 
         return GradeClients(
-            ask=ask,
+            ask=self._ask_as_grader,
             program=program,
             text=lambda path: prepared.texts[path],
-            run=lambda method, code: self.outside.run(method, code, session.setting.clients.execute),
+            run=lambda method, code: self._outside.run(method, code, setting.clients.execute),
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
-            rated=self.outside.rated,
-            mask=session.mask,
+            rated=self._outside.rated,
+            mask=self.mask,
         )
-
-
-class _JudgeSession:
-    """The judging of one output. It records which judges answered: another judge may decide differently."""
-
-    def __init__(self, setting: Setting, output: Json):
-        self.setting = setting
-        self._output = output
-        self._redactor: Redactor | None = None
-        self._judges: set[str] = set()
-
-    @property
-    def judged(self) -> Setting:
-        """The setting in which a comparison asks its questions, so that its judges are recorded here too."""
-        return replace(
-            self.setting,
-            clients=replace(
-                self.setting.clients, models=ModelCalls(self.ask, self.setting.clients.models.check)
-            ),
-        )
-
-    def mask(self, text: str) -> str:
-        """Mask a text that a grader quotes. Secrets that the output names are masked too."""
-        if self._redactor is None:
-            self._redactor = self.setting.redactor.knowing(self._output)
-        return self._redactor.mask(text)
-
-    def ask(self, question: ModelQuestion) -> Answer:
-        answer = self.setting.clients.models.ask(question)
-        self._judges.add(answer.served or question.model)
-        return answer
-
-    def environment(self, observation: Observation) -> dict[str, Json]:
-        """Return the environment that the answer reported, with the judges."""
-        environment = dict(observation.environment)
-        judges = sorted({*self._judges, *([str(environment["judge"])] if "judge" in environment else [])})
-        return {**environment, "judge": ", ".join(judges)} if judges else environment
 
 
 def _expanded(case: Case, scope: Scope) -> Case:
@@ -313,15 +394,14 @@ def _expanded(case: Case, scope: Scope) -> Case:
     scope = replace(scope, secrets=secrets) if secrets else scope
     with suppress(BaselinekitError):  # a name whose value only a step of the flow gives
         expanded_input = scope.expand(case.recipe.input)
-        return (
-            case
-            if expanded_input is case.recipe.input
-            else replace(case, recipe=replace(case.recipe, input=expanded_input))
-        )
+        if expanded_input is not case.recipe.input:
+            return replace(case, recipe=replace(case.recipe, input=expanded_input))
     return case
 
 
-def apply_before_script(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
+def _apply_before_script(
+    prepared: Prepared, setting: Setting, trace: Trace
+) -> tuple[Recipe, dict[str, Json]]:
     """Return the recipe with the inputs that the script before it prints, and all of its inputs. From now on
     those that are secrets by their names are masked."""
     case, before = prepared.case, prepared.scripts[0]
@@ -345,7 +425,7 @@ def apply_before_script(prepared: Prepared, setting: Setting, trace: Trace) -> t
     return recipe, {**inputs, **given}
 
 
-def without_output(
+def _without_output(
     number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
     problem = error.problems[0]
@@ -362,11 +442,10 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace) -> Attempt:
         reason = mask_and_clip(grade.reason, LONGEST_MESSAGE, redactor.mask)
         return replace(grade, reason=reason, details=mask(grade.details), classified=classified)
 
-    grades = tuple(map_grades(grade, mask_grade) for grade in attempt.grades)
     output = mask(attempt.output)
     return replace(
         attempt,
-        grades=grades,
+        grades=tuple(map_grades(grade, mask_grade) for grade in attempt.grades),
         reason=mask_and_clip(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=mask_and_clip(output, _LONGEST_OUTPUT, no_mask) if isinstance(output, str) else output,
         notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in trace.notes),
@@ -378,8 +457,3 @@ def masked_classes(entry: Classified, redactor: Redactor) -> Classified:
     """Mask both labels: the given one comes from outside."""
     given = None if entry.given is None else redactor.mask(entry.given)
     return Classified(redactor.mask(entry.wanted), given)
-
-
-def used_by(attempts: tuple[Attempt, ...]) -> Usage:
-    """Return the usage of all attempts together."""
-    return sum((attempt.usage for attempt in attempts), Usage())

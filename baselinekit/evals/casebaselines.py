@@ -19,7 +19,7 @@ from baselinekit.graders.graders import files_of, row_of
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES
-from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
@@ -30,7 +30,7 @@ from baselinekit.secrets.variables import escape_variables_in, names_in
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, plain, replace
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""
@@ -97,11 +97,7 @@ def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
 
 
 def drafts_of(
-    cases: Sequence[Case],
-    ids: Mapping[str, str],
-    project: Project,
-    group: str | None,
-    tags: Sequence[str] = (),
+    cases: Sequence[Case], ids: Mapping[str, str], project: Project, group: str | None, tags: Sequence[str]
 ) -> tuple[list[CaseDraft], list[BaselinekitError]]:
     """The drafts of all cases, and the errors of those that no baseline can guard."""
     drafts: list[CaseDraft] = []
@@ -117,33 +113,27 @@ def drafts_of(
 def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
     assert case.folder is not None
     group = group or slug(case.folder.id)
-    graders = [_with_schema(grader, case, project) for grader in case.graders]
-    checks = [check for grader in graders if (check := check_of(grader)) is not None]
-    judges = [grader.method for grader in graders if isinstance(grader.method, ScoreLine)]
-    unguarded = [
-        grader for grader in graders if check_of(grader) is None and not isinstance(grader.method, ScoreLine)
-    ]
-    if unguarded:
-        message = f"{case.id}: no baseline can guard the grader {unguarded[0].name}"
-        raise InvalidInput(
-            Problem(
-                "BK774",
-                message,
-                "keep it to `baselinekit run`",
-                locate(case.source, unguarded[0].at, project.root),
-            )
-        )
-    record: dict[str, Any] = {
-        "id": id,
-        **({"name": case.name} if case.name else {}),
-        "current": {
-            "input": _input(case, group, project),
-            "execution": _execution(case, [escape_variables_in(check) for check in checks], judges),
-        },
-        "comparison": _rules(is_text_compared=False, is_scored=bool(judges)),
-        "metadata": {"tags": list(tags)} if tags else {},
-    }
-    return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(_notes(case)))
+    checks, judges = [], []
+    for grader in (_with_schema(grader, case, project) for grader in case.graders):
+        if (check := check_of(grader)) is not None:
+            checks.append(escape_variables_in(check))
+        elif isinstance(grader.method, ScoreLine):
+            judges.append(grader.method)
+        else:
+            message = f"{case.id}: no baseline can guard the grader {grader.name}"
+            place = locate(case.source, grader.at, project.root)
+            raise InvalidInput(Problem("BK774", message, "keep it to `baselinekit run`", place))
+    current = {"input": _input(case, group, project), "execution": _execution(case, checks, judges)}
+    record: dict[str, Any] = {"id": id}
+    if case.name:
+        record["name"] = case.name
+    record |= {"current": current, "comparison": _rules(is_text_compared=False, is_scored=bool(judges))}
+    record["metadata"] = {"tags": list(tags)} if tags else {}
+    notes = []
+    if case.scripts.before:
+        script = os.path.basename(case.scripts.before)
+        notes = [f"{script} ran now, and its inputs are stored: compare does not run it"]
+    return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(notes))
 
 
 def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
@@ -168,44 +158,27 @@ def _with_schema(grader: Grader, case: Case, project: Project) -> Grader:
 
 def _input(case: Case, group: str, project: Project) -> dict[str, Json]:
     """The template and its inputs, with paths relative to the folder of the new file."""
-    prompt_input: PromptInput = case.recipe.input
+    stated: dict[str, Json] = plain(case.recipe.input)
     folder = os.path.join(project.root, os.path.dirname(case.source.file))
-
-    def path_from_group(path: str) -> str:
-        return project.way_back(group, os.path.join(folder, path))
-
-    return {
-        **({"prompt": path_from_group(prompt_input.prompt)} if prompt_input.prompt is not None else {}),
-        **({"text": prompt_input.text} if prompt_input.text is not None else {}),
-        **({"inputs": dict(prompt_input.inputs)} if prompt_input.inputs else {}),
-        **(
-            {"inputs_from": path_from_group(prompt_input.inputs_from)}
-            if prompt_input.inputs_from is not None
-            else {}
-        ),
-    }
+    for key in ("prompt", "inputs_from"):
+        if key in stated:
+            stated[key] = project.way_back(group, os.path.join(folder, stated[key]))
+    return stated
 
 
 def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> dict[str, Json]:
     execution: PromptExecution = case.recipe.execution
     fields: dict[str, Json] = {"type": execution.type, "model": execution.model}
     timeout = execution.timeout if case.timeout is None else case.timeout
-    fields |= {"timeout": timeout} if timeout is not None else {}
-    fields |= {"checks": checks} if checks else {}
+    if timeout is not None:
+        fields["timeout"] = timeout
+    if checks:
+        fields["checks"] = checks
     for judge in judges:
-        fields["scores"] = {
-            "rubric": {RUBRIC: judge.rubric},
-            "model": judge.model,
-            "at_least": judge.pass_threshold,
-            "form": "line",
-        }
+        rubric = {RUBRIC: judge.rubric}
+        scores = {"rubric": rubric, "model": judge.model, "at_least": judge.pass_threshold, "form": "line"}
+        fields["scores"] = scores
     return fields
-
-
-def _notes(case: Case) -> Iterator[str]:
-    if case.scripts.before:
-        script = os.path.basename(case.scripts.before)
-        yield f"{script} ran now, and its inputs are stored: compare does not run it"
 
 
 def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions) -> Batch:
@@ -219,8 +192,9 @@ def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: Captu
             if not _is_there(new, taken, project):
                 wanted.append(_of_case(new, draft))
         except BaselinekitError as error:
+            id, place = draft.case.id, draft.place
             problems = (
-                problem._replace(message=f"{draft.case.id}: {problem.message}", place=draft.place, at=None)
+                problem._replace(message=f"{id}: {problem.message}", place=place, at=None)
                 for problem in error.problems
             )
             errors.append(type(error)(*problems))

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 from baselinekit import __version__
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project
 from baselinekit.errors import NotRecorded
-from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.files.jsontext import encode
 from baselinekit.graders import graders
@@ -16,20 +14,19 @@ from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, iterate_grades
+from baselinekit.model.recipes import Usage
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.report.resultfile import (
-    AttemptForm,
-    DifferenceForm,
-    DriftForm,
-    FileForm,
     drift_document,
-    model_of,
+    restore_difference,
+    restore_drift,
+    restore_usage,
     written,
 )
 from baselinekit.schema import read_as
 from baselinekit.store.journal import Journal, name_of
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # All attempts at one eval case -> one result.
@@ -67,73 +64,42 @@ def result_of(
     prepared: Prepared, case_attempts: Sequence[CaseAttempt], retried: int, wanted: int, project: Project
 ) -> Result:
     """The result of a case. `wanted`: how many attempts there should be. A case with fewer cannot pass."""
-    case = prepared.case
     attempts = tuple(case_attempt.attempt for case_attempt in case_attempts)
-    is_cut_short = len(attempts) - retried < wanted
-    outcome, verdict, deciding_attempt = outcome_of(attempts, retried)
-    deciding = next((c for c in case_attempts if c.attempt is deciding_attempt), case_attempts[0])
+    count, is_cut_short = len(attempts), len(attempts) - retried < wanted
+    outcome, verdict, deciding = outcome_of(attempts, retried)
+    of_deciding = next((one for one in case_attempts if one.attempt is deciding), case_attempts[0])
     if is_cut_short and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason, notes = reason_with_count(deciding_attempt, attempts), list[str]()
-    asks_nobody = kind_of(case.recipe).asks_nobody
+    reason, notes = reason_with_count(deciding, attempts), tuple[str, ...]()
     if outcome == "passed":
         reason = ""
+    elif outcome == "skipped" and is_cut_short:
+        reason = f"only {count} of {wanted} attempts were made"
     elif retried:
-        often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
         alike = len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
-        reason = f"{deciding_attempt.reason} (in {often} attempts)" if alike else deciding_attempt.reason
+        often = f" (in {'both' if count == 2 else f'all {count}'} attempts)" if alike else ""
+        reason = deciding.reason + often
     if retried and outcome == "passed":
         first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
-        notes.append(f"flaky: {first}, and passed at attempt {len(attempts)}")
-    if outcome == "skipped" and is_cut_short:
-        reason = f"only {len(attempts)} of {wanted} attempts were made"
-    return Result(
-        id=case.id,
-        file=case.source.file,
-        line=None,
-        kind=case.recipe.kind,
+        notes = (f"flaky: {first}, and passed at attempt {count}",)
+    recipe, is_failed = prepared.case.recipe, outcome == "failed"
+    is_explained = outcome != "passed" and not kind_of(recipe).asks_nobody
+    return replace(
+        skipped_result(prepared, reason, verdict),
         outcome=outcome,
-        reason=reason,
-        code=deciding_attempt.code if outcome == deciding_attempt.outcome else None,
-        verdict=verdict,
-        name=case.name,
-        criticality=case.criticality,
-        target="" if outcome == "passed" or asks_nobody else target_of(case.recipe, project),
-        differences=deciding.spots if outcome == "failed" else (),
-        difference_count=deciding.count if outcome == "failed" else 0,
-        explanation=() if outcome == "passed" else tuple(explain_grades(deciding_attempt)),
-        notes=tuple(notes),
-        attempts=len(attempts),
-        seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
-        usage=used_by(attempts),
-        scores=judged_scores(deciding_attempt),
-        environment_drift=deciding.drift if outcome == "failed" else {},
-        recipe_hash=recipe_hash(case.recipe),
-        case=CaseFacts(
-            case.kind,
-            attempts,
-            case.category,
-            case.tags,
-            case.weight,
-            mean_score(attempts, retried),
-            fingerprint(prepared, deciding_attempt),
-            retried,
-            case.pass_rule,
-        ),
+        code=deciding.code if outcome == deciding.outcome else None,
+        target=target_of(recipe, project) if is_explained else "",
+        differences=of_deciding.spots if is_failed else (),
+        difference_count=of_deciding.count if is_failed else 0,
+        explanation=() if outcome == "passed" else tuple(explain_grades(deciding)),
+        notes=notes,
+        attempts=count,
+        seconds=sum(attempt.seconds for attempt in attempts) / count,
+        usage=sum((attempt.usage for attempt in attempts), Usage()),
+        scores=judged_scores(deciding),
+        environment_drift=of_deciding.drift if is_failed else {},
+        case=_facts(prepared, attempts, mean_score(attempts, retried), deciding, retried),
     )
-
-
-def noted(results: Sequence[Result]) -> Iterator[str]:
-    """The notes of the attempts: the same note once, however many cases have it."""
-    ids_by_note: dict[str, dict[str, None]] = {}
-    for result in results:
-        for attempt in result.case.attempts if result.case is not None else ():
-            for note in attempt.notes:
-                ids_by_note.setdefault(note, {})[result.id] = None
-    for note, ids in ids_by_note.items():
-        first, *further = ids
-        more = f" and {len(further):,} more" if further else ""
-        yield f"{first}{more}: {note}"
 
 
 def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:
@@ -150,37 +116,56 @@ def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") 
         name=case.name,
         criticality=case.criticality,
         recipe_hash=recipe_hash(case.recipe),
-        case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(prepared)),
+        case=_facts(prepared),
     )
 
 
+def _facts(
+    prepared: Prepared,
+    attempts: tuple[Attempt, ...] = (),
+    score: float | None = None,
+    deciding: Attempt | None = None,
+    retried: int = 0,
+) -> CaseFacts:
+    case = prepared.case
+    parts, rule = fingerprint(prepared, deciding), case.pass_rule if attempts else PassRule()
+    shared = (case.kind, attempts, case.category, case.tags, case.weight)
+    return CaseFacts(*shared, score, parts, retried, rule)
+
+
+def noted(results: Sequence[Result]) -> Iterator[str]:
+    """The notes of the attempts: the same note once, however many cases have it."""
+    ids_by_note: dict[str, dict[str, None]] = {}
+    for result in results:
+        for attempt in result.case.attempts if result.case is not None else ():
+            for note in attempt.notes:
+                ids_by_note.setdefault(note, {})[result.id] = None
+    for note, ids in ids_by_note.items():
+        first, *further = ids
+        more = f" and {len(further):,} more" if further else ""
+        yield f"{first}{more}: {note}"
+
+
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
-    """What the verdict depends on, to check whether two runs are comparable."""
-    environment = attempt.environment if attempt else {}
+    """What the verdict depends on, to check whether two runs are comparable: the question with its right
+    values, the graders, the files, and the models that answered."""
+    case, environment = prepared.case, attempt.environment if attempt else {}
     if not prepared.digests:
-        prepared.digests.update(digests_of(prepared))
+        baseline = prepared.baseline or case.baseline
+        stored_output = baseline.baseline.output if baseline and baseline.baseline else None
+        judged_by = []
+        for grader in case.graders:
+            row, method = graders.row_of(grader), grader.method
+            name, how = type(method).__name__, row.without_places(method)
+            if row.compares == "baseline" and baseline is not None:
+                how = baseline.comparison
+            judged_by.append([grader.name, name, how, grader.weight, grader.required])
+        wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
+        rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
+        question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
+        prepared.digests.update(case=digest(question), grader=digest([*judged_by, *rule_parts]))
     changing = {"files": prepared.files, "model": environment.get("model"), "judge": environment.get("judge")}
     return prepared.digests | {name: str(value) for name, value in changing.items() if value}
-
-
-def digests_of(prepared: Prepared) -> dict[str, str]:
-    """The digests of the question with its right values, and of the graders."""
-    case = prepared.case
-    baseline = prepared.baseline or case.baseline
-    stored_output = baseline.baseline.output if baseline and baseline.baseline else None
-    judged_by = []
-    for grader in case.graders:
-        method = graders.row_of(grader).without_places(grader.method)
-        if graders.row_of(grader).compares == "baseline" and baseline is not None:
-            method = baseline.comparison
-        name = type(grader.method).__name__
-        judged_by.append([grader.name, name, method, grader.weight, grader.required])
-    wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
-    rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
-    return {
-        "case": digest([case.recipe, case.expected, case.context, stored_output, *wanted_parts]),
-        "grader": digest([*judged_by, *rule_parts]),
-    }
 
 
 def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
@@ -193,9 +178,8 @@ def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
         for side in ("expected", "actual"):
             if side in grade.details:
                 yield f"{side}: {_format_value(grade.details[side])}"
-    if attempt.output is not None and all(
-        "actual" not in grade.details for grade in iterate_grades(attempt.grades)
-    ):
+    is_shown = any("actual" in grade.details for grade in iterate_grades(attempt.grades))
+    if attempt.output is not None and not is_shown:
         yield f"actual: {_format_value(attempt.output)}"
 
 
@@ -230,27 +214,16 @@ Key = tuple[str, int]
 _FINISHED = {"finished": True}
 
 
-class _LocatedDifference(DifferenceForm, kw_only=True):
-    at: Path
-
-
-class _Entry(FileForm):
-    MODEL = CaseAttempt
-
-    attempt: AttemptForm
-    spots: tuple[_LocatedDifference, ...] = ()
-    count: int = 0
-    drift: dict[str, DriftForm] = field(default_factory=dict)
-
-    @staticmethod
-    def stated(value: CaseAttempt) -> dict[str, Any]:
-        spots = [written(spot, _LocatedDifference) for spot in value.spots]
-        return {"spots": spots, "drift": drift_document(value.drift)}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        drift = {name: model_of(sides) for name, sides in values.pop("drift").items()}
-        return CaseAttempt(**values, drift=drift)
+def _read_attempt(told: Json) -> CaseAttempt | None:
+    """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
+    try:
+        restore_usage(told["attempt"])
+        for spot in told["spots"]:
+            restore_difference(spot)
+        told["drift"] = restore_drift(told["drift"])
+    except (AttributeError, KeyError, TypeError):
+        return None
+    return read_as(CaseAttempt, told)[0]
 
 
 def key_of(
@@ -285,9 +258,9 @@ class Memory:
                 self.was_finished = True
                 continue
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
-            form = read_as(_Entry, entry["told"])[0] if is_attempt else None
-            if form is not None:  # an entry that is not valid is made again
-                self._known[entry["id"], form.attempt.number] = (model_of(form), entry["failures"])
+            known = _read_attempt(entry["told"]) if is_attempt else None
+            if known is not None:
+                self._known[entry["id"], known.attempt.number] = known, entry["failures"]
 
     def __len__(self) -> int:
         return len(self._known)
@@ -306,7 +279,13 @@ class Memory:
     def add(self, case: Case, attempt: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            self._journal.add({"id": case.id, "failures": failures, "told": written(attempt)})
+            told = {
+                "attempt": written(attempt.attempt),
+                "spots": [written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
+                "count": attempt.count,
+                "drift": drift_document(attempt.drift),
+            }
+            self._journal.add({"id": case.id, "failures": failures, "told": told})
 
     def finish(self) -> None:
         """Record that the run is done, for when the plan that it belongs to is resumed."""

@@ -107,33 +107,40 @@ def check_parts(parts: Sequence[str]) -> None:
 
 def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     before, now = pair
+    verdict, chance, why = _compare(before, now, across)
+    return CaseChange(now.id, verdict, _passed(before), _passed(now), chance, why)
+
+
+def _compare(before: Result, now: Result, across: Collection[str]) -> tuple[Verdict, float | None, str]:
+    """The verdict on a case, how likely chance is to make such a difference, and why the verdict is that."""
     differing = [part for part in differences(before, now) if part not in across]
-    counts = _passed(before), _passed(now)
     if differing:
         words = " and ".join(f"the {part}" for part in differing)
         verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
-        return CaseChange(now.id, "not comparable", *counts, None, f"{words} {verb}")
-    if not _decided(before) and not _decided(now):  # there is nothing to compare
+        return "not comparable", None, f"{words} {verb}"
+    then, after = _decided(before), _decided(now)
+    if not then and not after:
         is_same_outcome = before.outcome == now.outcome
         why = f"{now.outcome} in both" if is_same_outcome else f"{before.outcome} then, {now.outcome} now"
-        return CaseChange(now.id, "not comparable", *counts, None, why)
-    for result, when in ((before, "then"), (now, "now")):
-        if not _decided(result):
-            return CaseChange(now.id, "insufficient evidence", *counts, None, f"{result.outcome} {when}")
-    (was, of), (is_now, of_now) = ((share.passed, share.attempts) for share in counts)
-    worse, better = is_now * of < was * of_now, is_now * of > was * of_now
+        return "not comparable", None, why
+    if not then or not after:
+        why = f"{now.outcome} now" if then else f"{before.outcome} then"
+        return "insufficient evidence", None, why
+    was, is_now = _passed(before).passed, _passed(now).passed
+    worse, better = is_now * len(then) < was * len(after), is_now * len(then) > was * len(after)
     direction: Verdict = "regressed" if worse else "improved"
     if not (worse or better):
-        return CaseChange(now.id, "unchanged", *counts, None)
-    if not hangs_on_chance(pair):
-        return CaseChange(now.id, direction, *counts, None, "no model takes part: one attempt is enough")
+        return "unchanged", None, ""
+    if not hangs_on_chance((before, now)):
+        return direction, None, "no model takes part: one attempt is enough"
     if worse and now.criticality == "critical" and not is_now:
-        return CaseChange(now.id, direction, *counts, None, "it is critical, and no longer passes at all")
-    chance = fisher_exact(was, of, is_now, of_now)
+        return direction, None, "it is critical, and no longer passes at all"
+    chance = fisher_exact(was, len(then), is_now, len(after))
     if chance <= SURE:
-        return CaseChange(now.id, direction, *counts, chance)
-    why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
-    return CaseChange(now.id, "insufficient evidence", *counts, chance, why)
+        return direction, chance, ""
+    word = "worse" if worse else "better"
+    why = f"{word}, but with too few attempts to distinguish it from chance"
+    return "insufficient evidence", chance, why
 
 
 def differences(before: Result, now: Result) -> list[str]:
@@ -149,19 +156,17 @@ def differences(before: Result, now: Result) -> list[str]:
 
 def hangs_on_chance(pair: Pair) -> bool:
     """Whether the same case may pass once and fail another time: a model answers, or a model judges."""
-    return any(
-        (
-            result.kind in KINDS
-            and KINDS[result.kind].was_asked_of_model(
-                result.case.fingerprint if result.case else {}, result.usage
-            )
+
+    def may_vary(result: Result) -> bool:
+        fingerprint, kind = result.case.fingerprint if result.case else {}, KINDS.get(result.kind)
+        grades = (grade for attempt in _attempts(result) for grade in iterate_grades(attempt.grades))
+        return (
+            (kind is not None and kind.was_asked_of_model(fingerprint, result.usage))
+            or any(grade.kind != "code" for grade in grades)
+            or len({attempt.outcome for attempt in _decided(result)}) > 1
         )
-        or any(
-            grade.kind != "code" for attempt in _attempts(result) for grade in iterate_grades(attempt.grades)
-        )
-        or len({attempt.outcome for attempt in _decided(result)}) > 1
-        for result in pair
-    )
+
+    return any(map(may_vary, pair))
 
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
@@ -191,29 +196,22 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
     rules: list[tuple[str, int, Callable[[int, int, int], float | None]]] = [("pass@1", 1, pass_at_k)]
     if most > 1:
         rules += [(f"pass@{most}", most, pass_at_k), (f"pass^{most}", most, pass_hat_k_unbiased)]
-
-    def estimates(rule: Callable[[int, int, int], float | None], k: int, equal: bool) -> list[list[float]]:
-        rows = []
-        for pair in passed:
-            count = min(map(len, pair)) if equal else None
-            rows.append([rule(len(case[:count]), sum(case[:count]), k) or 0.0 for case in pair])
-        return rows
-
-    rows = [(name, estimates(rule, k, False), estimates(rule, k, True)) for name, k, rule in rules]
-    scores = scores_of(pairs) if with_scores else []
-    if scores:
+    rows = []
+    for name, k, rule in rules:
+        values = [[rule(len(case), sum(case), k) or 0.0 for case in pair] for pair in passed]
+        as_many = [[case[: min(map(len, pair))] for case in pair] for pair in passed]
+        equal = [[rule(len(case), sum(case), k) or 0.0 for case in pair] for pair in as_many]
+        rows.append((name, values, equal))
+    if with_scores and (scores := scores_of(pairs)):
         rows.append(("score", scores, scores))
     counts = [(sum(b > n for b, n in equal), sum(n > b for b, n in equal)) for _, _, equal in rows]
     chances = [mcnemar_exact(lost, won) for lost, won in counts]
+    tested = zip(counts, chances, holm_adjust(chances), strict=True)
     changes = []
-    for (name, values, _), (lost, won), chance, adjusted in zip(
-        rows, counts, chances, holm_adjust(chances), strict=True
-    ):
+    for (name, values, _), ((lost, won), chance, adjusted) in zip(rows, tested, strict=True):
         verdict: Verdict = "regressed" if lost > won else "improved"
         if adjusted > SURE:
-            verdict = "insufficient evidence"
-        if not lost and not won:
-            verdict = "unchanged"
+            verdict = "insufficient evidence" if lost or won else "unchanged"
         count = len(values)
         shares = fsum(before for before, _ in values) / count, fsum(now for _, now in values) / count
         changes.append(MetricChange(name, verdict, *shares, count, lost, won, chance, adjusted))

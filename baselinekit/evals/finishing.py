@@ -33,14 +33,14 @@ class FinishedReport(Struct):
 
 def finish(report: Report, queue: Queue) -> FinishedReport:
     """Regrade each grade that waited for people by the ratings that there are now."""
-    queued_by_key = {queued.item.key: queued for queued in queue.ratings.all()}
+    items = {item.key: item for item in queue.ratings.all()}
 
     def regrade(grade: Grade) -> Grade:
-        queued = queued_by_key.get(str(grade.details.get("item", "")))
-        if grade.kind != "human" or grade.outcome != "unscored" or queued is None:
+        item = items.get(str(grade.details.get("item", "")))
+        if grade.kind != "human" or grade.outcome != "unscored" or item is None:
             return grade
-        grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
-        return by_human.human_grade(grader, queued.item, queued.ratings)
+        grader = Grader(grade.grader, "human", item.method, grade.weight, grade.required)
+        return by_human.human_grade(grader, item)
 
     def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
         """Regrade a grade; a composite grade by its regraded parts."""
@@ -54,45 +54,37 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
         outcome, score, reason, verdict = combine_grades(grades, rule)
-        code = code_of(grades, outcome)
-        return replace(
-            attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code
-        )
+        decided = {"outcome": outcome, "score": score, "reason": reason, "verdict": verdict}
+        return replace(attempt, grades=grades, code=code_of(grades, outcome), **decided)
 
     def regrade_result(result: Result) -> Result:
         if result.case is None or result.outcome == "skipped":
             return result
-        rule = result.case.pass_rule
-        attempts = tuple(regrade_attempt(attempt, rule) for attempt in result.case.attempts)
-        return result if attempts == result.case.attempts else regraded_result(result, attempts)
+        facts = result.case
+        attempts = tuple(regrade_attempt(attempt, facts.pass_rule) for attempt in facts.attempts)
+        if attempts == facts.attempts:
+            return result
+        outcome, verdict, deciding = outcome_of(attempts, facts.retried)
+        return replace(
+            result,
+            outcome=outcome,
+            verdict=verdict,
+            reason="" if outcome == "passed" else reason_with_count(deciding, attempts),
+            code=deciding.code if outcome == deciding.outcome else None,
+            scores=judged_scores(deciding),
+            case=replace(facts, attempts=attempts, score=mean_score(attempts, facts.retried)),
+        )
 
     results = tuple(map(regrade_result, report.results))
     finished = replace(report, results=results)
     if report.suite is not None:
-        least = {
-            metric.name: metric.threshold for metric in report.suite.metrics if metric.threshold is not None
-        }
-        suite = replace(report.suite, metrics=measure(results, least))
-        finished = replace(finished, suite=suite)
+        metrics = report.suite.metrics
+        least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
+        finished = replace(finished, suite=replace(report.suite, metrics=measure(results, least)))
     changed = zip(report.results, results, strict=True)
     decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)
     waiting = sum(result.outcome == "unscored" for result in results)
     return FinishedReport(finished, decided, waiting)
-
-
-def regraded_result(result: Result, attempts: tuple[Attempt, ...]) -> Result:
-    facts = result.case
-    assert facts is not None
-    outcome, verdict, deciding = outcome_of(attempts, facts.retried)
-    return replace(
-        result,
-        outcome=outcome,
-        verdict=verdict,
-        reason="" if outcome == "passed" else reason_with_count(deciding, attempts),
-        code=deciding.code if outcome == deciding.outcome else None,
-        scores=judged_scores(deciding),
-        case=replace(facts, attempts=attempts, score=mean_score(attempts, facts.retried)),
-    )
 
 
 # The reports of a run, if its suite asks for them.
@@ -116,9 +108,7 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     shown_report = report if suite.reporting.include_details else without_details(report)
     if "html" in suite.reporting.format:
         shown_report = with_trends(shown_report, project.root)
-    endings = dict.fromkeys(
-        ending for report_format in suite.reporting.format for ending in _ENDINGS[report_format]
-    )
+    endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
     texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)

@@ -18,7 +18,7 @@ from baselinekit.metrics import (
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.suites.dialects.gates import SLOT
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of
@@ -29,50 +29,46 @@ from baselinekit.suites.dialects.gates import SLOT
 RATE = "pass rate"
 _PER_CASE, _POOLED = "per case", "pooled attempts"
 _UNBIASED = " unbiased"
-_ALWAYS = (1, 3)
-
-
-class _DecidedAttempts(Struct):
-    """The attempts of one case that passed or failed, and how many of them passed."""
-
-    attempts: int
-    passed: int
-    weight: float
+_DECIDED = ("passed", "failed")
+Counts = list[tuple[int, int, float]]
+"""How many attempts of each case passed or failed, how many of them passed, and its weight."""
 
 
 def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
     """Return every metric with a threshold, and the usual ones, of the attempts that are independent."""
     required = read_thresholds(thresholds)
-    case_counts, retried = [], False
+    counts: Counts = []
+    retried = False
     for facts in (result.case for result in results if result.case is not None):
         attempts = facts.attempts[: len(facts.attempts) - facts.retried]
-        decided = [
-            attempt.outcome == "passed" for attempt in attempts if attempt.outcome in ("passed", "failed")
-        ]
-        if decided:
-            case_counts.append(_DecidedAttempts(len(decided), sum(decided), facts.weight))
+        outcomes = [attempt.outcome for attempt in attempts if attempt.outcome in _DECIDED]
+        if outcomes:
+            counts.append((len(outcomes), outcomes.count("passed"), facts.weight))
             retried = retried or facts.retried > 0
-    most = max((counts.attempts for counts in case_counts), default=0)
-    ks = sorted({*_ALWAYS, *(k for _, k in required), *([most] if most else [])})
-    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", case_counts, 1)]
-    metrics += [_pooled("pass@1", case_counts, 1)] if most > 1 else []
-    metrics += [_mean(f"pass@{k}", case_counts, k) for k in ks if k > 1]
+    most = max((attempts for attempts, _, _ in counts), default=0)
+    ks = sorted({1, 3, *(k for _, k in required), *([most] if most else [])} - {1})
+    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", counts, 1)]
+    if most > 1:
+        metrics.append(_pooled("pass@1", counts, 1))
+    metrics += [_mean(f"pass@{k}", counts, k) for k in ks]
     for k in ks:
-        if k > 1:
-            metrics += [_pooled(f"pass^{k}", case_counts, k), _mean(f"pass^{k}{_UNBIASED}", case_counts, k)]
-    required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
+        metrics += [_pooled(f"pass^{k}", counts, k), _mean(f"pass^{k}{_UNBIASED}", counts, k)]
     metrics += borderline_share(results)
+    required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
     estimator = "first attempts" if retried else ""
     if most > 1:
         estimator = "all attempts but retries" if retried else "all attempts"
-    for index, metric in enumerate(metrics):
+
+    def finished(metric: Metric) -> Metric:
         is_estimated = metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED))
         if is_estimated and (retried or metric.view == _PER_CASE):
-            metric = metrics[index] = replace(metric, estimator=estimator)
+            metric = replace(metric, estimator=estimator)
         # a threshold is for pass@k per case, for pass^k pooled
         if metric.name in required_by_name and (metric.view == _PER_CASE) == ("@" in metric.name):
-            metrics[index] = replace(metric, threshold=required_by_name[metric.name])
-    return tuple(metrics)
+            metric = replace(metric, threshold=required_by_name[metric.name])
+        return metric
+
+    return tuple(map(finished, metrics))
 
 
 def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
@@ -93,7 +89,7 @@ def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], fl
 
 def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     """The share of the cases that passed, of those that passed or failed."""
-    decided = [result for result in results if result.outcome in ("passed", "failed")]
+    decided = [result for result in results if result.outcome in _DECIDED]
     if not decided:
         return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
     share = sum(result.outcome == "passed" for result in decided) / len(decided)
@@ -102,45 +98,34 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
 
 def borderline_share(results: Sequence[Result]) -> list[Metric]:
     """The share of the cases that are borderline; nothing where no case is decided by a mean."""
-    decided = [
-        result for result in results if result.case is not None and result.outcome in ("passed", "failed")
-    ]
-    if not any(
-        result.case and (result.case.pass_rule.by == "mean" or result.verdict == BORDERLINE)
-        for result in decided
-    ):
+    decided = [result for result in results if result.case is not None and result.outcome in _DECIDED]
+    borderline = [result for result in decided if result.verdict == BORDERLINE]
+    if not borderline and not any(result.case and result.case.pass_rule.by == "mean" for result in decided):
         return []
-    share = sum(result.verdict == BORDERLINE for result in decided) / len(decided)
+    share = len(borderline) / len(decided)
     return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), None)]
 
 
-def _mean(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
+def _mean(name: str, counts: Counts, k: int) -> Metric:
     rule = pass_hat_k_unbiased if name.endswith(_UNBIASED) else pass_at_k
-    values = [rule(case_count.attempts, case_count.passed, k) for case_count in counts]
-    decided = [value for value in values if value is not None]
-    weight = fsum(case_count.weight for case_count in counts)
-    if not counts or not weight:
+    values = [rule(attempts, passed, k) for attempts, passed, _ in counts]
+    weights = [weight for _, _, weight in counts]
+    if not fsum(weights):
         return Metric(name, None, _PER_CASE, None, None, 0, None, "no attempt was decided")
-    if len(decided) < len(counts):
-        missing = len(counts) - len(decided)
+    if missing := values.count(None):
         many = f"{missing:,} of {len(counts):,} cases have" if len(counts) > 1 else "the case has"
         why = f"{many} fewer than {k} attempts"
         return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
-    share = (
-        fsum(value * case_count.weight for value, case_count in zip(decided, counts, strict=True)) / weight
-    )
-    effective = weight**2 / fsum(case_count.weight**2 for case_count in counts)
+    share = fsum((value or 0) * weight for value, weight in zip(values, weights, strict=True)) / fsum(weights)
+    effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
     return Metric(name, share, _PER_CASE, *wilson(share, effective), len(counts), None)
 
 
-def _pooled(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
-    attempts, passed = (
-        sum(case_count.attempts for case_count in counts),
-        sum(case_count.passed for case_count in counts),
-    )
+def _pooled(name: str, counts: Counts, k: int) -> Metric:
+    attempts, passed = sum(attempts for attempts, _, _ in counts), sum(passed for _, passed, _ in counts)
     if not attempts:
         return Metric(name, None, _POOLED, None, None, 0, None, "no attempt was decided")
-    low, high = clustered_interval([(case_count.attempts, case_count.passed) for case_count in counts])
+    low, high = clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
     return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
 
 
@@ -148,9 +133,7 @@ def _pooled(name: str, counts: Sequence[_DecidedAttempts], k: int) -> Metric:
 # that it is about: its metrics are computed again, of those.
 
 
-_REQUIREMENT = lazy_pattern(
-    r"\s*(?P<name>[^<>=]+?)\s*(?P<sign>>=|>|<=|<|==?)\s*(?P<least>\S+?)\s*(?P<share>%?)\s*"
-)
+_REQUIREMENT = lazy_pattern(r"\s*(?P<name>[^<>=]+?)\s*>=\s*(?P<least>\S+?)\s*(?P<share>%?)\s*")
 _RATES = frozenset((RATE, "pass_rate", "pass-rate"))
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]+|^\.+")
 _SELECTIONS = frozenset(("ids", "exclude_tags", "expression", "grader_type", "last_failed"))
@@ -162,25 +145,24 @@ _MOST_LISTED = 3
 def requirement(text: str) -> tuple[str, float]:
     """`pass@1>=0.85` -> ("pass@1", 0.85)."""
     match = _REQUIREMENT.fullmatch(text)
-    if match is None or match["sign"] != ">=":
+    if match is None:
         hint = "state the least value of a metric: --require 'pass@1>=0.85'"
         raise InvalidInput(Problem("BK732", f"{text!r} is not a requirement", hint))
     try:
-        least = float(match["least"]) / (100 if match["share"] else 1)
+        return canonical(match["name"]), float(match["least"]) / (100 if match["share"] else 1)
     except ValueError:
         message = f"{match['least']!r} in {text!r} is not a number"
         raise InvalidInput(Problem("BK732", message, "such as 0.85, or 85%")) from None
-    return canonical(match["name"]), least
 
 
 def canonical(name: str) -> str:
     """`pass_at_1` -> `pass@1`, `pass_rate` -> `pass rate`."""
+    metric = metric_name(name)
     if name.strip().lower() in _RATES:
         return RATE
-    metric = metric_name(name)
-    return (
-        name.strip() if metric is None else "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
-    )
+    if metric is None:
+        return name.strip()
+    return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
 
 
 def thresholds_of_options(
@@ -211,35 +193,36 @@ def attempts_for(gate: Gate, suite: Suite) -> int | None:
 def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     """Judge the gate by a run. NothingSelected where the run has none of its cases. `partly`: cases that the
     run was told to leave out do not matter."""
-    results = []
+    results, known_words = [], set[str]()
     for result in report.results:
-        if result.case is None:  # a baseline that was compared is a case with one attempt
+        case = result.case
+        if case is None:  # a baseline that was compared is a case with one attempt
             attempt = Attempt(1, result.outcome, None, reason=result.reason, code=result.code)
-            attempts = () if result.outcome == "skipped" else (attempt,)
-            result = replace(result, case=CaseFacts("regression", attempts))
-        case = result.case or CaseFacts("regression")
-        if (not gate.categories or {*gate.categories} & {case.eval_type, case.category}) and (
+            case = CaseFacts("regression", () if result.outcome == "skipped" else (attempt,))
+        words = {word for word in (case.eval_type, case.category) if word}
+        known_words |= {*words, *case.tags}
+        if (not gate.categories or {*gate.categories} & words) and (
             not gate.tags or {*gate.tags} & {*case.tags}
         ):
-            results.append(result)
+            results.append(replace(result, case=case))
     if not results:
-        facts = [result.case or CaseFacts("regression") for result in report.results]
-        known_words = {word for case in facts for word in (case.eval_type, case.category, *case.tags) if word}
         requested = [*gate.categories, *gate.tags]
         message = f"there are no results to judge {gate.name}"
         hint = "an empty run is not a pass: baselinekit run"
         if report.results:
-            message = f"none of the {len(facts):,} cases is one of {', '.join(requested)}"
+            message = f"none of the {len(report.results):,} cases is one of {', '.join(requested)}"
             hint = suggest(requested[0], known_words) or f"there are {', '.join(sorted(known_words)[:10])}"
         raise NothingSelected(Problem("BK509", message, hint))
     least = {canonical(name): value for name, value in gate.least.items()}
     shown_metrics = dict.fromkeys(map(canonical, gate.shown), 0.0)
-    measured = [
-        metric for metric in measure(results, {**shown_metrics, **least}) if metric.threshold is not None
-    ]
-    measured.sort(key=lambda metric: [*least, *shown_metrics].index(metric.name))
+    order = [*least, *shown_metrics]
+    measured = measure(results, {**shown_metrics, **least})
+    metrics = sorted(
+        (metric for metric in measured if metric.threshold is not None),
+        key=lambda metric: order.index(metric.name),
+    )
     judged_metrics = tuple(
-        metric if metric.name in least else replace(metric, threshold=None) for metric in measured
+        metric if metric.name in least else replace(metric, threshold=None) for metric in metrics
     )
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
@@ -251,6 +234,11 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     return replace(judged, report=replace(judged.report, suite=suite))
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(names[:_MOST_LISTED]) + more
+
+
 def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is not met whatever its metrics are: failing regressions, by criticality."""
     failing: dict[str, list[str]] = {level: [] for level in ("critical", "high", *ALLOWABLE)}
@@ -259,9 +247,8 @@ def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
             failing.setdefault(result.criticality or "medium", []).append(result.id)
     for level, ids in failing.items():
         if ids and level not in gate.allow_regressions:
-            more = f" and {len(ids) - _MOST_LISTED:,} more" if len(ids) > _MOST_LISTED else ""
             how = f"{level}, not in allow_regressions" if level in ALLOWABLE else level
-            yield f"no rate covers a failing regression ({how}): {', '.join(ids[:_MOST_LISTED])}{more}"
+            yield f"no rate covers a failing regression ({how}): {_listed(ids)}"
 
 
 def describe_omission(gate: Gate, report: Report) -> str:
@@ -269,14 +256,11 @@ def describe_omission(gate: Gate, report: Report) -> str:
     unknown. A gate that is about the same selection has lost none of its cases."""
     chosen = report.coverage.chosen
     narrowed = {*_SELECTIONS} & chosen.keys()
-    narrowed |= {
-        name
-        for name, gate_values in (("categories", gate.categories), ("tags", gate.tags))
-        if name in chosen
-        and not (
-            gate_values and isinstance(chosen[name], list) and {*gate_values} <= {*map(str, chosen[name])}
-        )
-    }
+    for name, wanted in (("categories", gate.categories), ("tags", gate.tags)):
+        values = chosen.get(name, [])
+        is_covered = wanted and isinstance(values, list) and {*wanted} <= {*map(str, values)}
+        if name in chosen and not is_covered:
+            narrowed.add(name)
     message = _describe_selection(report, narrowed)
     return f"{message}: run them too, or pass --partial" if message else ""
 
@@ -289,11 +273,13 @@ def describe_changed_since(report: Report) -> str:
 def _describe_selection(report: Report, narrowed: Collection[str]) -> str:
     if not narrowed or not report.coverage.left_out:
         return ""
-    chosen = report.coverage.chosen
-    words = {name: "yes" if value is True else str(value) for name, value in chosen.items()}
-    words |= {name: ", ".join(map(str, value)) for name, value in chosen.items() if isinstance(value, list)}
-    listed = ", ".join(f"{name}: {words[name]}" for name in sorted(narrowed))
-    return f"these are results of a selection ({listed}), which left {report.coverage.left_out:,} out"
+    words = []
+    for name in sorted(narrowed):
+        value = report.coverage.chosen[name]
+        text = ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else value
+        words.append(f"{name}: {text}")
+    left_out = report.coverage.left_out
+    return f"these are results of a selection ({', '.join(words)}), which left {left_out:,} out"
 
 
 def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str | None:
@@ -304,7 +290,7 @@ def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str
     return os.path.normpath(os.path.join(root, gate.report.replace(SLOT, name)))
 
 
-def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
+def _undecided(report: Report, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is undecided: cases without an outcome neither pass nor fail."""
     undecided = [
         f"{result.id}: {result.outcome}" for result in results if result.outcome in ("error", "unscored")
@@ -314,16 +300,11 @@ def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
         for result in results
         if result.outcome == "skipped" and result.verdict == "limit"
     ]
-    reasons = []
     if undecided:
-        more = f" and {len(undecided) - _MOST_LISTED:,} more" if len(undecided) > _MOST_LISTED else ""
-        reasons.append(
-            f"{len(undecided):,} of {len(results):,} undecided ({', '.join(undecided[:_MOST_LISTED])}{more})"
-        )
+        yield f"{len(undecided):,} of {len(results):,} undecided ({_listed(undecided)})"
     if report.interrupted:
-        reasons.append("the run was interrupted")
+        yield "the run was interrupted"
     elif not report.complete:
-        reasons.append("the run did not finish")
-    if not any(result.outcome in ("passed", "failed") for result in results) and not undecided:
-        reasons.append("nothing ran")
-    return tuple(reasons)
+        yield "the run did not finish"
+    if not undecided and not any(result.outcome in _DECIDED for result in results):
+        yield "nothing ran"

@@ -18,11 +18,15 @@ from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, Method, PassRule, State
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
+from baselinekit.model.values import Json
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import ratings
 from baselinekit.suites.settings import named_text, resolve_named
 
 # How far a judge can be trusted: its verdicts are compared with those of people, and with known verdicts.
+
+
+_DEFAULT_RULE = PassRule()
 
 
 class LabelledJudge(Struct):
@@ -50,53 +54,40 @@ class LabelledJudge(Struct):
         rule = [repr(self.rule)] if self.scale.by_pass_rule else []
         return nonce_of(repr(replace(self.how, model="", calibration=None)), *rule, *self.texts.values())
 
+    def human_verdict(self, label: Label) -> bool | None:
+        """Whether a label means passed; None if it is neither passed nor failed."""
+        return self.scale.verdict(self.how, self.rule, label.human)
+
 
 def labels_hash(labels: Sequence[Label]) -> str:
     outcomes = [label.expected_outcome for label in labels]
     return nonce_of(repr(list(labels)), *(outcomes if any(outcomes) else ()))
 
 
-def human_verdict(label: Label, judge: LabelledJudge) -> bool | None:
-    """Whether a label means passed; None if it says neither passed nor failed."""
-    return judge.scale.verdict(judge.how, judge.rule, label.human)
-
-
-def label_problem(label: Label, judge: LabelledJudge) -> Problem | None:
-    """The reason why a label cannot be compared with the verdict of this judge."""
-    if human_verdict(label, judge) is not None:
-        return None
-    allowed_words = judge.scale.words(judge.how)
-    message = f"human: {label.human!r} is neither"
-    return Problem("BK736", message, f"passed, failed, or {allowed_words}", at=("human",))
-
-
-def case_of_label(label: Label, number: int, rule: PassRule) -> Case:
-    """The label as a case that the judge is asked about, with no more than the person who labelled it saw."""
-    text = label.input if isinstance(label.input, str) else "" if label.input is None else repr(label.input)
-    expected = None if label.expected is None else Expected("semantic", label.expected)
-    recipe = Recipe(PromptInput(text=text), PromptExecution("prompt"))
-    wanted = GoodAnswer(outcome=label.expected_outcome)
-    return Case(f"label {number}", recipe, (), expected=expected, wanted=wanted, pass_rule=rule)
+def _case(
+    id: str,
+    question: str,
+    expected: Json,
+    outcome: str,
+    rule: PassRule = _DEFAULT_RULE,
+    name: str | None = None,
+) -> Case:
+    """A case that a judge is asked about."""
+    recipe = Recipe(PromptInput(text=question), PromptExecution("prompt"))
+    value = None if expected is None else Expected("semantic", expected)
+    return Case(id, recipe, (), name=name, expected=value, wanted=GoodAnswer(outcome), pass_rule=rule)
 
 
 def agreement(judge: LabelledJudge, labels: Sequence[Label], verdicts: Sequence[bool | None]) -> Agreement:
     """The agreement over all labels. `verdicts`: of the judge; None where its reply could not be used."""
-    pairs = [(human_verdict(label, judge), verdict) for label, verdict in zip(labels, verdicts, strict=True)]
+    people = [judge.human_verdict(label) for label in labels]
+    pairs = list(zip(people, verdicts, strict=True))
     both, only_judge, only_human, neither = (
-        pairs.count((human, judge))
-        for human, judge in ((True, True), (False, True), (True, False), (False, False))
+        pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False))
     )
-    return Agreement(
-        judge.how.model,
-        judge.rubric,
-        labels_hash(labels),
-        both,
-        only_judge,
-        only_human,
-        neither,
-        sum(verdict is None for verdict in verdicts),
-        cohen_kappa([human for human, _ in pairs], verdicts),
-    )
+    about = (judge.how.model, judge.rubric, labels_hash(labels))
+    unused, kappa = [*verdicts].count(None), cohen_kappa(people, verdicts)
+    return Agreement(*about, both, only_judge, only_human, neither, unused, kappa)
 
 
 # Probes: right answers, wrong ones, and wrong ones that try to persuade the judge. What a judge says about
@@ -188,13 +179,6 @@ class ProbedJudge(Struct):
         return Grader(self.name, "model", replace(_METHODS[self.form], model=self.model))
 
 
-def case_of_probe(probe: Probe) -> Case:
-    recipe = Recipe(PromptInput(text="What is the capital of Australia?"), PromptExecution("prompt"))
-    expected = Expected("semantic", "Canberra")
-    wanted = GoodAnswer(outcome="Names the capital of Australia, as the reference_answer does")
-    return Case(f"probe: {probe.name}", recipe, (), name=probe.name, expected=expected, wanted=wanted)
-
-
 # calibrate: each judge that has a calibration file is asked about its labels. The agreement is stored beside
 # the labels, so that a run can report how far its judges can be trusted without asking again.
 
@@ -206,38 +190,39 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
         for grader in graders.with_parts(case.graders):
             row, method = graders.row_of(grader), grader.method
             labels_path = row.files(method).get("calibration")
-            if row.label_scale is None or labels_path is None:
-                continue
-            texts = {
-                text_path: named_text(root, case.source.file, text_path) for text_path in row.texts(method)
-            }
-            file = resolve_named(root, case.source.file, labels_path)
-            judge = LabelledJudge(method, file, case.pass_rule, texts)
-            judges.setdefault((method.model, judge.rubric, file), judge)
+            if row.label_scale is not None and labels_path is not None:
+                texts = {path: named_text(root, case.source.file, path) for path in row.texts(method)}
+                file = resolve_named(root, case.source.file, labels_path)
+                judge = LabelledJudge(method, file, case.pass_rule, texts)
+                judges.setdefault((method.model, judge.rubric, file), judge)
     return list(judges.values())
 
 
 def calibrate(
     root: str, judges: Sequence[LabelledJudge], ask: Callable[[ModelQuestion], Answer]
 ) -> list[tuple[LabelledJudge, Agreement]]:
-    """Ask all judges about their labels. All labels are checked before the first question."""
+    """Ask all judges about their labels, with no more than the person who labelled saw. All labels are
+    checked before the first question."""
     if not judges:
         hint = "name its file in the grader: `config: {calibration: labels.yaml}`"
         raise NothingSelected(Problem("BK509", "no judge here has a calibration file", hint))
     labelled = [(judge, ratings.load_labels(root, judge.file)) for judge in judges]
-    problems = [
-        replace(problem, message=f"{judge.file}: label {number}: {problem.message}", at=None)
-        for judge, labels in labelled
-        for number, label in enumerate(labels, 1)
-        if (problem := label_problem(label, judge)) is not None
-    ]
+    problems = []
+    for judge, labels in labelled:
+        for number, label in enumerate(labels, 1):
+            if judge.human_verdict(label) is None:
+                message = f"{judge.file}: label {number}: human: {label.human!r} is neither"
+                hint = f"passed, failed, or {judge.scale.words(judge.how)}"
+                problems.append(Problem("BK736", message, hint))
     if problems:
         raise InvalidInput(*problems)
     agreements = []
     for judge, labels in labelled:
         verdicts, clients = [], GradeClients(ask=ask, text=judge.texts.__getitem__)
         for number, label in enumerate(labels, 1):
-            case = case_of_label(label, number, judge.rule)
+            asked = label.input if isinstance(label.input, str | None) else repr(label.input)
+            outcome = label.expected_outcome
+            case = _case(f"label {number}", asked or "", label.expected, outcome, judge.rule)
             grade = graders.grade(judge.grader, case, Observation(label.output, 0.0), clients)
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         agreements.append((judge, agreement(judge, labels, verdicts)))
@@ -248,29 +233,20 @@ def calibrate(
 
 def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     """What is known about the judges of these cases, without asking them."""
-    return tuple(facts_of_judge(root, judge) for judge in judges_of(root, cases))
-
-
-def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
-    labels = labels_hash(ratings.load_labels(root, judge.file))
-    measured = ratings.load_measured(root, judge.file)
-    rubric = judge.rubric
-    fitting = [
-        agreement
-        for agreement in measured
-        if (agreement.model, agreement.rubric) == (judge.how.model, rubric)
-    ]
-    for agreement in fitting:
-        if agreement.labels == labels:
-            return JudgeFacts(judge.how.model, judge.file, "calibrated", agreement)
-    state: State = "not calibrated"
-    if fitting:
-        state = "other labels"
-    elif any(agreement.rubric == rubric for agreement in measured):
-        state = "another judge"
-    elif measured:
-        state = "another rubric"
-    return JudgeFacts(judge.how.model, judge.file, state)
+    facts = []
+    for judge in judges_of(root, cases):
+        labels, rubric = labels_hash(ratings.load_labels(root, judge.file)), judge.rubric
+        measured = ratings.load_measured(root, judge.file)
+        fitting = [one for one in measured if (one.model, one.rubric) == (judge.how.model, rubric)]
+        found = next((one for one in fitting if one.labels == labels), None)
+        state: State = "calibrated" if found else "not calibrated"
+        if found is None and fitting:
+            state = "other labels"
+        elif found is None and measured:
+            is_other_judge = any(one.rubric == rubric for one in measured)
+            state = "another judge" if is_other_judge else "another rubric"
+        facts.append(JudgeFacts(judge.how.model, judge.file, state, found))
+    return tuple(facts)
 
 
 # doctor --probe-judges: every judge of a project is asked about texts whose verdict is known.
@@ -291,14 +267,13 @@ class Probed(Struct):
 
 def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]:
     """The usual judge, and the models that eval cases name, in each form in which they are asked."""
-    judges = {ProbedJudge(model) for model in {USUAL} & project.config.models.keys()}
+    judges = {ProbedJudge(USUAL)} if USUAL in project.config.models else set()
     with suppress(NothingSelected):
         for case in selection.load(project, paths, None).cases:
             for grader in graders.with_parts(case.graders):
-                question = graders.row_of(grader).asks(grader.method)
-                judges |= (
-                    {ProbedJudge(question[0], graders.row_of(grader).question_form)} if question else set()
-                )
+                row = graders.row_of(grader)
+                if (question := row.asks(grader.method)) is not None:
+                    judges.add(ProbedJudge(question[0], row.question_form))
     if not judges:
         hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
         raise NothingSelected(Problem("BK509", "there is no judge to probe", hint))
@@ -307,18 +282,18 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[ProbedJudge]
 
 def probe(judges: Sequence[ProbedJudge], ask: Callable[[ModelQuestion], Answer]) -> list[Probed]:
     """Ask each judge about each probe, in order."""
-    clients = GradeClients(ask=ask)
-    results = []
+    clients, results = GradeClients(ask=ask), []
+    outcome = "Names the capital of Australia, as the reference_answer does"
     for judge in judges:
         for probe in PROBES:
-            observation = Observation(probe.output, 0.0)
+            question, name = "What is the capital of Australia?", probe.name
+            case = _case(f"probe: {name}", question, "Canberra", outcome, name=name)
             try:
-                grade = graders.grade(judge.grader, case_of_probe(probe), observation, clients)
+                grade = graders.grade(judge.grader, case, Observation(probe.output, 0.0), clients)
             except BaselinekitError as error:  # also when the budget is used up
-                reason = error.problems[0].message
-                grade = Grade(judge.name, "model", "error", None, reason, code=error.problems[0].code)
+                problem = error.problems[0]
+                grade = Grade(judge.name, "model", "error", None, problem.message, code=problem.code)
             is_answer = grade.outcome != "error" or grade.code == "BK640"  # else it was not tested
-            results.append(
-                Probed(judge.name, probe.name, probe.wanted, grade, is_answer and probe.holds(grade))
-            )
+            holds = is_answer and probe.holds(grade)
+            results.append(Probed(judge.name, name, probe.wanted, grade, holds))
     return results

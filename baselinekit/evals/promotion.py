@@ -8,8 +8,7 @@ from typing import get_args
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
 from baselinekit.evals import promptlogs, selection
-from baselinekit.evals.promptlogs import Log, read_rows
-from baselinekit.evals.promptrows import ALL
+from baselinekit.evals.promptlogs import ALL, Log, read_rows
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import is_plain, language
 from baselinekit.files.text import decode, mark, reach
@@ -89,7 +88,12 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
     uses, evals = read_rows(root, folder.path, UsageRow), read_rows(root, folder.path, EvalRow)
     gates = [_enough_uses(folder, before, uses)]
     if before == "tested" and folder.meta.promotion.require_eval is not False:
-        gates += [_has_cases(folder), _cases_passed(folder, evals)]
+        if folder.eval_file is not None:
+            gates.append(PromotionGate("eval file", True, os.path.basename(folder.eval_file)))
+        else:
+            hint = f"write {folder.path}/eval.yml with `cases:`"
+            gates.append(PromotionGate("eval file", False, "there is none", hint))
+        gates.append(PromotionGate("eval run", *_last_run(folder, evals)))
     return PromotionStep(folder, before, _NEXT[before], tuple(gates), (*uses.notes, *evals.notes))
 
 
@@ -99,79 +103,65 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
 def _enough_uses(folder: PromptFolder, before: Status, log: Log[UsageRow]) -> PromotionGate:
     minimum = folder.meta.promotion.min_uses
     minimum = _USES[before] if minimum is None else minimum
-    sent = [row for row in log.known if row.sent]
-    strictly = before == "tested"
-    counting = [row for row in sent if (row.verified is True if strictly else row.verified is not False)]
-    verified_words = "found right" if strictly else "not found wrong"
-    message = f"{len(counting):,} of at least {minimum:,} (sent, and {verified_words} by verify.sh)"
-    uncounted = len(sent) - len(counting)
-    if uncounted:
-        reason = "found wrong or not checked" if strictly else "found wrong"
-        message += f"; {uncounted:,} more {'was' if uncounted == 1 else 'were'} {reason}"
+    sent = [row for row in log.rows if row is not None and row.sent]
+    if before == "tested":
+        counted, uncounted = "found right", "found wrong or not checked"
+        counting = [row for row in sent if row.verified is True]
+    else:
+        counted, uncounted = "not found wrong", "found wrong"
+        counting = [row for row in sent if row.verified is not False]
+    message = f"{len(counting):,} of at least {minimum:,} (sent, and {counted} by verify.sh)"
+    if more := len(sent) - len(counting):
+        message += f"; {more:,} more {'was' if more == 1 else 'were'} {uncounted}"
     if len(counting) >= minimum:
         return PromotionGate("uses", True, message)
     hint = f"each attempt of a case is a use: {_command(folder)}"
-    if strictly and folder.verify is None:
-        hint = (
-            "write verify.sh, which exits with 0 where an answer is right, or set `promotion: {min_uses: 0}`"
-        )
+    if before == "tested" and folder.verify is None:
+        hint = "write verify.sh, which exits with 0 if an answer is right, or set `promotion: {min_uses: 0}`"
     return PromotionGate("uses", False, message, hint)
 
 
-def _has_cases(folder: PromptFolder) -> PromotionGate:
-    if folder.eval_file is not None:
-        return PromotionGate("eval file", True, os.path.basename(folder.eval_file))
-    return PromotionGate("eval file", False, "there is none", f"write {folder.path}/eval.yml with `cases:`")
-
-
-def _cases_passed(folder: PromptFolder, log: Log[EvalRow]) -> PromotionGate:
-    """Only the most recent run decides, whatever the outcome of those before it."""
+def _last_run(folder: PromptFolder, log: Log[EvalRow]) -> tuple[bool, str, str]:
+    """Return whether the cases passed, what was found, and a hint. Only the most recent run decides, whatever
+    the outcome of those before it."""
     if not log.rows:
-        return _unmet_run("the cases have never been run", _command(folder))
+        return False, "the cases have never been run", _command(folder)
     row = log.rows[-1]
-    reason, hint = _does_not_count(folder, row)
-    if row is None or reason:
+    if reason := _does_not_count(folder, row):
         message = f"the most recent row of {promptlogs.EVALS} does not count: {reason}"
-        return _unmet_run(message, hint or f"run all cases again: {_command(folder)}")
+        return False, message, f"run all cases again: {_command(folder)}"
+    assert row is not None
     message = (
         f"{row.passed:,} of {row.total:,} passed in the most recent run ({row.ts or 'at an unknown time'})"
     )
     if row.all_passed and row.passed == row.total:
-        return PromotionGate("eval run", True, message)
-    if row.failed_cases:
-        message += f"; not {_listed(row.failed_cases)}"
-    return _unmet_run(message, f"once that is mended: {_command(folder)}")
+        return True, message, ""
+    failed = f"; not {_listed(row.failed_cases)}" if row.failed_cases else ""
+    return False, message + failed, f"once that is fixed: {_command(folder)}"
 
 
-def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> tuple[str, str]:
-    """The reason why a row says nothing about the prompt as it is now, and a hint other than to run again."""
+def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> str:
+    """The reason why a row is no evidence about the prompt as it is now."""
     if row is None:
-        return "it cannot be read, so nobody knows what it came to", ""
-    if not row.total and not row.interrupted:
-        return (
-            "it is empty: no case was run",
-            "" if folder.eval_file else f"write {folder.path}/eval.yml first",
-        )
+        return "it cannot be read, so its outcome is unknown"
     if row.interrupted:
-        return f"the run was ended early, after {count_noun(row.total, 'case')}", ""
+        return f"the run was ended early, after {count_noun(row.total, 'case')}"
+    if not row.total:
+        return "it is empty: no case was run"
     if row.scope is None:
-        return "it does not say what was run (another tool may have written it)", ""
+        return "it does not say what was run (another tool may have written it)"
     if row.content is None:
-        return "the files of the prompt were changed while its cases ran", ""
+        return "the files of the prompt were changed while its cases ran"
     if row.graders is not None:
-        return f"only {row.graders} graders were asked", ""
+        return f"only {row.graders} graders were asked"
     if row.inputs:
-        return f"inputs were typed in place of those of the cases ({_listed(row.inputs)})", ""
+        return f"inputs were typed in place of those of the cases ({_listed(row.inputs)})"
     if row.scope != ALL:
         names = [row.scope] if isinstance(row.scope, str) else row.scope
-        return f"only some cases were run ({_listed(names)})", ""
+        return f"only some cases were run ({_listed(names)})"
     if row.content != folder.content:
-        return f"the prompt or its cases have changed since (it was {row.content}, now {folder.content})", ""
-    return "", ""
-
-
-def _unmet_run(found: str, hint: str) -> PromotionGate:
-    return PromotionGate("eval run", False, found, hint)
+        return f"the prompt or its cases have changed since (it was {row.content}, now {folder.content})"
+    return ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -219,20 +209,14 @@ def promoted(body: str, file: str, status: Status, now: str) -> str:
 def _status(root: str, folder: PromptFolder) -> Status:
     """Read the status in the file of a prompt."""
     file = folder.meta_file
-    if not os.path.lexists(os.path.join(root, file)):
-        message, hint = (
-            "there is no such file",
-            "write one: id, title, summary, status, version, created, updated",
-        )
-        raise InvalidInput(Problem("BK767", message, hint, Place(file)))
     body = decode(read(root, file), file).body
-    status_in_file = _stated(body, file)
+    stated = _stated(body, file)
     statuses: tuple[Status, ...] = get_args(Status)
     for status in statuses:
-        if status == status_in_file:
+        if status == stated:
             return status
-    message = "there is no `status`" if status_in_file is None else f"{status_in_file!r} is no status"
-    near = suggest(status_in_file, statuses) if isinstance(status_in_file, str) else ""
+    message = "there is no `status`" if stated is None else f"{stated!r} is not a status"
+    near = suggest(stated, statuses) if isinstance(stated, str) else ""
     problem = Problem("BK767", message, near or f"write one of {', '.join(statuses)}", at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 

@@ -1,18 +1,25 @@
 """run: every eval case attempted, graded, and counted."""
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
-from baselinekit.commands.executor import OUT_OF_BUDGET, Elsewhere
+from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_threads
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.recording import Recorder
+from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals.attempts import EvalClients, Examiner
+from baselinekit.evals.attempts import (
+    CaseOrder,
+    CaseTurn,
+    CaseWorker,
+    EvalClients,
+    JudgedAttempt,
+    PendingWrites,
+    is_wrong,
+)
 from baselinekit.evals.cases import (
     CaseAttempt,
     Memory,
@@ -27,11 +34,18 @@ from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
-from baselinekit.evals.promptrows import RunFacts, misspelt_inputs, note_runs, typed_inputs
+from baselinekit.evals.promptlogs import (
+    RunFacts,
+    is_query,
+    misspelt_inputs,
+    note_runs,
+    note_use,
+    typed_inputs,
+)
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.evals.workers import Attempts, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, turns_of
 from baselinekit.graders import graders
 from baselinekit.kinds.dispatch import batches
+from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -48,11 +62,12 @@ _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
 """Turns a time into its form in the id of a run."""
 
 _NOTHING_OUTSIDE = EvalClients()
-_VERDICTS = {"passed": True, "failed": False}
+Made = Sequence[tuple[CaseAttempt, ...] | None]
+"""For each turn its attempt and the retries; None for one that was not made."""
 
 
 class RunPolicy(Struct):
-    """How cases are run. None means as the suite says. `attempts`: how many are made of each case, whatever
+    """How cases are run. None means as the suite has it. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
     case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
 
@@ -63,17 +78,6 @@ class RunPolicy(Struct):
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
     lasting: PlanJournals | None = None
-
-
-class _RunPlan(Struct):
-    """The attempts that are to be made at each case, in the order of the files."""
-
-    cases: dict[str, Prepared]
-    turns: list[CaseTurn]
-    attempts: int
-
-    def prepared(self, case: Case) -> Prepared:
-        return self.cases[case.id]
 
 
 def run(
@@ -89,40 +93,49 @@ def run(
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
     `elsewhere`: makes the attempts, if not threads of this process."""
     started, began = context.timestamp(), context.seconds()
-    thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
     jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
     at_once = ModelThreads(context.clients, jobs)
     chosen = choose(suite.cases, choice)
     together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
-    here = CaptureEnvironment(project, replace(at_once.clients, batches=together))
+    environment = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
-    prepared = prepare_cases(here, chosen, outside.check)
-    made = policy.attempts or suite.config.attempts
-    retries = _retries(suite, made)
-    turns = [turn for one in prepared for turn in turns_of(project, one.case, made, retries(one.case))]
-    plan = _RunPlan({one.case.id: one for one in prepared}, turns, made)
-    memory, notes = _memory(project, suite, plan, policy)
-    notes += suite.notes
+    prepared = prepare_cases(environment, chosen, outside.check)
+    wanted = policy.attempts or suite.config.attempts
+    by_id = {one.case.id: one for one in prepared}
+    turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted, suite)]
+    memory, notes = _memory(project, suite, prepared, turns, wanted, policy)
     order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
     attempts = Attempts(project, context, memory, outside.take, order)
-    worker = CaseWorker(here, Examiner(here, outside, context.seconds), context, plan.prepared)
+    worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id])
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
-            attempts_by_turn = attempts.run(plan.turns, worker.judge, others)
-            results = _results(plan, attempts_by_turn, chosen, context, overtime(), project)
+            made = attempts.run(turns, worker.judge, others)
+            reason = "not run: an earlier case did not pass (-x)"
+            if context.stop.is_set():
+                reason = "not run: the time limit of the suite was reached" if overtime() else "interrupted"
+            results = _results(project, prepared, turns, made, wanted, reason)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             if not memory.was_finished:  # else everything is from an earlier run, which has its row
                 inputs, interrupted = typed_inputs(project, prepared), context.stop.is_set()
-                facts = RunFacts(context.timestamp(), plan.attempts, choice.grader, inputs, interrupted)
+                facts = RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
                 notes += note_runs(project, suite, chosen, results, facts)
-        if complete := is_complete(attempts_by_turn):
-            policy.lasting.finished(memory) if policy.lasting else memory.forget()
-    messages = [f"only {choice.grader} graders were used"] if choice.grader else []
-    messages += misspelt_inputs(project, prepared)
-    messages += [*notification_warnings(project, suite), *noted(results)]
+        complete = all(one is not None for one in made) and not any(
+            attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
+        )
+        if complete and policy.lasting:
+            policy.lasting.finished(memory)
+        elif complete:
+            memory.forget()
+    if choice.grader:
+        notes.append(f"only {choice.grader} graders were used")
+    notes += [*suite.notes, *misspelt_inputs(project, prepared), *notification_warnings(project, suite)]
+    all_attempts = [attempt for result in results if result.case for attempt in result.case.attempts]
+    served = {str(one.environment["model"]) for one in all_attempts if "model" in one.environment}
+    models = {"model": ", ".join(sorted(served))} if served else {}
+    thresholds = {**suite.thresholds, **policy.thresholds}
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,
@@ -132,9 +145,9 @@ def run(
         results=tuple(results),
         complete=complete,
         interrupted=context.stop.is_set() and not overtime(),
-        environment={**((others and others.seen) or here.seen), **_served(results)},
+        environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *recorder.notes, *attempts.warnings, *messages})),
+        warnings=tuple(sorted({*notes, *noted(results), *recorder.notes, *attempts.warnings})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
@@ -142,27 +155,27 @@ def run(
     )
 
 
-def is_complete(attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None]) -> bool:
-    """Whether every attempt was made, and none left out because the budget was used up."""
-    return all(
-        attempts is not None and all(made.attempt.code != OUT_OF_BUDGET for made in attempts)
-        for attempts in attempts_by_turn
-    )
+def _turns_of(project: Project, case: Case, attempts: int, suite: Suite) -> list[CaseTurn]:
+    """The turns of a case. One that must not run in parallel claims everything. A failed attempt is never
+    tried again if several attempts are made anyway."""
+    retries = max(case.retries, suite.config.retry_count if suite.config.retry_failed else 0)
+    claim = project.claim(case.recipe) if case.parallel else ALONE
+    most = 1 if case.skip is not None else attempts
+    return [CaseTurn(case, number, claim, 0 if attempts > 1 else retries) for number in range(1, most + 1)]
 
 
-def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
-    """How often a failed attempt of a case is tried again: never if several attempts are made anyway."""
-    retry_count = suite.config.retry_count if suite.config.retry_failed else 0
-    return lambda case: 0 if attempts > 1 else max(case.retries, retry_count)
-
-
-def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -> tuple[Memory, list[str]]:
+def _memory(
+    project: Project,
+    suite: Suite,
+    prepared: Sequence[Prepared],
+    turns: Sequence[CaseTurn],
+    attempts: int,
+    policy: RunPolicy,
+) -> tuple[Memory, list[str]]:
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
-    cases = list(plan.cases.values())
-    retries_of = _retries(suite, plan.attempts)
-    retries = [retries_of(prepared.case) for prepared in cases]
-    key = key_of(project, suite.file or suite.name, cases, plan.attempts, retries)
+    retries = [turn.retries for turn in turns if turn.first == 1]
+    key = key_of(project, suite.file or suite.name, prepared, attempts, retries)
     try:
         memory = Memory(Journal(project.root, key), policy.resume)
     except BaselinekitError as error:
@@ -174,6 +187,119 @@ def _memory(project: Project, suite: Suite, plan: _RunPlan, policy: RunPolicy) -
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
         return memory, ["there was nothing to resume: everything is run again"]
     return memory, []
+
+
+class Attempts(Struct):
+    """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere;
+    `order.first`: the first attempt that does not pass ends the run."""
+
+    project: Project
+    context: RunContext
+    memory: Memory
+    take: Callable[[PendingWrites], None]
+    order: CaseOrder
+    warnings: set[str] = field(default_factory=set)
+    _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
+    _failed: list[CaseTurn] = field(default_factory=list)
+
+    def run(
+        self,
+        turns: Sequence[CaseTurn],
+        judge: Callable[[CaseTurn], JudgedAttempt],
+        elsewhere: Elsewhere[CaseTurn, JudgedAttempt] | None,
+    ) -> Made:
+        """Run the turns, those of trigger queries before the others."""
+        context, order = self.context, self.order
+        advance, stop = context.advance(len(turns)), context.stop
+
+        def goes_on() -> bool:
+            return not (order.first and self._failed)
+
+        def due(turn: CaseTurn) -> list[CaseTurn]:
+            """The attempt to make next; once there is none, the turn is over."""
+            if (further := self._due(turn)) is not None:
+                return [further]
+            made = self._made[turn.case.id, turn.first]
+            advance(made[-1].attempt.outcome if made else "skipped")
+            if made and is_wrong(made[-1]):
+                self._failed.append(turn)
+            return []
+
+        def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
+            if not self._write(turn, judged):
+                return []
+            self._made[turn.case.id, turn.first].append(judged.case_attempt)
+            return due(turn)
+
+        for of_queries in (True, False):
+            some: list[CaseTurn] = []
+            for turn in (turn for turn in turns if is_query(turn.case) is of_queries):
+                if not goes_on() or stop.is_set():
+                    break
+                self._made[turn.case.id, turn.first] = []
+                some += due(turn)
+            if not some or not goes_on() or stop.is_set():
+                continue
+            if elsewhere is None:
+                jobs, cancel = order.jobs, context.cancel
+                in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
+            else:
+                chunks = chunks_of(some, order)
+                elsewhere.run(chunks, judge, stop, context.cancel, finished, goes_on)
+        made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
+        return [
+            tuple(attempts or ()) if attempts or turn.case.skip is not None else None
+            for attempts, turn in zip(made, turns, strict=True)
+        ]
+
+    def _due(self, turn: CaseTurn) -> CaseTurn | None:
+        """The attempt to make next, after those that the journal has; None where there is none."""
+        attempts = self._made[turn.case.id, turn.first]
+        while turn.case.skip is None and (not attempts or self._is_tried_again(turn, attempts)):
+            turn = replace(turn, tried=len(attempts))
+            if (remembered := self.memory.known(turn.case, turn.number)) is None:
+                return turn
+            attempts.append(remembered)
+        return None
+
+    def _is_tried_again(self, turn: CaseTurn, attempts: Sequence[CaseAttempt]) -> bool:
+        last = attempts[-1]
+        may_pass = is_wrong(last) and last.attempt.verdict != "refused"
+        return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
+
+    def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
+        """Write down an attempt. Return whether it counts. One that was under way in this process when the
+        run was stopped does not; it is only remembered, unless it is an error, which may be due to the
+        stop."""
+        case, attempt, is_stopped = turn.case, judged.case_attempt.attempt, self.context.stop.is_set()
+        warnings = [keep_seen(self.project.root, judged.pending, judged.settled_id, judged.warning)]
+        try:
+            if judged.slip is not None:
+                self.take(judged.slip)
+        except NotRecorded as error:
+            warnings.append(error.problems[0].message)
+        # before it is in the journal: a resumed run does not send it again, and so does not note it
+        if case.folder is not None:
+            warnings += note_use(self.project, case, attempt, self.context.timestamp())
+        is_cut_off = is_stopped and attempt.outcome == "error"
+        try:
+            if attempt.outcome != "skipped" and not is_cut_off:
+                self.memory.add(case, judged.case_attempt)
+        except NotRecorded as error:
+            warnings.append(f"this run cannot be resumed: {error.problems[0].message}")
+        self.warnings.update(filter(None, warnings))
+        return not is_cut_off and (judged.slip is not None or not is_stopped)
+
+
+def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Chunk[CaseTurn]]:
+    """Return what must stay in one chunk: all attempts at a case, so that its questions are numbered as in
+    one process, and all cases that one start of a program answers."""
+    batch_of = {id: key for key, asked in order.together.items() for id, _ in asked}
+    groups: dict[tuple[str | None, str, str], list[CaseTurn]] = {}
+    for turn in turns:
+        batch = batch_of.get(turn.case.id, "")
+        groups.setdefault((turn.claim, batch, "" if batch else turn.case.id), []).append(turn)
+    return [Chunk(tuple(group), claim) for (claim, *_), group in groups.items()]
 
 
 def _recorded(
@@ -195,7 +321,7 @@ def _recorded(
     sources = [baseline.source for _, baseline, _ in pairs]
     recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, context.stop.wait)
     for case, baseline, result in pairs:
-        verdict = _VERDICTS.get(result.outcome)
+        verdict = {"passed": True, "failed": False}.get(result.outcome)
         is_recorded = verdict is False and memory.is_recorded(case)
         recorder.add(baseline.source, None if is_recorded else verdict)
     recorder.close()
@@ -213,103 +339,83 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
             over.set()
             context.stop.ask()
 
-    timer = threading.Timer(limit, end) if limit else None
-    if timer:
-        timer.daemon = True
+    timer = threading.Timer(limit or 0, end)
+    timer.daemon = True
+    if limit:
         timer.start()
     try:
         yield over.is_set
     finally:
-        if timer:
-            timer.cancel()
+        timer.cancel()
 
 
 def _results(
-    plan: _RunPlan,
-    attempts_by_turn: Sequence[tuple[CaseAttempt, ...] | None],
-    cases: Sequence[Case],
-    context: RunContext,
-    overtime: bool,
     project: Project,
+    prepared: Sequence[Prepared],
+    turns: Sequence[CaseTurn],
+    made: Made,
+    wanted: int,
+    reason: str,
 ) -> list[Result]:
-    """One result for each case, in the order of the cases, with the lines of the cases."""
-    reason = "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
-    reason = "not run: the time limit of the suite was reached" if overtime else reason
-    attempts_by_case: dict[str, list[CaseAttempt]] = {}
-    retried: Counter[str] = Counter()
-    for turn, attempts in zip(plan.turns, attempts_by_turn, strict=True):
-        attempts_by_case.setdefault(turn.case.id, []).extend(attempts or ())
-        retried[turn.case.id] += max(0, len(attempts or ()) - 1)
+    """One result for each case, in the order of the cases, with the lines of the cases. `reason`: why a case
+    was not run."""
+    made_of: dict[str, list[tuple[CaseAttempt, ...]]] = {}
+    for turn, attempts in zip(turns, made, strict=True):
+        made_of.setdefault(turn.case.id, []).append(attempts or ())
     results = []
-    for id, case_attempts in attempts_by_case.items():
-        prepared = plan.cases[id]
-        if prepared.case.skip is not None:
-            results.append(skipped_result(prepared, prepared.case.skip, None))
+    for one in prepared:
+        case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
+        retried = sum(max(0, len(attempts) - 1) for attempts in made_of[one.case.id])
+        if one.case.skip is not None:
+            results.append(skipped_result(one, one.case.skip, None))
         elif not case_attempts:
-            results.append(skipped_result(prepared, reason))
+            results.append(skipped_result(one, reason))
         else:
-            results.append(result_of(prepared, case_attempts, retried[id], plan.attempts, project))
-    if not all(case.source.file for case in cases):  # cases that are in no file have no lines
-        return results
-    sources = [case.source for case in cases]
-    return with_grader_lines(with_lines(results, sources, project.root), cases, project.root)
+            results.append(result_of(one, case_attempts, retried, wanted, project))
+    cases = [one.case for one in prepared]
+    placed = with_lines(results, [case.source for case in cases], project.root)
+    return _with_grader_lines(placed, cases, project.root)
 
 
-def with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
+def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
     """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
     in a file is found."""
-    placed = list(results)
-    located = []
-    for number, (result, case) in enumerate(zip(results, cases, strict=True)):
-        attempts = result.case.attempts if result.case and result.outcome not in ("passed", "skipped") else ()
-        failed = {
-            grade.grader
-            for attempt in attempts
-            for grade in iterate_grades(attempt.grades)
-            if grade.outcome != "passed"
-        }
-        if paths := {name: at for name, at in ways_to(case.graders) if at and name in failed}:
-            located.append((number, case.source, paths))
-    found = locate_each([(source, list(paths.values())) for _, source, paths in located], root)
-    for (number, _, paths), places in zip(located, found, strict=True):
-        lines = {name: place.line for name, place in zip(paths, places, strict=True)}
-        placed[number] = _at_lines(results[number], lines)
+    paths_by_result: list[dict[str, Path]] = []
+    for result, case in zip(results, cases, strict=True):
+        is_open = result.case and result.outcome not in ("passed", "skipped")
+        attempts = result.case.attempts if result.case and is_open else ()
+        grades = (grade for attempt in attempts for grade in iterate_grades(attempt.grades))
+        failed = {grade.grader for grade in grades if grade.outcome != "passed"}
+        paths_by_result.append({name: at for name, at in _paths_of(case.graders) if at and name in failed})
+    requests = [(case.source, [*paths.values()]) for case, paths in zip(cases, paths_by_result, strict=True)]
+    placed = []
+    for result, paths, places in zip(results, paths_by_result, locate_each(requests, root), strict=True):
+        if paths and result.case is not None:
+            lines = {name: place.line for name, place in zip(paths, places, strict=True)}
+            attempts = tuple(
+                replace(attempt, grades=tuple(_at_line(grade, lines) for grade in attempt.grades))
+                for attempt in result.case.attempts
+            )
+            deciding = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
+            explanation = tuple(explain_grades(deciding, result.file))
+            facts = replace(result.case, attempts=attempts)
+            result = replace(result, case=facts, explanation=explanation)
+        placed.append(result)
     return placed
 
 
-def ways_to(graders_in_record: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
+def _paths_of(graders_in_record: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
     """The name of each grader's grade in a report, with the path of the grader in its record."""
     for grader in graders_in_record:
         yield within + grader.name, grader.at
-        yield from ways_to(graders.row_of(grader).parts(grader.method), f"{within}{grader.name}/")
+        yield from _paths_of(graders.row_of(grader).parts(grader.method), f"{within}{grader.name}/")
 
 
-def _at_lines(result: Result, lines: Mapping[str, int | None]) -> Result:
-    assert result.case is not None
-    attempts = []
-    for attempt in result.case.attempts:
-        grades = tuple(grade_at_line(grade, lines) for grade in attempt.grades)
-        attempts.append(replace(attempt, grades=grades))
-    result = replace(result, case=replace(result.case, attempts=tuple(attempts)))
-    deciding = next((attempt for attempt in attempts if attempt.outcome == result.outcome), attempts[0])
-    return replace(result, explanation=tuple(explain_grades(deciding, result.file)))
-
-
-def grade_at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") -> Grade:
+def _at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") -> Grade:
     """The grade and its parts, with the lines of their graders where they did not pass."""
     name = within + grade.grader
-    parts = tuple(grade_at_line(part, lines, f"{name}/") for part in grade.parts)
-    grade = replace(grade, parts=parts) if parts else grade
-    return grade if grade.outcome == "passed" else replace(grade, line=lines.get(name))
-
-
-def _served(results: Sequence[Result]) -> dict[str, str]:
-    """The models that answered, as they named themselves."""
-    attempts = [attempt for result in results if result.case for attempt in result.case.attempts]
-    names = sorted(
-        {str(attempt.environment["model"]) for attempt in attempts if "model" in attempt.environment}
-    )
-    return {"model": ", ".join(names)} if names else {}
+    line = grade.line if grade.outcome == "passed" else lines.get(name)
+    return replace(grade, line=line, parts=tuple(_at_line(part, lines, f"{name}/") for part in grade.parts))
 
 
 # What a run would do: for run --list, and for a gate before its first suite costs anything. All problems in

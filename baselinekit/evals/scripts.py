@@ -91,7 +91,7 @@ def describe_scripts(project: Project) -> Iterator[str]:
 def who_allows(project: Project, name: str | None) -> str:
     """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
     if name is None:
-        return "by --allow-exec" if project.trust.allow_exec else "by nobody: a run is refused (exit 4)"
+        return "by --allow-exec" if project.trust.allow_exec else "by no one: a run is refused (exit 4)"
     words = f"by `commands: {name}` in {project.config_file}"
     return words + (f" as of {project.operator.config_from}" if project.operator.config_from else "")
 
@@ -100,20 +100,18 @@ def ready_scripts(
     project: Project, case: Case, setting: Setting, listed: bool = False
 ) -> tuple[Script | None, Script | None]:
     """The scripts before and after a case. A problem has the script as its place, so that it is reported once
-    however many cases use the script. `listed`: they will not be run, so nobody has to allow them."""
+    however many cases use the script. `listed`: they will not be run, so nothing has to allow them."""
     scripts: list[Script | None] = []
-    problems: list[Problem] = []
-    refused: list[Problem] = []
+    errors: list[BaselinekitError] = []
     for file in (case.scripts.before, case.scripts.after):
         try:
             scripts.append(None if file is None else _prepare_script(project, file, setting, listed))
         except BaselinekitError as error:
             placed = [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
-            (refused if isinstance(error, Refused) else problems).extend(placed)
-    if refused:
-        raise Refused(*refused)
-    if problems:
-        raise InvalidInput(*problems)
+            errors.append((Refused if isinstance(error, Refused) else InvalidInput)(*placed))
+    if errors:
+        worst = Refused if any(isinstance(error, Refused) for error in errors) else InvalidInput
+        raise worst(*(problem for error in errors if isinstance(error, worst) for problem in error.problems))
     before, after = scripts
     return before, after
 
@@ -133,7 +131,7 @@ def _prepare_script(project: Project, file: str, setting: Setting, listed: bool)
     except CannotReplay as error:
         raise _unusable_script(error.problems[0].message, "replace it by a script, or remove it") from None
     if content is None:
-        raise _unusable_script("the link leads to a file that is not there", "mend the link, or remove it")
+        raise _unusable_script("the link leads to a file that is not there", "fix the link, or remove it")
     command = project.commands[name] if name is not None else Command([path])
     reader = [] if is_interpreted_script(command.argv) else _interpreter_words(file, path, content)
     words = configured_argv(command.argv, project.root, f"correct `commands: {name}:` in baselinekit.yaml")
@@ -150,17 +148,11 @@ def _interpreter_words(file: str, path: str, content: bytes) -> list[str]:
     first, _, _ = content.partition(b"\n")
     if not first.startswith(b"#!"):
         return [] if b"\0" in first else ["/bin/sh"]
-    if first.endswith(b"\r"):
-        message = (
-            "the script has the line ends of Windows, and so has the name of the program that is to read it"
-        )
-        raise _unusable_script(message, "save it with the line ends of Unix (LF)")
-    words = first[2:].decode("utf-8", "replace").split()
-    if not words or not os.access(words[0], os.X_OK):
-        message = (
-            f"the first line of the script names {words[0] if words else 'nobody'!r}, which is not there"
-        )
-        raise _unusable_script(message, "name a program that this machine has, such as #!/bin/sh")
+    name = first[2:].decode("utf-8", "replace").strip(" \t").partition(" ")[0]
+    if not os.access(name, os.X_OK):  # a line that ends as on Windows names a program with "\r" at its end
+        message = f"the first line of the script names {name!r}, which is not there"
+        hint = "name a program that this machine has, such as #!/bin/sh, and end lines as on Unix (LF)"
+        raise _unusable_script(message, hint)
     return []
 
 
@@ -177,13 +169,12 @@ def _environment(
     """The environment of a script: the variables that every program gets, those of the case, and the inputs,
     each by its name as written and in capitals. An input that no environment can hold is left out, with a
     note."""
-    texts, room, variable_prefix = {}, _MOST_OF_ALL, f"{scripts.prefix}VAR_"
-    others = {
-        name: value for name, value in scripts.environment.items() if not name.startswith(variable_prefix)
-    }
-    unused = {
-        name.removeprefix(variable_prefix): scripts.environment[name]
-        for name in scripts.environment.keys() - others.keys()
+    prefix, room = f"{scripts.prefix}VAR_", _MOST_OF_ALL
+    variables: dict[str, str] = {}
+    unused = {  # inputs that the template does not use
+        name.removeprefix(prefix): value
+        for name, value in scripts.environment.items()
+        if name.startswith(prefix)
     }
     for name, value in {**unused, **inputs}.items():
         text = as_text(value)
@@ -193,10 +184,12 @@ def _environment(
             _note(trace, f"{script.file} does not get the input {name} in its environment: it {reason}")
             continue
         room -= size
-        texts[re.sub(r"[^A-Za-z0-9_]", "_", name)] = text
-    variables = {f"{variable_prefix}{name.upper()}": text for name, text in texts.items()}
-    variables |= {f"{variable_prefix}{name}": text for name, text in texts.items()}
-    variables |= {f"{scripts.prefix}OUTPUT_FILE": output_file} if output_file else {}
+        word = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        variables.setdefault(f"{prefix}{word.upper()}", text)
+        variables[f"{prefix}{word}"] = text
+    if output_file:
+        variables[f"{scripts.prefix}OUTPUT_FILE"] = output_file
+    others = {name: value for name, value in scripts.environment.items() if not name.startswith(prefix)}
     return child_environment(script.passed, {**variables, **others})
 
 
@@ -221,25 +214,24 @@ def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
         raise
     except CannotReplay as error:
         program = f"{run.argv[0]} "
-        problems = (
+        problems = [
             replace(
                 problem,
-                message=f"{name} {problem.message.removeprefix(program)}"
-                if problem.message.startswith(program)
-                else f"{name}: {problem.message}",
+                message=name
+                + (" " if problem.message.startswith(program) else ": ")
+                + problem.message.removeprefix(program),
             )
             for problem in error.problems
-        )
+        ]
         raise CannotReplay(*problems) from None
 
 
 def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:
     """Describe how a script ended, with the end of its standard error, or else of its standard output."""
     output = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
-    last_lines = "; ".join(
-        filter(None, map(str.strip, mask(end_of(output, _LONGEST_SAID, mask)).splitlines()))
-    )
-    return f"{file} {describe_exit(finished.exit_code)}" + (f"; it said: {last_lines}" if last_lines else "")
+    lines = [line.strip() for line in mask(end_of(output, _LONGEST_SAID, mask)).splitlines()]
+    printed = "; ".join(filter(None, lines))
+    return f"{file} {describe_exit(finished.exit_code)}" + (f"; it said: {printed}" if printed else "")
 
 
 def run_before(
@@ -251,7 +243,7 @@ def run_before(
     finished = _run(script, env, setting.clients.execute, case.timeout, mask)
     if finished.exit_code:
         ended = _describe_end(script.file, finished, mask)
-        raise cannot_replay("BK761", f"nothing was sent: {ended}", "mend what it complains of, or the script")
+        raise cannot_replay("BK761", f"nothing was sent: {ended}", "fix what it complains of, or the script")
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:
@@ -261,10 +253,7 @@ def run_before(
     if others:
         trace.redactor = trace.redactor.knowing(values)
         first = mask_and_clip(others[0].strip(), _LONGEST_LINE, trace.redactor.mask, counted=False)
-        message = (
-            f"{count_noun(len(others), 'line')} that {'is' if len(others) == 1 else 'are'} no NAME=VALUE"
-        )
-        _note(trace, f"{script.file} printed {message}, which gives no input: {first}")
+        _note(trace, f"{script.file} printed {count_noun(len(others), 'line')} without NAME=VALUE: {first}")
     return values
 
 

@@ -14,10 +14,10 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
-from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.structs import Struct, replace
-from baselinekit.suites.loading import load_evals, load_partly, load_suite
+from baselinekit.suites.dialects.dialect import error_for
+from baselinekit.suites.loading import load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 
 _MOST_NAMED = 10
@@ -40,17 +40,20 @@ class Choice(Struct):
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        selections = {
-            "paths": list(paths),
-            "ids": list(self.ids),
-            "cases": list(self.cases),
-            "categories": list(self.categories),
-            "tags": list(self.tags),
-            "exclude_tags": list(self.exclude_tags),
+        lists = {
+            "paths": paths,
+            "ids": self.ids,
+            "cases": self.cases,
+            "categories": self.categories,
+            "tags": self.tags,
+            "exclude_tags": self.exclude_tags,
+        }
+        others = {
             "expression": self.expression,
             "grader_type": self.grader,
             "last_failed": self.among is not None,
         }
+        selections = {name: list(values) for name, values in lists.items()} | others
         return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 
@@ -69,14 +72,12 @@ def choose(cases: Sequence[Case], choice: Choice) -> list[Case]:
         and (not choice.tags or {*choice.tags} & {*case.tags})
     ]
     if choice.expression:
-        matches_expression = expression(choice.expression)
-        baselines = [  # -k expressions match baselines
+        matches = expression(choice.expression)
+        baselines = (  # -k expressions match baselines
             Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
             for case in chosen
-        ]
-        chosen = [
-            case for case, baseline in zip(chosen, baselines, strict=True) if matches_expression(baseline)
-        ]
+        )
+        chosen = [case for case, baseline in zip(chosen, baselines, strict=True) if matches(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_describe_empty_selection(cases, choice)))
     return chosen if choice.grader is None else graded_by(chosen, choice.grader)
@@ -93,14 +94,14 @@ def name_of_case(case: Case) -> str | None:
 def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
     """The ids of the cases with these names. NothingSelected if any name is unknown."""
     known_names = {name: None for name in map(name_of_case, cases) if name is not None}
-    unknown = [name for name in names if name not in known_names]
-    if unknown:
-        listed = ", ".join([*known_names][:_MOST_NAMED])
-        hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
-        problems = (
-            Problem("BK509", f"there is no case {name!r}", suggest(name, known_names) or hint)
-            for name in unknown
-        )
+    listed = ", ".join([*known_names][:_MOST_NAMED])
+    hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
+    problems = [
+        Problem("BK509", f"there is no case {name!r}", suggest(name, known_names) or hint)
+        for name in names
+        if name not in known_names
+    ]
+    if problems:
         raise NothingSelected(*problems)
     return frozenset(case.id for case in cases if name_of_case(case) in names)
 
@@ -111,15 +112,13 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
     if choice.among is not None and not choice.among & {case.id for case in cases}:
         return "all of these passed when they were last run", "leave out --lf to run them all"
     message = f"none of the {len(cases):,} cases is selected"
-    if choice.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in choice.ids):
-        hint = suggest(choice.ids[0], [case.id for case in cases])
-        return message, hint or "baselinekit run --list shows the cases"
     for requested, known_words in (
+        (choice.ids, {case.id for case in cases}),
         (choice.categories, {word for case in cases for word in (case.kind, case.category) if word}),
         (choice.tags, {tag for case in cases for tag in case.tags}),
     ):
-        if requested and not {*requested} & known_words:
-            listed = ", ".join(sorted(known_words)) or "none"
+        if requested and not any(fnmatchcase(word, name) for word in known_words for name in requested):
+            listed = ", ".join(sorted(known_words)[:_MOST_NAMED]) or "none"
             return message, suggest(requested[0], known_words) or f"there are {listed}"
     if choice.ids or choice.exclude_tags or choice.cases or choice.among is not None:
         return message, "no case matches all the selections: leave one out"
@@ -144,22 +143,15 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
 
 def with_borderline(suite: Suite, passes: bool) -> Suite:
     """The suite with the operator's choice whether borderline cases pass, which overrides the cases."""
-    cases = (
-        replace(case, pass_rule=replace(case.pass_rule, borderline_passes=passes)) for case in suite.cases
-    )
-    return replace(suite, cases=tuple(cases))
+    rules = (replace(case.pass_rule, borderline_passes=passes) for case in suite.cases)
+    cases = zip(suite.cases, rules, strict=True)
+    return replace(suite, cases=tuple(replace(case, pass_rule=rule) for case, rule in cases))
 
 
 # The suite of a run: the one that is named, or everything that is found below some paths.
 
 
-def load(
-    project: Project,
-    paths: Sequence[str],
-    suite: str | None,
-    target: Execution | None = None,
-    keep_going: bool = False,
-) -> Suite:
+def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: bool = False) -> Suite:
     """Load a suite; all errors of all files are raised at once, or with `keep_going` stated in the suite,
     which then has the cases of the other files. Without paths, everything below `evals:` of
     the configuration is loaded; a suite file among the files found gives the settings."""
@@ -167,36 +159,28 @@ def load(
         message = "a suite names its own files, so --suite and paths cannot be combined"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     if suite is not None:
-        return load_suite(
-            resolve_path(project, suite),
-            project.root,
-            target,
-            fetch_file=project.fetch_file,
-            targets=project.targets,
-        )
+        return load_suite(resolve_path(project, suite), project.root, project.fetch_file, project.targets)
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
+    configured = project.config.evals
+    names = [configured] if isinstance(configured, str) else configured
+    listed = ", ".join(f"{name.rstrip('/')}/" for name in names)
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
-        raise NothingSelected(Problem("BK509", f"there is no folder {_describe_folders(project)} here", hint))
-    if keep_going:
-        suite_found, problems = load_partly(places, project.root, project.fetch_file, project.targets)
+        raise NothingSelected(Problem("BK509", f"there is no folder {listed} here", hint))
+    found, problems = load_partly(places, project.root, project.fetch_file, project.targets)
+    if problems:
         broken = {problem.place.file for problem in problems if problem.place}
-        readable = tuple(case for case in suite_found.cases if case.source.file not in broken)
-        suite_found = replace(suite_found, cases=readable, unread=tuple(problems))
-        if problems and not readable:
-            raise InvalidInput(*problems)
-    else:
-        suite_found = load_evals(
-            places, project.root, target, fetch_file=project.fetch_file, targets=project.targets
-        )
-    if not suite_found.cases:
-        where = ", ".join(paths) or _describe_folders(project)
-        if paths and folders_below(project.root, places):
-            hint = "a prompt's cases stand in its eval.yml: docs/eval-files.md shows one"
-            raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
+        readable = tuple(case for case in found.cases if keep_going and case.source.file not in broken)
+        if not readable:
+            raise error_for(problems)(*problems)
+        found = replace(found, cases=readable, unread=tuple(problems))
+    if not found.cases:
         hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
+        if paths and folders_below(project.root, places):
+            hint = "the cases of a prompt are in its eval.yml: docs/eval-files.md shows one"
+        where = ", ".join(paths) or listed
         raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
-    return suite_found
+    return found
 
 
 def resolve_path_or_prompt(project: Project, path: str) -> str:
@@ -231,10 +215,3 @@ def folders(project: Project) -> list[str]:
     if configured != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
         return existing
     return [*existing, *folders_below(project.root, [PROMPTS])]
-
-
-def _describe_folders(project: Project) -> str:
-    configured = project.config.evals
-    return ", ".join(
-        f"{folder.rstrip('/')}/" for folder in ([configured] if isinstance(configured, str) else configured)
-    )

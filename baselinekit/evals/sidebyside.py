@@ -6,7 +6,7 @@ meaning: the mean of all score differences decides."""
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Literal
 
@@ -15,7 +15,6 @@ from baselinekit.errors import (
     BaselinekitError,
     InvalidInput,
     NothingSelected,
-    Place,
     Problem,
     suggest,
 )
@@ -45,13 +44,9 @@ def load_run(path: str, cwd: str) -> Report:
         try:
             report = read_rows(read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES), path)
         except BaselinekitError as error:
-            problems = (
-                replace(problem, place=Place(path, problem.place.line, problem.place.column))
-                if problem.place
-                else problem
-                for problem in error.problems
-            )
-            raise InvalidInput(*problems) from None
+            places = [problem.place and problem.place._replace(file=path) for problem in error.problems]
+            problems = zip(error.problems, places, strict=True)
+            raise InvalidInput(*(replace(problem, place=place) for problem, place in problems)) from None
     if not any(result.case for result in report.results):
         hint = "name a file of baselinekit run -o x.json, or the results of AgentV as .jsonl or .yaml"
         raise InvalidInput(Problem("BK733", f"{path} holds no eval cases", hint))
@@ -68,7 +63,7 @@ def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
     matched by name alone where the name is unique."""
     first, second = load_run(before, cwd), load_run(now, cwd)
     if is_foreign(before) or is_foreign(now):
-        first = with_matching_ids(first, second)
+        first = _with_matching_ids(first, second)
     if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
         hint = suggest(cases(first)[0].id, [result.id for result in cases(second)])
         message = f"{before} and {now} have no case in common"
@@ -80,25 +75,22 @@ def cases(report: Report) -> list[Result]:
     return [result for result in report.results if result.case is not None]
 
 
-def with_matching_ids(report: Report, other: Report) -> Report:
+def _with_matching_ids(report: Report, other: Report) -> Report:
     """The report with the ids of the other report for cases whose ids differ in the dataset only."""
     ours, theirs = {result.id for result in cases(report)}, {result.id for result in cases(other)}
-    counts = Counter(own_name(id) for id in ours - theirs)
-    id_by_name = {own_name(id): id for id in theirs - ours}
-    ambiguous = {name for name, number in Counter(own_name(id) for id in theirs - ours).items() if number > 1}
-    matches = {name: id for name, id in id_by_name.items() if counts[name] == 1 and name not in ambiguous}
-    return replace(
-        report,
-        results=tuple(
-            replace(result, id=matches.get(own_name(result.id), result.id))
-            if result.id not in theirs
-            else result
-            for result in report.results
-        ),
-    )
+    names = Counter(map(_own_name, ours - theirs))
+    other_names = Counter(map(_own_name, theirs - ours))
+    new_ids = {_own_name(id): id for id in theirs - ours if other_names[_own_name(id)] == 1}
+
+    def matched(result: Result) -> Result:
+        name = _own_name(result.id)
+        is_unique = result.id not in theirs and names[name] == 1
+        return replace(result, id=new_ids.get(name, result.id)) if is_unique else result
+
+    return replace(report, results=tuple(map(matched, report.results)))
 
 
-def own_name(id: str) -> str:
+def _own_name(id: str) -> str:
     return id.rpartition("/")[2]
 
 
@@ -190,31 +182,24 @@ def mean_delta(before: Report, now: Report, threshold: float) -> MeanDelta:
     both = [(old[id], new[id]) for id in old if id in new]
     pairs, limit = [], exact_fraction(threshold)
     for earlier, later in both:
-        scores = score_of(earlier), score_of(later)
-        if scores[0] is not None and scores[1] is not None:
-            delta = exact_fraction(scores[1]) - exact_fraction(scores[0])
-            outcome: Literal["win", "loss", "tie"] = "tie"
-            if abs(delta) >= limit:
-                outcome = "win" if delta >= limit else "loss"
-            pairs.append(ScorePair(earlier.id, scores[0], scores[1], delta, outcome))
+        then, after = _score_of(earlier), _score_of(later)
+        if then is not None and after is not None:
+            delta = exact_fraction(after) - exact_fraction(then)
+            outcome: Literal["win", "loss", "tie"] = "win" if delta >= limit else "loss"
+            pairs.append(ScorePair(earlier.id, then, after, delta, outcome if abs(delta) >= limit else "tie"))
     scored = {pair.id for pair in pairs}
     return MeanDelta(
         tuple(pairs),
         tuple(id for id in old if id not in new),
         tuple(id for id in new if id not in old),
         tuple(earlier.id for earlier, _ in both if earlier.id not in scored),
-        tuple(pair.id for pair in pairs if "error" in outcomes(old[pair.id], new[pair.id])),
+        tuple(pair.id for pair in pairs if "error" in (old[pair.id].outcome, new[pair.id].outcome)),
         threshold,
     )
 
 
-def score_of(result: Result) -> float | None:
+def _score_of(result: Result) -> float | None:
     """The score of a result. AgentV gives a score to an error too, and counts it."""
-    agentv_score = (
-        result.scores.get(_SCORE) if result.case is not None and result.outcome == "error" else None
-    )
-    return agentv_score if agentv_score is not None else result.case.score if result.case else None
-
-
-def outcomes(*results: Result) -> Sequence[Outcome]:
-    return [result.outcome for result in results]
+    facts = result.case
+    stated = result.scores.get(_SCORE) if facts is not None and result.outcome == "error" else None
+    return stated if stated is not None else facts.score if facts else None

@@ -21,15 +21,14 @@ from baselinekit.errors import Place
 from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Expected, Suite
-from baselinekit.model.grades import Grader
 from baselinekit.model.results import BaselineChange, BaselineChanges
+from baselinekit.model.values import Json
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
 
 _MOST_FILES = 5_000
 """With more files in a commit, only those in the folders of evals are read."""
 
-_VALUE = ("expected", "value")
 _OF_A_CASE = ("expected", "pass_rule", "retries", "weight", "scripts", "wanted", "context")
 
 
@@ -42,20 +41,18 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
         then = replace(project, root=os.path.realpath(root), config=old_config)
         configured = [old_config.evals] if isinstance(old_config.evals, str) else old_config.evals
         _write_tree(git, start, then.root, (*configured, *project.eval_folders, PROMPTS))
-        old_cases, old_suites, unread = load_everything(folders(then), then.root, targets=project.targets)
+        old, _ = load_everything(folders(then), then.root, targets=project.targets)
+        unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
-    cases, suites, _ = load_everything(folders(project), project.root, targets=project.targets)
+    new, _ = load_everything(folders(project), project.root, targets=project.targets)
     changed = git.changed_since(start)
-    changes = [
-        *config_changes,
-        *_compare_suites(old_suites, suites),
-        *changes_between(
-            old_cases,
-            cases,
-            lambda old, new: [*_compare_case(old, new, project), *_other_files(new, changed)],
-            lambda case, at: Place(case.source.file),
-        ),
-    ]
+    case_changes = changes_between(
+        old.cases,
+        new.cases,
+        lambda before, after: [*_compare_case(before, after, project), *_other_files(after, changed)],
+        lambda case, at: Place(case.source.file),
+    )
+    changes = [*config_changes, *_compare_suites(old.suites, new.suites), *case_changes]
     return BaselineChanges(ref=ref, commit=start, strict=strict, notes=tuple(notes), changes=tuple(changes))
 
 
@@ -83,12 +80,12 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
         for name, least in before.thresholds.items():
             now_least = after.thresholds.get(name)
             if now_least is None or now_least < least:
-                ways.append(
-                    f"threshold of {name}: {least:g} -> {'none' if now_least is None else f'{now_least:g}'}"
-                )
+                shown = "none" if now_least is None else f"{now_least:g}"
+                ways.append(f"threshold of {name}: {least:g} -> {shown}")
         for key in ("attempts", "retry_failed", "retry_count"):
             was, is_now = getattr(before.config, key), getattr(after.config, key)
-            ways += [f"{key}: {short(was)} -> {short(is_now)}"] if was != is_now else []
+            if was != is_now:
+                ways.append(f"{key}: {short(was)} -> {short(is_now)}")
         if ways:
             yield BaselineChange(after.name, "loosened", file, None, tuple(ways))
 
@@ -99,17 +96,19 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
         for way in compare_values(getattr(old, key), getattr(new, key), (key,)):
-            yield (
-                replace(way, weakens=True)
-                if way.at == _VALUE and _asks_less(old.expected, new.expected)
-                else way
-            )
+            is_weaker = way.at == ("expected", "value") and _asks_less(old.expected, new.expected)
+            yield replace(way, weakens=True) if is_weaker else way
     now = {grader.name: grader for grader in new.graders}
     for before in old.graders:
-        if before.name not in now:
+        after = now.pop(before.name, None)
+        if after is None:
             yield Way(("graders",), f"is no longer graded by {before.name}")
+        elif before.method.__class__ is not after.method.__class__:
+            yield Way((before.name,), "grades by another method")
         else:
-            yield from _compare_graders(before, now.pop(before.name))
+            yield from compare_values(before.method, after.method, (before.name,))
+            for key in ("weight", "required"):
+                yield from compare_values(getattr(before, key), getattr(after, key), (before.name, key))
     if new.pass_rule.by == "mean":
         yield from (Way(("graders",), f"{name} counts in the mean now") for name in now)
     if old.baseline is not None and new.baseline is None:
@@ -119,39 +118,25 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     yield from compare_metadata(_metadata(old), _metadata(new))
 
 
-def _asks_less(old: Expected | None, new: Expected | None) -> bool:
-    """Whether another expected value is no other expectation, as after a refresh, but a weaker one: another
-    pattern, or texts and calls that the old ones include."""
-    if old is None or new is None or old.type != new.type:
-        return False
-    if old.type == "pattern":
-        return True
-    before, after = ([value] if isinstance(value, str) else value for value in (old.value, new.value))
-    if old.type not in ("contains", "functional") or not (
-        isinstance(before, list) and isinstance(after, list)
-    ):
-        return False
-    return all(
-        any(
-            one == other or (isinstance(one, str) and isinstance(other, str) and one in other)
-            for other in before
-        )
-        for one in after
-    )
-
-
 def _metadata(case: Case) -> Metadata:
     facts: dict[str, Any] = {"criticality": case.criticality}
     return Metadata(tags=list(case.tags), skip=case.skip, **facts)
 
 
-def _compare_graders(old: Grader, new: Grader) -> Iterator[Way]:
-    if old.method.__class__ is not new.method.__class__:
-        yield Way((old.name,), "grades by another method")
-        return
-    yield from compare_values(old.method, new.method, (old.name,))
-    for key in ("weight", "required"):
-        yield from compare_values(getattr(old, key), getattr(new, key), (old.name, key))
+def _asks_less(old: Expected | None, new: Expected | None) -> bool:
+    """Whether another expected value is no other expectation, as after a refresh, but a weaker one: another
+    pattern, or texts and calls that the old ones include."""
+    if old is None or new is None or old.type != new.type or old.type == "pattern":
+        return old is not None and new is not None and old.type == new.type
+    before, after = ([value] if isinstance(value, str) else value for value in (old.value, new.value))
+    are_lists = isinstance(before, list) and isinstance(after, list)
+    if old.type not in ("contains", "functional") or not are_lists:
+        return False
+
+    def includes(other: Json, one: Json) -> bool:
+        return one == other or (isinstance(one, str) and isinstance(other, str) and one in other)
+
+    return all(any(includes(other, one) for other in before) for one in after)
 
 
 def _other_files(case: Case, changed: Collection[str]) -> Iterator[Way]:

@@ -2,8 +2,9 @@
 own rule, and make one score."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
@@ -24,7 +25,6 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema import prefix_paths
 from baselinekit.structs import NotNegative, Struct, Threshold, field, replace
 from baselinekit.values.equality import EXACT, decimal, is_number, same_json
 from baselinekit.values.paths import find, parse, render
@@ -138,72 +138,47 @@ def number_in(value: Json) -> Decimal | None:
 
 # Dates as texts.
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
+_DIRECTIVES = {"YYYY": "%Y", "YY": "%y", "MMMM": "m%m", "MMM": "m%m", "MM": "%m", "M": "%m", "DD": "%d"}
+_DIRECTIVES |= {"D": "%d", "HH": "%H", "H": "%H", "hh": "%H", "h": "%H", "mm": "%M", "ss": "%S"}
+_DIRECTIVES |= {"SSS": "%f", "A": "%p", "a": "%p", "Z": "%z"}
+"""What `datetime.strptime` calls them. The name of a month is read as `m` and its number, in any locale."""
+
+_TOKEN = lazy_pattern("|".join(sorted(_DIRECTIVES, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = lazy_pattern(
+    r"(?<![a-z])(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?",
+    re.IGNORECASE,
 )
-_MONTH_NAME = "|".join(sorted({*MONTHS, *(month[:3] for month in MONTHS), "sept"}, key=len, reverse=True))
-_PARTS = {
-    "YYYY": r"(?P<year>\d{4})",
-    "YY": r"(?P<short_year>\d{2})",
-    "MMMM": rf"(?P<name>{_MONTH_NAME})\.?",
-    "MMM": rf"(?P<name>{_MONTH_NAME})\.?",
-    "MM": r"(?P<month>\d{2})",
-    "M": r"(?P<month>\d{1,2})",
-    "DD": r"(?P<day>\d{2})",
-    "D": r"(?P<day>\d{1,2})",
-    "HH": r"(?P<hour>\d{2})",
-    "H": r"(?P<hour>\d{1,2})",
-    "hh": r"(?P<hour>\d{2})",
-    "h": r"(?P<hour>\d{1,2})",
-    "mm": r"(?P<minute>\d{2})",
-    "ss": r"(?P<second>\d{2})",
-    "SSS": r"(?P<fraction>\d{1,9})",
-    "A": r"(?P<half>[ap]m)",
-    "a": r"(?P<half>[ap]m)",
-    "Z": r"(?P<zone>z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)",
-}
-_TOKEN = lazy_pattern("|".join(sorted(_PARTS, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
+_NANOSECONDS = lazy_pattern(r"(\.\d{6})\d{1,3}(?!\d)")
 USUAL_FORMATS = (
-    "YYYY-MM-DD",
-    "YYYY-MM-DDTHH:mm",
-    "YYYY-MM-DDTHH:mm:ss",
-    "YYYY-MM-DDTHH:mm:ss.SSS",
-    "YYYY-MM-DDTHH:mmZ",
-    "YYYY-MM-DDTHH:mm:ssZ",
-    "YYYY-MM-DDTHH:mm:ss.SSSZ",
-    "YYYY-MM-DD HH:mm:ss",
-    "YYYY/M/D",
-    "M/D/YYYY",
-    "D/M/YYYY",
-    "D.M.YYYY",
-    "D-MMM-YYYY",
-    "D MMM YYYY",
-    "MMM D, YYYY",
+    *(
+        "YYYY-MM-DD",
+        "YYYY-MM-DDTHH:mm",
+        "YYYY-MM-DDTHH:mm:ss",
+        "YYYY-MM-DDTHH:mm:ss.SSS",
+        "YYYY-MM-DDTHH:mmZ",
+    ),
+    *("YYYY-MM-DDTHH:mm:ssZ", "YYYY-MM-DDTHH:mm:ss.SSSZ", "YYYY-MM-DD HH:mm:ss", "YYYY/M/D", "M/D/YYYY"),
+    *("D/M/YYYY", "D.M.YYYY", "D-MMM-YYYY", "D MMM YYYY", "MMM D, YYYY"),
 )
 """Used if no `formats` are stated. 03/04/2025 may be either day then."""
 
 
 @lru_cache(maxsize=256)
-def compiled(form: str) -> re.Pattern[str]:
-    """A date format as a regular expression; InvalidInput if it has no day."""
-    pieces, seen_groups = [], set[str]()
+def strptime_format(form: str) -> str:
+    """A date format as `datetime.strptime` reads it; InvalidInput if it has no day."""
+    pieces, seen = [], set[str]()
     for token in _TOKEN.findall(form):
-        part = _PARTS.get(token)
-        if part is None:
-            pieces.append(re.escape(token[1:-1] if len(token) > 1 else token))
-            continue
-        (name,) = re.compile(part).groupindex
-        if name in seen_groups:
+        directive = _DIRECTIVES.get(token, "")
+        if directive and directive[-1] in seen:
             raise InvalidInput(Problem("BK676", f"the format {form!r} has {token} twice", "state it once"))
-        seen_groups.add(name)
-        pieces.append(part)
-    if not (
-        seen_groups & {"year", "short_year"} and seen_groups & {"month", "name"} and "day" in seen_groups
-    ):
-        message = f"the format {form!r} tells no day"
-        raise InvalidInput(Problem("BK676", message, "such as YYYY-MM-DD or DD-MMM-YYYY"))
-    return re.compile("".join(pieces), re.IGNORECASE | re.ASCII)
+        seen.add(directive[-1:])
+        pieces.append(directive or (token[1:-1] if len(token) > 1 else token).replace("%", "%%"))
+    if not ({*"md"} <= seen and seen & {*"yY"}):
+        hint = "such as YYYY-MM-DD or DD-MMM-YYYY"
+        raise InvalidInput(Problem("BK676", f"the format {form!r} tells no day", hint))
+    return "".join("%I" if piece == "%H" and "p" in seen else piece for piece in pieces)
 
 
 class Moment(NamedTuple):
@@ -215,40 +190,16 @@ class Moment(NamedTuple):
 
 def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
     """The moments that a text may mean by the formats; none if it is a date in none of them."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or any(one.isdecimal() and not one.isascii() for one in value):
         return []
-    text = " ".join(value.split())
-    matches = (compiled(form).fullmatch(text) for form in formats or USUAL_FORMATS)
-    moments = [moment for match in matches if match and (moment := moment_of(match.groupdict())) is not None]
+    text = _MONTH.sub(lambda month: f"m{MONTHS.index(month[0][:3].lower()) + 1}", " ".join(value.split()))
+    text = _NANOSECONDS.sub(r"\1", text)
+    moments = []
+    for form in map(strptime_format, formats or USUAL_FORMATS):
+        with suppress(ValueError):
+            at = datetime.strptime(text, form)  # noqa: DTZ007
+            moments.append(Moment(at.date(), at if "%H" in form or "%I" in form else None))
     return list(dict.fromkeys(moments))
-
-
-def moment_of(groups: Mapping[str, str | None]) -> Moment | None:
-    """The moment that the groups of a match state; None for a day or a time that does not exist."""
-    year = int(groups.get("year") or f"20{groups.get('short_year')}")
-    name = groups.get("name")
-    short_names = [month[:3] for month in MONTHS]
-    month = short_names.index(name.lower()[:3]) + 1 if name else int(groups.get("month") or 0)
-    hour, half = groups.get("hour"), (groups.get("half") or "").lower()
-    try:
-        day = date(year, month, int(groups.get("day") or 0))
-        if hour is None:
-            return Moment(day)
-        hour_of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
-        micros = int((groups.get("fraction") or "0").ljust(6, "0")[:6])
-        day_time = time(hour_of_day, int(groups.get("minute") or 0), int(groups.get("second") or 0), micros)
-    except ValueError:
-        return None
-    return Moment(day, datetime.combine(day, day_time, _zone(groups.get("zone"))))
-
-
-def _zone(zone: str | None) -> timezone | None:
-    if zone is None:
-        return None
-    if zone in "zZ":
-        return UTC
-    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-    return timezone(-offset if zone[0] == "-" else offset)
 
 
 def same_time(left: Moment, right: Moment) -> bool:
@@ -269,45 +220,41 @@ def field_problems(task: Task) -> Iterator[Problem]:
         yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
         return
     right = right_answer(task.case)
-    if right is ABSENT or not isinstance(right, dict | list):
-        message = "there is no answer to set the fields beside"
+    if not isinstance(right, dict | list):
         hint = "state it as an object: `expected_output`, `reference` or `expected`"
-        yield Problem("BK677", message, hint)
+        yield Problem("BK677", "there is no answer to set the fields beside", hint)
         return
     if not any(graded.weight for graded in config.fields):
         yield never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
-        yield from prefix_paths(one_field_problems(graded, right), ("config", "fields", number))
+        at, key = ("config", "fields", number), "path"
+        try:
+            expected = find(parse(graded.path), right)
+            key = "formats"
+            all(map(strptime_format, graded.formats))
+        except InvalidInput as error:
+            yield from (replace(problem, place=None, at=(*at, key)) for problem in error.problems)
+            continue
+        for key, message, hint in _problems_of_field(graded, [value for _, value in expected]):
+            yield Problem("BK677", message, hint, at=(*at, key))
 
 
-def one_field_problems(graded: GradedField, right: Json) -> Iterator[Problem]:
-    """The problems of one field, with paths below it."""
-    key = "path"
-    try:
-        expected = find(parse(graded.path), right)
-        key = "formats"
-        for form in graded.formats:
-            compiled(form)
-    except InvalidInput as error:
-        yield from (replace(problem, place=None, at=(key,)) for problem in error.problems)
-        return
+def _problems_of_field(graded: GradedField, expected: Sequence[Json]) -> Iterator[tuple[str, str, str]]:
+    """The key, the message and the hint of each problem. `expected`: the right values at its path."""
+    match = graded.match
     if not expected and graded.required:
-        message = f"the right answer has no {graded.path!r}"
-        yield Problem("BK677", message, "add it there, or state `required: false`", at=("path",))
-    if graded.match != "numeric_tolerance" and (graded.tolerance or graded.relative):
-        message = f"`tolerance` has no effect where the match is {graded.match}"
-        yield Problem("BK677", message, "state `match: numeric_tolerance`", at=("tolerance",))
-    if graded.match != "date" and graded.formats:
-        message = f"`formats` have no effect where the match is {graded.match}"
-        yield Problem("BK677", message, "state `match: date`", at=("formats",))
-    for _, value in expected:
-        if graded.match == "numeric_tolerance" and number_in(value) is None:
-            yield Problem(
-                "BK677", f"the right answer is no number: {encode(value)}", "match it exactly", at=("match",)
-            )
-        if graded.match == "date" and not dates_in(value, graded.formats):
+        yield "path", f"the right answer has no {graded.path!r}", "add it, or state `required: false`"
+    if match != "numeric_tolerance" and (graded.tolerance or graded.relative):
+        message = f"`tolerance` has no effect where the match is {match}"
+        yield "tolerance", message, "state `match: numeric_tolerance`"
+    if match != "date" and graded.formats:
+        yield "formats", f"`formats` have no effect where the match is {match}", "state `match: date`"
+    for value in expected:
+        if match == "numeric_tolerance" and number_in(value) is None:
+            yield "match", f"the right answer is no number: {encode(value)}", "match it exactly"
+        if match == "date" and not dates_in(value, graded.formats):
             message = f"the right answer is no date in a form that is allowed: {encode(value)}"
-            yield Problem("BK677", message, "state its form: `formats: [DD-MMM-YYYY]`", at=("formats",))
+            yield "formats", message, "state its form: `formats: [DD-MMM-YYYY]`"
 
 
 FIELD_ACCURACY = GraderType(

@@ -18,7 +18,7 @@ from baselinekit.placeholders.table import RegexBudget, compiled, full_match
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import decimal, is_number, same_json
-from baselinekit.values.texts import Mask, beginning_of, end_of, mask_and_clip, no_mask
+from baselinekit.values.texts import Mask, end_of, mask_and_clip, no_mask
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
@@ -46,14 +46,20 @@ def grade_by_calls(task: Task, method: FunctionOutput, text: str, clients: Grade
     if extracted.problem:
         reason = f"the reply contains no usable program: {extracted.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
-    verdict = judge_calls(method, clients.run(method, extracted.code), clients.regex_budget(), clients.mask)
-    details = {"taken": extracted.description, **verdict.details}
-    if verdict.flaw:
-        return task.grader.graded("error", None, verdict.flaw, details=details)
-    reason = verdict.reason
+    ran = clients.run(method, extracted.code)
+    details: dict[str, Json] = {"taken": extracted.description}
+    if ran.contained:
+        details["contained"] = list(ran.contained)
+    if ran.not_contained:
+        details["not_contained"] = list(ran.not_contained)
+    if ran.flaw:
+        return task.grader.graded("error", None, ran.flaw, details=details)
+    results, reason = judge_calls(method, ran, clients.regex_budget(), clients.mask)
+    passed = sum(result["passed"] for result in results)
+    details |= {"test_results": results, "passed_count": passed, "total_count": len(results)}
     reason += f" (taken from the reply: {extracted.description})" if reason and extracted.is_partial else ""
-    outcome: Outcome = "passed" if verdict.passed else "failed"
-    return task.grader.graded(outcome, verdict.score, reason, details=details)
+    outcome: Outcome = "failed" if reason else "passed"
+    return task.grader.graded(outcome, passed / len(results), reason, details=details)
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -73,9 +79,6 @@ def problems(task: Task) -> Iterator[Problem]:
 # A `functional` expectation states the calls that the grader makes.
 
 
-STATED_TWICE = Problem(
-    "BK714", "test cases are stated both here and in the expected value", "keep one of the two lists", at=()
-)
 _CALL_KEYS = {"input": "args", "output": "expected"}
 
 
@@ -103,9 +106,10 @@ def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
     expectation."""
     if expected is None or expected.type != "functional":
         return method, []
-    return replace(method, test_cases=calls_of(expected.value)[0]), [
-        STATED_TWICE
-    ] if method.test_cases else []
+    message = "test cases are stated both here and in the expected value"
+    problem = Problem("BK714", message, "keep one of the two lists", at=())
+    method_with_calls = replace(method, test_cases=calls_of(expected.value)[0])
+    return method_with_calls, [problem] if method.test_cases else []
 
 
 def alternatives_of(method: FunctionOutput, expected: Expected | None) -> Iterator[FunctionOutput]:
@@ -134,14 +138,11 @@ def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
     program, problems = read_as(Program, value)
     calls: list[Call] = []
     for number, raw in enumerate(program.test_cases if program else ()):
-        renamed = {_CALL_KEYS.get(key, key): value for key, value in raw.items()}
-        call, call_problems = read_as(Call, renamed)
-        if len(renamed) < len(raw):
-            call_problems = [
-                Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())
-            ]
+        call, wrong = read_as(Call, {_CALL_KEYS.get(key, key): value for key, value in raw.items()})
+        if any(key in raw and _CALL_KEYS[key] in raw for key in _CALL_KEYS):
+            wrong = [Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())]
         problems += prefix_paths(
-            [_with_stated_keys(problem, raw) for problem in call_problems], ("test_cases", number)
+            [_with_stated_keys(problem, raw) for problem in wrong], ("test_cases", number)
         )
         calls += [call] if call else []
     if program and not program.test_cases:
@@ -173,58 +174,36 @@ FUNCTION_OUTPUT = GraderType(
 )
 
 
-class FunctionVerdict(Struct):
-    """Passed if every call gave the expected value; the score is the share of the calls that did."""
-
-    passed: bool
-    score: float
-    reason: str
-    details: dict[str, Json]
-    flaw: str = ""
-
-
 def judge_calls(
     method: FunctionOutput, ran: SandboxResult, regex_budget: RegexBudget, mask: Mask
-) -> FunctionVerdict:
-    """The verdict on the values that a program returned. They are compared here, outside of the sandbox:
-    nothing that the program claims about itself counts."""
-    contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
-    if ran.not_contained:
-        contained["not_contained"] = list(ran.not_contained)
-    if ran.flaw:
-        return FunctionVerdict(False, 0.0, "", contained, ran.flaw)
-    results: list[Json] = []
+) -> tuple[list[dict[str, Json]], str]:
+    """The result of each call, and why they do not pass; "" if all do. The values that a program returned are
+    compared here, outside of the sandbox: nothing that the program claims about itself counts."""
+    results: list[dict[str, Json]] = []
     for number, call in enumerate(method.test_cases):
         returned = ran.calls[number] if number < len(ran.calls) else CallResult(error="was not reached")
-        results.append({"case": number, **_result(call, returned, regex_budget, mask)})
-    passed = sum(result["passed"] for result in results)
-    reason = ""
-    first = next((result for result in results if not result["passed"]), None)
-    if first is not None:
-        failure = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
-        lines = [line for line in mask(failure).strip().splitlines() if line.strip()]
-        last_line = mask_and_clip(lines[-1] if lines else mask(failure), _LONGEST_LINE, no_mask)
-        reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last_line}"
-    details = {"test_results": results, "passed_count": passed, "total_count": len(results), **contained}
-    return FunctionVerdict(passed == len(results), passed / len(results), reason, details)
-
-
-def _result(call: Call, returned: CallResult, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
-    printed = end_of(returned.printed, _LONGEST_PRINTED, mask)
-    shared: dict[str, Json] = {"printed": printed} if printed else {}
-    if returned.error:
-        return {"passed": False, "error": _beginning(returned.error, mask), **shared}
-    output: Json = _beginning(returned.inexact, mask)
-    if not output:
-        text = encode(returned.value)
-        output = returned.value if len(text) <= _LONGEST_SHOWN else mask_and_clip(text, _LONGEST_SHOWN, mask)
-    if equal(call, returned, regex_budget):
-        return {"passed": True, "output": output, **shared}
-    return {"passed": False, "output": output, "expected": call.expected, **shared}
-
-
-def _beginning(text: str, mask: Mask) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{beginning_of(text, _LONGEST_SHOWN, mask)} …"
+        result: dict[str, Json] = {"case": number, "passed": False}
+        if returned.error:
+            result["error"] = mask_and_clip(returned.error, _LONGEST_SHOWN, mask)
+        else:
+            text = returned.inexact or encode(returned.value)
+            is_shown = not returned.inexact and len(text) <= _LONGEST_SHOWN
+            result["output"] = returned.value if is_shown else mask_and_clip(text, _LONGEST_SHOWN, mask)
+            result["passed"] = equal(call, returned, regex_budget)
+            if not result["passed"]:
+                result["expected"] = call.expected
+        if printed := end_of(returned.printed, _LONGEST_PRINTED, mask):
+            result["printed"] = printed
+        results.append(result)
+    failed = [result for result in results if not result["passed"]]
+    if not failed:
+        return results, ""
+    first = failed[0]
+    failure = mask(first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}")
+    lines = [line for line in failure.splitlines() if line.strip()]
+    last_line = mask_and_clip(lines[-1] if lines else failure, _LONGEST_LINE, no_mask)
+    passed = len(results) - len(failed)
+    return results, f"{passed} of {len(results)} calls passed; call {first['case']} {last_line}"
 
 
 def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:

@@ -1,48 +1,30 @@
-"""Grader by people: scales, what raters are shown, and the grade that their ratings make."""
+"""Grader by people: the scales that they rate on, what they are shown, and the grade that their ratings make.
+
+There is no grade while too few people have rated an output, or while they disagree."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from math import fsum
+from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    ReadConfig,
-    Task,
-    text_of,
-    threshold_problems,
-    values_of,
-)
+from baselinekit.graders.task import GradeClients, GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_most
-from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import (
-    Grade,
-    Grader,
-    HumanRating,
-    Option,
-    Outcome,
-    Rating,
-    RatingItem,
-    RatingScale,
-    RatingView,
-    split_by_role,
-)
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome, RatingScale
+from baselinekit.model.ratings import Rating, RatingItem, RatingView
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
-from baselinekit.schema import read_as
-from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import canonical, is_number
+from baselinekit.structs import Struct
+from baselinekit.values.equality import canonical
 from baselinekit.values.texts import mask_and_clip, no_mask
 
-# Rating scales: the ratings that they allow, how these are typed, and what they are worth.
-
+# Ratings: which of them a scale allows, and how they are typed and shown.
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
 _SYNONYMS = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}
@@ -67,25 +49,18 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
         for option in options_of(scale):
             value = option.value
             names = [option.label, value if isinstance(value, str) else json.dumps(value)]
-            if isinstance(value, bool):
-                names += _SYNONYMS[value]
-            if text and text.casefold() in (name.casefold() for name in names):
+            names += _SYNONYMS[value] if isinstance(value, bool) else ()
+            if text and text.casefold() in map(str.casefold, names):
                 return value
-        raise not_a_rating(
-            repr(text), scale, 0, suggest(text, [option.label for option in options_of(scale)])
-        )
+        raise not_a_rating(repr(text), scale, 0, suggest(text, [o.label for o in options_of(scale)]))
     try:
-        if scale.type == "likert":
-            numbers: list[Json] = [int(word) for word in _GAPS.split(text)]
-            return checked_rating(
-                numbers if scale.criteria else numbers[0] if len(numbers) == 1 else numbers, scale
-            )
-        places = [
-            [int(word) for word in part.split("=")] for part in _GAPS.split(re.sub(r"\s*=\s*", "=", text))
-        ]
+        words = _GAPS.split(re.sub(r"\s*=\s*", "=", text))
+        places = [[int(number) for number in word.split("=")] for word in words]
     except ValueError:
         raise not_a_rating(repr(text), scale, items) from None
-    return checked_rating([place[0] if len(place) == 1 else place for place in places], scale, items)
+    values: list[Json] = [place[0] if len(place) == 1 else place for place in places]
+    is_single = scale.type == "likert" and not scale.criteria and len(values) == 1
+    return checked_rating(values[0] if is_single else values, scale, items)
 
 
 def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
@@ -93,36 +68,26 @@ def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
     if scale.type == "binary":
         fits = any(canonical(option.value) == canonical(value) for option in options_of(scale))
     elif scale.type == "ranking":
-        fits = _is_ranking(value, scale, items)
+        listed = value if isinstance(value, list) else []
+        places = [place if isinstance(place, list) else [place] for place in listed]
+        numbers = [number for place in places for number in place]
+        fits = bool(numbers) and all(map(is_whole, numbers)) and sorted(numbers) == [*range(1, items + 1)]
+        fits = fits and all(places) and (scale.tie_allowed or len(places) == items)
     else:
         if isinstance(value, dict) and scale.criteria and value.keys() == {*scale.criteria}:
             value = [value[name] for name in scale.criteria]
         numbers = value if scale.criteria else [value]
-        fits = (
-            isinstance(numbers, list)
-            and len(numbers) == (len(scale.criteria) or 1)
-            and all(is_whole(number) and scale.range[0] <= number <= scale.range[1] for number in numbers)
-        )
+        fits = isinstance(numbers, list) and len(numbers) == (len(scale.criteria) or 1)
+        low, high = scale.range
+        fits = fits and all(is_whole(number) and low <= number <= high for number in numbers)
     if not fits:
         raise not_a_rating(json.dumps(value, default=str), scale, items)
     return value
 
 
-def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
-    if not isinstance(value, list):
-        return False
-    places = [place if isinstance(place, list) else [place] for place in value]
-    numbers = [number for place in places for number in place]
-    if not all(map(is_whole, numbers)):
-        return False
-    tied = any(len(place) != 1 for place in places)
-    return sorted(numbers) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
-
-
 def not_a_rating(typed: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
-    return InvalidInput(
-        Problem("BK741", f"{typed} is not a rating here", hint or describe_choices(scale, items))
-    )
+    message = f"{typed} is not a rating here"
+    return InvalidInput(Problem("BK741", message, hint or describe_choices(scale, items)))
 
 
 def describe_choices(scale: RatingScale, items: int = 0) -> str:
@@ -130,119 +95,67 @@ def describe_choices(scale: RatingScale, items: int = 0) -> str:
     if scale.type == "binary":
         return " or ".join(dict.fromkeys(words_for(option.value, scale) for option in options_of(scale)))
     if scale.type == "ranking":
-        listed = " > ".join(map(str, range(items, 0, -1))) or "2 > 1"
         ties = "tied ones with =" if scale.tie_allowed else "without ties"
-        return f"all {items} numbers, the best first, {ties}: {listed}"
-    low, high = scale.range
-    number = f"a whole number from {low} to {high}"
+        return f"all {items} numbers, the best first, {ties}: {' > '.join(map(str, range(items, 0, -1)))}"
+    number = f"a whole number from {scale.range[0]} to {scale.range[1]}"
     return f"{number} for each of the {len(scale.criteria)} criteria" if scale.criteria else number
 
 
 def words_for(value: Json, scale: RatingScale) -> str:
     """A rating as people read it: with its label."""
     if scale.type == "ranking" and isinstance(value, list):
-        return " > ".join(
-            "=".join(map(str, place if isinstance(place, list) else [place])) for place in value
-        )
+        places = (place if isinstance(place, list) else [place] for place in value)
+        return " > ".join("=".join(map(str, place)) for place in places)
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if scale.type == "binary":
         labels = [option.label for option in options_of(scale) if canonical(option.value) == canonical(value)]
         return labels[0] if labels and labels[0] else json.dumps(value, ensure_ascii=False)
-    label = scale.labels.get(value, "") if isinstance(value, int) else ""
-    return f"{value} {label}".rstrip()
-
-
-def places_in(value: Sequence[Json]) -> dict[int, float]:
-    """The place that a ranking gives each item; tied items share the mean of theirs."""
-    place_of: dict[int, float] = {}
-    for place in value:
-        tied = place if isinstance(place, list) else [place]
-        place_of |= dict.fromkeys(tied, len(place_of) + (len(tied) + 1) / 2)
-    return place_of
+    return f"{value} {scale.labels.get(str(value), '')}".rstrip()
 
 
 def scale_problems(config: HumanRating) -> Iterator[Problem]:
-    """The problems of a human grader that are known before anybody is asked."""
-    people, scale = config.evaluators, config.rating_scale
-    if people.max_allowed < people.min_required:
-        message = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
-        yield scale_problem(message, "at most as many can be required as are allowed", "evaluators")
-    if people.adjudicator is not None and not people.adjudicator.strip():
-        yield scale_problem("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
-    for name in config.slots:
-        if f"{{{name}}}" not in config.rubric:
-            yield scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
-    for message, hint in _SCALE_PROBLEMS[scale.type](scale):
-        yield scale_problem(message, hint, "rating_scale")
-    threshold = scale.threshold
-    is_share = threshold is None or (is_number(threshold) and 0 <= threshold <= 1)
-    if scale.type != "likert" and not is_share:
-        yield scale_problem(f"the threshold is {threshold}", "a share from 0 to 1", "rating_scale")
-    if scale.criteria and scale.type != "likert":
-        yield scale_problem(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
-    if scale.options and scale.type != "binary":
-        yield scale_problem(f"a {scale.type} scale has no options", "use `type: binary`", "rating_scale")
+    """The problems of a human grader that are known before anyone is asked."""
+    people, scale, kind = config.evaluators, config.rating_scale, config.rating_scale.type
+    required, allowed, threshold = people.min_required, people.max_allowed, scale.threshold
+    low, high = scale.range if len(scale.range) == 2 else (0, 0)
+    lowest, highest = (low, high) if kind == "likert" and low < high else (-inf, inf)
+    values = {canonical(option.value) for option in scale.options}
+    least, most = scale.min_items, scale.max_items
+    at, bounds = "rating_scale", (low, high) if kind == "likert" else (0, 1)
+    out_of_bounds = threshold is not None and not bounds[0] <= threshold <= bounds[1]
+    checks = [
+        (allowed < required, f"max_allowed is {allowed}, and {required} are required", "evaluators"),
+        *(
+            (f"{{{name}}}" not in config.rubric, f"the rubric has no {{{name}}}", "slots")
+            for name in config.slots
+        ),
+        (kind == "likert" and low >= high, f"{scale.range} is not a range such as [1, 5]", at),
+        *(
+            (not _is_on_scale(key, lowest, highest), f"the label of {key} is outside the scale", at)
+            for key in scale.labels
+        ),
+        (len({*scale.criteria}) < len(scale.criteria), "a criterion is stated twice", at),
+        (kind == "binary" and len(scale.options) not in (0, 2), "a binary scale has two options", at),
+        (kind == "binary" and len(values) == 1 < len(scale.options), "both options have one value", at),
+        (kind == "ranking" and not 2 <= least <= most, f"{least} to {most} items cannot be ranked", at),
+        (
+            out_of_bounds and low <= high,
+            f"the threshold is {threshold}, not from {bounds[0]} to {bounds[1]}",
+            at,
+        ),
+        (bool(scale.criteria) and kind != "likert", f"a {kind} scale has no criteria", at),
+        (bool(scale.options) and kind != "binary", f"a {kind} scale has no options", at),
+    ]
+    for is_wrong, message, key in checks:
+        if is_wrong:
+            yield Problem(
+                "BK740", message, "`baselinekit explain BK740` shows an example", at=("config", key)
+            )
 
 
-def scale_problem(message: str, hint: str, *at: str) -> Problem:
-    return Problem("BK740", message, hint, at=("config", *at))
-
-
-def likert_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
-    if len(scale.range) != 2 or scale.range[0] >= scale.range[1]:
-        yield f"{scale.range} is not a range", "the lowest and the highest rating: [1, 5]"
-        return
-    low, high = scale.range
-    for number in scale.labels:
-        if not low <= number <= high:
-            yield f"the label of {number} is outside the scale", f"labels are for {low} to {high}"
-    if len({*scale.criteria}) != len(scale.criteria):
-        yield "a criterion is stated twice", "state each once"
-    if scale.threshold is not None and not low <= scale.threshold <= high:
-        yield f"the threshold is {scale.threshold}", f"a rating from {low} to {high}"
-
-
-def binary_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
-    if scale.options and len({canonical(option.value) for option in scale.options}) != 2:
-        yield "a binary scale has two options", "state two with different values, the passing one first"
-    elif len(scale.options) > 2:
-        yield f"a binary scale has two options, and here are {len(scale.options)}", "remove one"
-
-
-def ranking_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
-    if scale.min_items < 2 or scale.max_items < scale.min_items:
-        yield f"{scale.min_items} to {scale.max_items} items cannot be ranked", "min_items 2, max_items 5"
-
-
-_SCALE_PROBLEMS = {"likert": likert_problems, "binary": binary_problems, "ranking": ranking_problems}
-
-
-# Grader by people: what they are shown of an output, and the grade that their ratings make. There is no
-# grade while too few people have rated it, or while they disagree.
-
-
-_LONGEST_SUMMARY = 300
-_PARTS = ("json", "text", "output", "body", "stdout")
-_SLOT = lazy_pattern(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
-_BUILTIN_SLOTS = lazy_pattern(
-    r"task_description|input_summary|requirements|special_instructions|conservative/generous"
-    r"|criterion_\d+_(?:name|description|indicators|issues)"
-)
-_PASSING_SHARE = 0.75
-"""The default threshold, as a share of the range of a scale: 4 of 1 to 5, as for a model that judges."""
-
-_SLACK = 1e-9
-
-STATISTICS = {
-    "binary": "percentage agreement (share of raters who agree with the majority)",
-    "likert": "weighted percentage agreement (squared distance, over all pairs of raters)",
-    "ranking": "concordance (pairs of items ordered alike, over all pairs of raters)",
-}
-
-
-def human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    return clients.rated(task.case, task.grader, observation)
+def _is_on_scale(key: str, low: float, high: float) -> bool:
+    return re.fullmatch(r"-?[0-9]{1,9}", key) is not None and low <= int(key) <= high
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -253,29 +166,22 @@ def problems(task: Task) -> Iterator[Problem]:
     yield from scale_problems(task.method)
 
 
-def read_human_rating(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-    """The keys of labels are numbers, which a file may also write as texts."""
-    scale = config.get("rating_scale")
-    labels = scale.get("labels") if isinstance(scale, dict) else None
-    if not isinstance(scale, dict) or not isinstance(labels, dict):
-        return read_as(HumanRating, config)
-    invalid_keys = [key for key in labels if not re.fullmatch("-?[0-9]{1,9}", key)]
-    numbered = {int(key): label for key, label in labels.items() if not invalid_keys}
-    method, problems = read_as(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
-    for number, problem in enumerate(problems):
-        at = problem.at or ()
-        if at[:2] == ("rating_scale", "labels") and len(at) > 2:  # in the file every key is a text
-            problems[number] = replace(problem, at=(*at[:2], str(at[2]), *at[3:]))
-    for key in reversed(invalid_keys):
-        message, at = f"the label {key!r} does not belong to a number", ("rating_scale", "labels", key)
-        problems.insert(0, Problem("BK105", message, "such as 1: Poor", at=at))
-    return None if invalid_keys else method, problems
+def human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    return clients.rated(task.case, task.grader, observation)
 
 
-HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", read=read_human_rating, problems=problems)
+HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", problems=problems)
 
 
 # What a rater is shown: the rubric with its slots filled, and what is to be ranked.
+
+_LONGEST_SUMMARY = 300
+_PARTS = ("json", "text", "output", "body", "stdout")
+_SLOT = lazy_pattern(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
+_BUILTIN_SLOTS = lazy_pattern(
+    r"task_description|input_summary|requirements|special_instructions|conservative/generous"
+    r"|criterion_\d+_(?:name|description|indicators|issues)"
+)
 
 
 def item_key(case: Case, grader: Grader, output: Json) -> str:
@@ -283,7 +189,7 @@ def item_key(case: Case, grader: Grader, output: Json) -> str:
     config: HumanRating = grader.method
     scale, rubric = config.rating_scale, config.rubric
     options = [[option.value, option.label] for option in scale.options]
-    labels = sorted(scale.labels.items())
+    labels = sorted((int(number), label) for number, label in scale.labels.items())
     form = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, rubric]
     choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
     return nonce_of(canonical([case.id, grader.name, form, choices, output]))
@@ -296,16 +202,12 @@ def rating_material(
     config: HumanRating = grader.method
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
-    material = RatingView(
-        case.name or case.description or case.id,
-        describe_input(case),
-        filled_rubric(case, config),
-        None if items else output,
-        "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected))),
-        items,
-        dict(about),
+    expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
+    title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
+    shown = RatingView(
+        title, describe_input(case), rubric, None if items else output, expected, items, dict(about)
     )
-    return material, claims
+    return shown, claims
 
 
 def items_to_rank(
@@ -314,8 +216,7 @@ def items_to_rank(
     """The items in an order that gives nothing away, and the pairs (better, worse) that are claimed. The
     items are the output and the expected values, of which the output claims to be the best; or, if nothing is
     expected, the entries of an output that is a list, which claims to be in order."""
-    expected = values_of(case.expected)
-    if expected:
+    if expected := values_of(case.expected):
         items = [output, *expected]
         pairs = [(0, number) for number in range(1, len(items))]
     else:
@@ -342,31 +243,38 @@ def describe_input(case: Case) -> str:
 def filled_rubric(case: Case, config: HumanRating) -> str:
     """The rubric with its slots filled, in one pass: slots in what was filled in stay. A line with a built-in
     slot that has no text is left out, and braces that are no slot stay."""
+
+    def summary(text: str) -> str:
+        return mask_and_clip(" ".join(text.split()), _LONGEST_SUMMARY, no_mask, counted=False)
+
     slots = {
         "task_description": case.description or case.name or case.id,
-        "input_summary": _summary(describe_input(case)),
+        "input_summary": summary(describe_input(case)),
         "conservative/generous": "conservative",
+        "requirements": summary("; or ".join(map(text_of, values_of(case.expected)))),
     }
-    if expected := values_of(case.expected):
-        slots["requirements"] = _summary("; or ".join(map(text_of, expected)))
     for number, criterion in enumerate(config.rating_scale.criteria, 1):
         name, _, about = criterion.partition(": ")
         slots |= {f"criterion_{number}_name": name, f"criterion_{number}_description": about}
     slots = {name: text for name, text in (slots | config.slots).items() if text}
     lines = []
     for line in config.rubric.splitlines():
-        empty = [name for name in _SLOT.findall(line) if name not in slots and _BUILTIN_SLOTS.fullmatch(name)]
-        if not empty:
+        if all(name in slots or not _BUILTIN_SLOTS.fullmatch(name) for name in _SLOT.findall(line)):
             lines.append(_SLOT.sub(lambda match: slots.get(match[1], match[0]), line))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _summary(text: str) -> str:
-    """A text on one line, clipped if it is long."""
-    return mask_and_clip(" ".join(text.split()), _LONGEST_SUMMARY, no_mask, counted=False)
-
-
 # The grade that ratings make.
+
+_PASSING_SHARE = 0.75
+"""The default threshold, as a share of the range of a scale: 4 of 1 to 5, as for a model that judges."""
+
+_SLACK = 1e-9
+STATISTICS = {
+    "binary": "percentage agreement (share of raters who agree with the majority)",
+    "likert": "weighted percentage agreement (squared distance, over all pairs of raters)",
+    "ranking": "concordance (pairs of items ordered alike, over all pairs of raters)",
+}
 
 
 class RatingTally(Struct):
@@ -378,23 +286,19 @@ class RatingTally(Struct):
     reason: str
 
 
-def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> Grade:
+def human_grade(grader: Grader, item: RatingItem) -> Grade:
     """The grade of an item. `grader` says how much it counts; the item says how it was rated."""
-    config, scale, people = item.method, item.method.rating_scale, item.method.evaluators
-    counted, decision = split_by_role(ratings, config)
-    details: dict[str, Json] = {"item": item.key, "rated": len(counted), "required": people.min_required}
-    if len(counted) < people.min_required:
+    config, people, raters = item.method, item.method.evaluators, item.raters
+    command = f"baselinekit grade {shlex.quote(item.case)}"
+    details: dict[str, Json] = {"item": item.key, "rated": len(raters), "required": people.min_required}
+    if len(raters) < people.min_required:
         required = people.min_required
         state = f"it has no rating yet, and {required} {'is' if required == 1 else 'are'} required"
-        state = f"{len(counted)} of {required} people have rated it" if counted else state
-        reason = f"{state}: {command(item)}"
-        return grader.graded("unscored", None, reason, verdict="pending", details=details)
-    tally = _TALLIES[scale.type](item, counted)
-    details["agreement"] = {
-        "statistic": STATISTICS[scale.type],
-        "value": round(tally.agreement, 6),
-        "threshold": people.agreement_threshold,
-    }
+        state = f"{len(raters)} of {required} people have rated it" if raters else state
+        return grader.graded("unscored", None, f"{state}: {command}", verdict="pending", details=details)
+    tally = tally_of(item, raters)
+    statistic = {"statistic": STATISTICS[config.rating_scale.type], "value": round(tally.agreement, 6)}
+    details["agreement"] = {**statistic, "threshold": people.agreement_threshold}
     details["ratings"] = [
         {
             "rater": rating.rater,
@@ -402,33 +306,26 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
             **({"note": rating.note} if rating.note else {}),
             **({"late": True} if is_late(rating, config) else {}),
         }
-        for rating in ratings
+        for rating in item.ratings
     ]
+    reason, verdict = "" if tally.passed else tally.reason, None
+    if tally.agreement + _SLACK < people.agreement_threshold:
+        measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
+        if item.decision is None:
+            next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
+            if people.adjudicator is not None:
+                next_step = f"{people.adjudicator} decides: {command} --as {shlex.quote(people.adjudicator)}"
+            elif len(raters) < people.max_allowed:
+                next_step = f"another rater may settle it: {command}"
+            reason = f"the raters disagree: {measured}; {next_step}"
+            return grader.graded("unscored", None, reason, verdict="disputed", details=details)
+        # the adjudicator decides alone, and the disagreement stays visible
+        tally, verdict = tally_of(item, [item.decision]), "adjudicated"
+        details["adjudicated_by"] = item.decision.rater
+        words = words_for(item.decision.value, config.rating_scale)
+        reason = f"the raters disagreed ({measured}), and {item.decision.rater} decided: {words}"
     outcome: Outcome = "passed" if tally.passed else "failed"
-    if tally.agreement + _SLACK >= people.agreement_threshold:
-        reason = "" if tally.passed else tally.reason
-        return grader.graded(outcome, round(tally.share, 6), reason, details=details)
-    measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
-    if decision is not None:  # the adjudicator decides alone, and the disagreement stays visible
-        details["adjudicated_by"] = decision.rater
-        words = words_for(decision.value, scale)
-        reason = f"the raters disagreed ({measured}), and {decision.rater} decided: {words}"
-        tally, verdict = _TALLIES[scale.type](item, [decision]), "adjudicated"
-        outcome = "passed" if tally.passed else "failed"
-        return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
-    if people.adjudicator is not None:
-        next_step = f"{people.adjudicator} decides: {command(item)} --as {shlex.quote(people.adjudicator)}"
-    elif len(counted) < people.max_allowed:
-        next_step = f"another rater may settle it: {command(item)}"
-    else:
-        next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
-    reason = f"the raters disagree: {measured}; {next_step}"
-    return grader.graded("unscored", None, reason, verdict="disputed", details=details)
-
-
-def command(item: RatingItem) -> str:
-    """The command that rates an item."""
-    return f"baselinekit grade {shlex.quote(item.case)}"
+    return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
 
 
 def is_late(rating: Rating, config: HumanRating) -> bool:
@@ -437,47 +334,39 @@ def is_late(rating: Rating, config: HumanRating) -> bool:
     return limit is not None and rating.seconds is not None and rating.seconds > limit * 60
 
 
-def tally_binary(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
+def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     scale = item.method.rating_scale
-    passing = passing_value(scale)
-    votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
-    share = sum(votes) / len(votes)
-    reason = f"{sum(votes)} of {len(votes)} say {words_for(passing, scale)}"
-    return RatingTally(share, share_of_most(votes), is_enough(share, scale.threshold), reason)
+    if scale.type == "likert":
+        low, high = scale.range
+        rows = [rating.value if isinstance(rating.value, list) else [rating.value] for rating in ratings]
+        mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
+        columns = list(zip(*rows, strict=True))
+        agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
+        threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
+        reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
+        if scale.criteria:
+            worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
+            reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
+        return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= threshold, reason)
+    if scale.type == "binary":
+        passing = passing_value(scale)
+        votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
+        share, agreement = sum(votes) / len(votes), share_of_most(votes)
+        reason = f"{sum(votes)} of {len(votes)} say {words_for(passing, scale)}"
+    else:  # the share of the claimed pairs that raters put in that order; a tie counts as half
+        rankings = [places_in(rating.value) for rating in ratings]
+        pairs = [(ranking[a], ranking[b]) for ranking in rankings for a, b in item.claims]
+        share = fsum(1.0 if a < b else 0.5 * (a == b) for a, b in pairs) / len(pairs)
+        agreement = ranking_agreement(rankings)
+        reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
+    passed = share > 0.5 if scale.threshold is None else share + _SLACK >= scale.threshold
+    return RatingTally(share, agreement, passed, reason)
 
 
-def is_enough(share: float, threshold: float | int | None) -> bool:
-    """Whether a share reaches the threshold; without one, whether it is more than half."""
-    return share > 0.5 if threshold is None else share + _SLACK >= threshold
-
-
-def tally_likert(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
-    scale = item.method.rating_scale
-    low, high = scale.range
-    rows = [rating.value if isinstance(rating.value, list) else [rating.value] for rating in ratings]
-    mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
-    columns = list(zip(*rows, strict=True))
-    agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
-    threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
-    reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
-    if scale.criteria:
-        worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
-        reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
-    return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= threshold, reason)
-
-
-def tally_ranking(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
-    """The share of the claimed pairs that raters put in that order; a tie counts as half."""
-    rankings = [places_in(rating.value) for rating in ratings]
-    pair_scores = [
-        1.0 if ranking[first] < ranking[second] else 0.5 * (ranking[first] == ranking[second])
-        for ranking in rankings
-        for first, second in item.claims
-    ]
-    share = fsum(pair_scores) / len(pair_scores)
-    reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
-    passed = is_enough(share, item.method.rating_scale.threshold)
-    return RatingTally(share, ranking_agreement(rankings), passed, reason)
-
-
-_TALLIES = {"binary": tally_binary, "likert": tally_likert, "ranking": tally_ranking}
+def places_in(value: Sequence[Json]) -> dict[int, float]:
+    """The place that a ranking gives each item; tied items share the mean of theirs."""
+    place_of: dict[int, float] = {}
+    for place in value:
+        tied = place if isinstance(place, list) else [place]
+        place_of |= dict.fromkeys(tied, len(place_of) + (len(tied) + 1) / 2)
+    return place_of

@@ -22,7 +22,6 @@ from baselinekit.graders.judging import (
 from baselinekit.graders.task import (
     GradeClients,
     GraderType,
-    Judged,
     Task,
     never_passes,
     text_of,
@@ -31,8 +30,7 @@ from baselinekit.graders.task import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation
-from baselinekit.model.values import Json
-from baselinekit.structs import Retries, Struct, field
+from baselinekit.structs import Retries, Struct, field, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
@@ -181,39 +179,30 @@ SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-def _ask_and_grade(
+def _ask(
     task: Task,
     clients: GradeClients,
     question: ModelQuestion,
     read: Callable[[str], tuple[str, str]],
-    judge: Callable[[str, str], tuple[Judged, float]],
-    classify: Callable[[str | None], Classified | None] = lambda verdict: None,
+    judge: Callable[[str, str], Grade],
+    wanted: str | None = None,
 ) -> Grade:
-    """Ask the judge. An unreadable reply is an error, not a low score. `judge`: what a verdict and its reason
-    amount to."""
-    retries = task.method.retries_on_unreadable
-    result = ask_until_readable(question, clients.ask, clients.mask, read, retries)
-    if result.value is None:
-        error = result.errors[-1]
+    """Ask the judge. An unreadable reply is an error, not a low score. `judge`: the grade of a verdict and of
+    its reason; `wanted`: the right class, if the verdict is one."""
+    result = ask_until_readable(question, clients.ask, clients.mask, read, task.method.retries_on_unreadable)
+    if result.value is not None:
+        verdict, reason = result.value
+        grade = judge(verdict, reason)
+        grade = replace(grade, details={**grade.details, "reason": reason})
+    else:
+        error, verdict = result.errors[-1], None
         reply = mask_and_clip(error.reply, _LONGEST_REPLY, clients.mask)
         quoted = mask_and_clip(reply, _LONGEST_QUOTED, no_mask)
-        grade = task.grader.graded(
-            "error",
-            None,
-            f"judge output unparseable: it {error.why}: {quoted!r}",
-            verdict="unparseable",
-            code=error.problems[0].code,
-            details={"reply": reply},
-            classified=classify(None),
-        )
-        return result.add_to(grade)
-    verdict, judge_reason = result.value
-    (passed, reason, details), score = judge(verdict, judge_reason)
-    outcome: Outcome = "passed" if passed else "failed"
-    details = {**details, "reason": judge_reason}
-    return result.add_to(
-        task.grader.graded(outcome, score, reason, details=details, classified=classify(verdict))
-    )
+        why, code = f"judge output unparseable: it {error.why}: {quoted!r}", error.problems[0].code
+        details = {"reply": reply}
+        grade = task.grader.graded("error", None, why, verdict="unparseable", code=code, details=details)
+    classified = None if wanted is None else Classified(wanted, verdict)
+    return result.add_to(replace(grade, classified=classified))
 
 
 # score_line
@@ -241,23 +230,19 @@ def score_question(config: ScoreLine, output: str) -> ModelQuestion:
 
 
 def score_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    config: ScoreLine = task.method
+    passing = task.method.pass_threshold
     low, high = _SCALE
-
-    def judge(verdict: str, judge_reason: str) -> tuple[Judged, float]:
-        score = int(verdict)
-        passed = score >= config.pass_threshold
-        reason = "" if passed else f"{score} of {high}, and {config.pass_threshold} passes: {judge_reason}"
-        details: dict[str, Json] = {
-            "score": score,
-            "scale": [low, high],
-            "pass_threshold": config.pass_threshold,
-        }
-        return (passed, reason, details), (score - low) / (high - low)
-
     output = text_of(task.look(observation.output))
-    question = score_question(config, output)
-    return _ask_and_grade(task, clients, question, lambda reply: SCORE.read(reply, [output]), judge)
+
+    def judge(verdict: str, judge_reason: str) -> Grade:
+        score = int(verdict)
+        reason = "" if score >= passing else f"{score} of {high}, and {passing} passes: {judge_reason}"
+        details = {"score": score, "scale": [low, high], "pass_threshold": passing}
+        outcome: Outcome = "failed" if reason else "passed"
+        return task.grader.graded(outcome, (score - low) / (high - low), reason, details=details)
+
+    question = score_question(task.method, output)
+    return _ask(task, clients, question, lambda reply: SCORE.read(reply, [output]), judge)
 
 
 def score_problems(task: Task) -> Iterator[Problem]:
@@ -298,19 +283,18 @@ class DecisionLine(Struct):
 
 def decision_question(config: DecisionLine, query: str) -> ModelQuestion:
     nonce = nonce_of(config.description, query)
-    sections = (
-        ("DESCRIPTION", between_marks("description", config.description, nonce)),
-        ("POSITIVE TRIGGERS", _bullets(config.triggers)),
-        ("NEGATIVE TRIGGERS (do NOT use for)", _bullets(config.not_for)),
-        ("USER QUERY", between_marks("query", query, nonce)),
-    )
+    sections = {
+        "DESCRIPTION": between_marks("description", config.description, nonce),
+        "POSITIVE TRIGGERS": _bullets(config.triggers),
+        "NEGATIVE TRIGGERS (do NOT use for)": _bullets(config.not_for),
+        "USER QUERY": between_marks("query", query, nonce),
+    }
     task = (
         "Decide whether a skill would be loaded for a user's query. Go by its description and its triggers "
         "ONLY: YES if it is described for such a query, NO if it is not, or if a negative trigger fits."
     )
-    return DECISION.question(
-        config.model, "\n\n".join((task, *(f"{name}:\n{text}" for name, text in sections)))
-    )
+    parts = (task, *(f"{name}:\n{text}" for name, text in sections.items()))
+    return DECISION.question(config.model, "\n\n".join(parts))
 
 
 def _bullets(lines: Sequence[str]) -> str:
@@ -320,23 +304,18 @@ def _bullets(lines: Sequence[str]) -> str:
 
 def decision_line(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: DecisionLine = task.method
-
-    def judge(verdict: str, judge_reason: str) -> tuple[Judged, float]:
-        passed = verdict == config.wanted
-        reason = (
-            "" if passed else f"the judge decides {verdict}, and {config.wanted} is right: {judge_reason}"
-        )
-        return (passed, reason, {"decision": verdict, "wanted": config.wanted}), float(passed)
-
     query = text_of(task.look(observation.output))
     texts = (query, config.description, *config.triggers, *config.not_for)
-    return _ask_and_grade(
-        task,
-        clients,
-        decision_question(config, query),
-        lambda reply: DECISION.read(reply, texts),
-        judge,
-        lambda verdict: Classified(config.wanted, verdict),
+
+    def judge(verdict: str, reason: str) -> Grade:
+        passed = verdict == config.wanted
+        reason = f"the judge decides {verdict}, and {config.wanted} is right: {reason}"
+        details = {"decision": verdict, "wanted": config.wanted}
+        return task.decide((passed, "" if passed else reason, details))
+
+    question = decision_question(config, query)
+    return _ask(
+        task, clients, question, lambda reply: DECISION.read(reply, texts), judge, wanted=config.wanted
     )
 
 
@@ -345,11 +324,8 @@ def decision_problems(task: Task) -> Iterator[Problem]:
     if not config.description.strip() and not config.triggers:
         message = "a decision_line grader without a description"
         yield Problem("BK702", message, "state the `description`, the `triggers` or both", at=("config",))
-    for key, texts in (
-        ("description", [config.description]),
-        ("triggers", config.triggers),
-        ("not_for", config.not_for),
-    ):
+    stated = {"description": [config.description], "triggers": config.triggers, "not_for": config.not_for}
+    for key, texts in stated.items():
         if any(DECISION.stands_in(config.wanted, text) for text in texts):
             message = (
                 f"`{key}` gives DECISION={config.wanted} itself, and what a judged text says is no verdict"

@@ -4,23 +4,22 @@ The overall score that the judge states is not trusted: it is computed from the 
 rubric, and whether it passes is decided here. A judge that contradicts itself is reported."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders import criteria as rubrics
-from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.judging import (
-    JudgeResult,
-    ask_until_readable,
-    contradiction,
+    UNREAD,
+    UnreadableReply,
+    grade_readable,
     nonce_of,
     question,
     reply,
     scalar,
     scores_in,
     unquoted,
-    unreadable_grade,
     unusable_reply,
     words_of,
 )
@@ -38,11 +37,12 @@ from baselinekit.graders.task import (
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grade, Outcome, PassRule
+from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import AtLeastOne, Retries, Struct, field
+from baselinekit.structs import AtLeastOne, NotNegative, Retries, Struct, field, replace
 from baselinekit.values.equality import decimal, is_number
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 OVERALL = "overall"
 """The name of the only criterion of a rubric that names none."""
@@ -51,14 +51,6 @@ _PASSING_SHARE = 0.75
 """The default threshold, as a share of the range: 4 of 1 to 5."""
 
 _SLACK = 1e-9
-_SLOT = lazy_pattern(r"\{(rubric|input|output|expected)\}")
-_PROMPT = """\
-You are an expert evaluator. Grade the output by the rubric.
-
-{rubric}
-
-Compare the output with the expected one where there is one, apply each criterion, justify each score, and be
-consistent: the same output deserves the same score."""
 
 
 class Scoring(Struct):
@@ -81,6 +73,16 @@ class Sample(Struct):
     justification: str = ""
 
 
+class Criterion(Struct):
+    """One criterion of a rubric. Weights are relative to each other; a `required` criterion must be met."""
+
+    name: str
+    description: str = ""
+    weight: NotNegative = 1
+    range: list[Number] | None = None
+    required: bool = False
+
+
 class ModelJudge(Struct):
     """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
     It is asked `samples` times, and the median judgement counts."""
@@ -101,13 +103,18 @@ class ModelJudge(Struct):
         """The criteria that the judge scores, with the weights and ranges that a text states."""
         if not isinstance(self.rubric, str):
             return list(self.rubric)
-        return list(rubrics.read(self.rubric).criteria) or [Criterion(OVERALL)]
+        return list(read_rubric(self.rubric).criteria) or [Criterion(OVERALL)]
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        ranges = {criterion.name: criterion.range or self.scoring.range for criterion in self.criteria}
+        return {name: (float(low), float(high)) for name, (low, high) in ranges.items()}
 
     @property
     def scale(self) -> tuple[float, float]:
         """The scale of the overall score and of the threshold: that of the criteria, or from 0 to 1 if these
         have different ones. Then the overall score is the mean of the shares of their ranges."""
-        scales = {scale_of(criterion, self) for criterion in self.criteria}
+        scales = {*self.ranges.values()}
         return scales.pop() if len(scales) == 1 else (0.0, 1.0)
 
     @property
@@ -124,30 +131,26 @@ class ModelJudge(Struct):
         return low + self.passing_share * (high - low)
 
 
-class Judgement(Struct):
-    """The judgement of one reply. `score` is from 0 to 1; `disagrees`: how the judge contradicts itself."""
+# The question.
 
-    passed: bool
-    score: float
-    reason: str
-    details: dict[str, Json]
-    disagrees: str = ""
+_SLOT = lazy_pattern(r"\{(rubric|input|output|expected)\}")
+_PROMPT = """\
+You are an expert evaluator. Grade the output by the rubric.
+
+{rubric}
+
+Compare the output with the expected one where there is one, apply each criterion, justify each score, and be
+consistent: the same output deserves the same score."""
 
 
 def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -> ModelQuestion:
     """The question to the judge about one output. Every text that is not ours stands between marks."""
-    base = question(judge.model, _describe_task(judge), _texts(judge, case, output), _reply_form(judge))
-    return ModelQuestion(
-        judge.model,
-        base.messages,
-        temperature=judge.temperature,
-        max_tokens=judge.max_tokens,
-        json=True,
-        turn=turn,
-    )
+    texts, form = _texts(case, output), _reply_form(judge)
+    settings = {"temperature": judge.temperature, "max_tokens": judge.max_tokens, "json": True, "turn": turn}
+    return question(judge.model, _describe_task(judge), texts, form, **settings)
 
 
-def _texts(judge: ModelJudge, case: Case, output: Json) -> dict[str, str]:
+def _texts(case: Case, output: Json) -> dict[str, str]:
     texts = {"input": text_of(input_of(case)), "output": text_of(output)}
     if case.context is not None:
         texts["context"] = text_of(case.context)
@@ -159,28 +162,21 @@ def _texts(judge: ModelJudge, case: Case, output: Json) -> dict[str, str]:
 def _describe_task(judge: ModelJudge) -> str:
     """The rubric in words. In a template of the user, {rubric} is replaced by it, and {input}, {output} and
     {expected} by the names of the texts between the marks; nothing is filled in twice."""
-    rubric = (
-        judge.rubric
-        if isinstance(judge.rubric, str)
-        else "\n".join(
-            f"- {criterion.name} (weight: {criterion.weight})"
-            + (f": {criterion.description}" if criterion.description else "")
-            for criterion in judge.criteria
-        )
-    )
+    rubric, scoring = judge.rubric, judge.scoring
+    if not isinstance(rubric, str):
+        lines = (f"- {one.name} (weight: {one.weight}): {one.description}" for one in rubric)
+        rubric = "\n".join(line.removesuffix(": ") for line in lines)
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
     # One pass: braces that are no slot, such as those of JSON, stay as they are.
     parts = [_SLOT.sub(lambda match: slots[match[1]], judge.prompt or _PROMPT)]
     if judge.prompt and "{rubric}" not in judge.prompt:
         parts.append(rubric)
-    if judge.scoring.type == "numeric":
-        scales = [(criterion.name, *scale_of(criterion, judge)) for criterion in judge.criteria]
-        parts.append(
-            "\n".join(f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
-        )
-        parts.append(describe_pass(judge))
-    elif judge.scoring.type == "categorical":
-        parts.append(f"Choose one category: {', '.join(judge.scoring.categories)}")
+    if scoring.type == "numeric":
+        scales = [(name, *judge.ranges[name]) for name in (one.name for one in judge.criteria)]
+        lines = (f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
+        parts += ["\n".join(lines), _describe_pass(judge)]
+    elif scoring.type == "categorical":
+        parts.append(f"Choose one category: {', '.join(scoring.categories)}")
     for sample in judge.examples:
         example = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
         example = {name: value for name, value in example.items() if value not in (None, "")}
@@ -188,14 +184,15 @@ def _describe_task(judge: ModelJudge) -> str:
     return "\n\n".join(parts)
 
 
-def describe_pass(judge: ModelJudge) -> str:
-    """When `passed` is true: a judge that is not told can only guess, and would contradict its scores."""
-    mean = "weighted mean" if len({criterion.weight for criterion in judge.criteria}) > 1 else "mean"
+def _describe_pass(judge: ModelJudge) -> str:
+    """When `passed` is true: a judge that can only guess it would contradict its scores."""
+    criteria = judge.criteria
+    mean = "weighted mean" if len({criterion.weight for criterion in criteria}) > 1 else "mean"
     mean += " of the scores"
-    if len({scale_of(criterion, judge) for criterion in judge.criteria}) > 1:
+    if len({*judge.ranges.values()}) > 1:
         mean += ", each as a share of its own range, from 0 (worst) to 1 (best)"
     rule = f"`overall_score` is the {mean}, and `passed` is true if it is {judge.threshold:g} or more"
-    required = [criterion.name for criterion in judge.criteria if criterion.required]
+    required = [criterion.name for criterion in criteria if criterion.required]
     return f"{rule}, and {', '.join(required)} too." if required else f"{rule}."
 
 
@@ -205,10 +202,9 @@ def _reply_form(judge: ModelJudge) -> dict[str, Json]:
         return {"category": f"<one of: {', '.join(judge.scoring.categories)}>", "justification": "…"}
     if judge.scoring.type == "boolean":
         return {"passed": unquoted("true or false"), "justification": "…"}
-    ranges = {criterion.name: scale_of(criterion, judge) for criterion in judge.criteria}
     low, high = judge.scale
     return {
-        "scores": {name: unquoted(f"{low:g} to {high:g}") for name, (low, high) in ranges.items()},
+        "scores": {name: unquoted(f"{low:g} to {high:g}") for name, (low, high) in judge.ranges.items()},
         "overall_score": unquoted(f"{low:g} to {high:g}"),
         "passed": unquoted("true or false"),
         "justification": "…",
@@ -216,35 +212,46 @@ def _reply_form(judge: ModelJudge) -> dict[str, Json]:
     }
 
 
-def read_judgement(answer: str, judge: ModelJudge, case: Case, output: Json) -> Judgement:
-    """The judgement of a reply; CannotReplay if its verdict cannot be read, or contradicts its own scores: it
-    is unclear then which of the two is meant."""
-    decisive = {"numeric": "scores", "categorical": "category", "boolean": "passed"}[judge.scoring.type]
-    fields = reply(answer, (decisive,), nonce_of(*_texts(judge, case, output).values()))
+# The reply.
+
+
+def read_judgement(answer: str, task: Task, output: Json) -> Grade:
+    """The grade that a reply makes; UnreadableReply if its verdict cannot be read, or contradicts its own
+    scores: it is unclear then which of the two is meant."""
+    judge: ModelJudge = task.method
+    scoring = judge.scoring
+    decisive = {"numeric": "scores", "categorical": "category", "boolean": "passed"}[scoring.type]
+    fields = reply(answer, (decisive,), nonce_of(*_texts(task.case, output).values()))
     justification = words_of(fields.get("justification"))
-    if judge.scoring.type == "categorical":
+    if scoring.type == "categorical":
         category = fields["category"]
-        if category not in judge.scoring.categories:
+        if category not in scoring.categories:
             raise unusable_reply(f"chooses {category!r}, which is not one of the categories", answer)
-        passed = category in judge.scoring.passing
-        reason = f"{category}: {justification}" if justification else category
         details: dict[str, Json] = {"category": category, "justification": justification}
-        return Judgement(passed, float(passed), reason, details)
+        reason = f"{category}: {justification}" if justification else category
+        return _judged(task, category in scoring.passing, None, reason, details)
     claimed = scalar(fields["passed"]) if "passed" in fields else None
     if not isinstance(claimed, bool) and "passed" in fields:
         raise unusable_reply(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
-    if isinstance(claimed, bool) and judge.scoring.type == "boolean":
-        return Judgement(claimed, float(claimed), justification, {})
-    return by_scores({**fields, "passed": claimed, "justification": justification}, judge, answer)
+    if isinstance(claimed, bool) and scoring.type == "boolean":
+        return _judged(task, claimed, None, justification, {})
+    return _by_scores(task, {**fields, "passed": claimed, "justification": justification}, answer)
 
 
-def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Judgement:
-    criteria = judge.criteria
-    ranges = {criterion.name: scale_of(criterion, judge) for criterion in criteria}
+def _judged(task: Task, passed: bool, share: float | None, reason: str, details: dict[str, Json]) -> Grade:
+    score = float(passed) if share is None else share
+    return task.grader.graded(
+        "passed" if passed else "failed", score, "" if passed else reason, details=details
+    )
+
+
+def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
+    judge: ModelJudge = task.method
+    ranges = judge.ranges
     scores = scores_in(fields["scores"], ranges, answer)
     weighted_sum = total = 0.0
     unmet = []
-    for criterion in criteria:
+    for criterion in judge.criteria:
         low, high = ranges[criterion.name]
         share = float((decimal(scores[criterion.name]) - decimal(low)) / (decimal(high) - decimal(low)))
         weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
@@ -254,7 +261,13 @@ def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Jud
     low, high = judge.scale
     overall = low + share * (high - low)
     passed = not unmet and share + _SLACK >= judge.passing_share
-    feedback = fields.get("specific_feedback")
+    if fields["passed"] not in (passed, None):
+        summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
+        summary += f", with {', '.join(unmet)} too low" if unmet else ""
+        why = f"says passed: {json.dumps(fields['passed'])}, but {summary}"
+        hint = "use a stronger model, or a rubric that leaves less open"
+        raise UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {why}", hint), why=why)
+    feedback, claimed = fields.get("specific_feedback"), scalar(fields.get("overall_score", overall))
     details: dict[str, Json] = {
         "scores": scores,
         "overall_score": round(overall, 6),
@@ -263,78 +276,37 @@ def by_scores(fields: Mapping[str, Json], judge: ModelJudge, answer: str) -> Jud
     }
     if unmet:
         details["unmet"] = list(unmet)
-    if fields["passed"] not in (passed, None):
-        summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
-        summary += f", with {', '.join(unmet)} too low" if unmet else ""
-        raise contradiction(f"says passed: {json.dumps(fields['passed'])}, but {summary}")
-    claimed, disagrees = scalar(fields.get("overall_score", overall)), ""
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
-        disagrees = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-    reason = fields["justification"] if passed else f"{overall:.3g} of {high:g}: {fields['justification']}"
-    return Judgement(passed, share, reason, details, disagrees)
-
-
-def scale_of(criterion: Criterion, judge: ModelJudge) -> tuple[float, float]:
-    low, high = criterion.range or judge.scoring.range
-    return float(low), float(high)
-
-
-def describe_criteria(judge: ModelJudge) -> list[str]:
-    """The criteria in words, a line each: the name, its share of the score, its scale."""
-    if judge.scoring.type != "numeric":
-        return [judge.scoring.type]
-    criteria = judge.criteria
-    total = sum(criterion.weight for criterion in criteria) or 1
-    lines = []
-    for criterion in criteria:
-        low, high = scale_of(criterion, judge)
-        weight = (
-            f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
-            if len(criteria) > 1
-            else "all of it"
-        )
-        lines.append(
-            f"{criterion.name}: {weight}, {low:g} to {high:g}{', required' if criterion.required else ''}"
-        )
-    return lines
+        details["disagrees"] = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
+    return _judged(task, passed, share, f"{overall:.3g} of {high:g}: {fields['justification']}", details)
 
 
 def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Take all samples; the median counts, and how often the others differ from it is reported."""
     judge: ModelJudge = task.method
-    output = observation.output
-    asked: JudgeResult[Judgement] = JudgeResult(None, Usage())
-    judgements: list[Judgement] = []
+    output, grades = observation.output, list[Grade]()
     for turn in range(judge.samples):
-        result = ask_until_readable(
-            judge_question(judge, task.case, output, turn),
-            clients.ask,
-            clients.mask,
-            lambda answer: read_judgement(answer, judge, task.case, output),
-            judge.retries_on_unreadable,
-        )
-        asked = JudgeResult(result.value, asked.usage + result.usage, (*asked.errors, *result.errors))
-        if result.value is None:
-            return asked.add_to(unreadable_grade(task.grader, result))
-        judgements.append(result.value)
-    return asked.add_to(median_grade(task, judgements))
-
-
-def median_grade(task: Task, judgements: Sequence[Judgement]) -> Grade:
-    ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
-    median = ordered[(len(ordered) - 1) // 2]
-    flips = sum(judgement.passed != median.passed for judgement in judgements) / len(judgements)
+        asked = judge_question(judge, task.case, output, turn)
+        read = partial(read_judgement, task=task, output=output)
+        grades.append(grade_readable(task.grader, asked, clients.ask, clients.mask, read))
+        if grades[-1].outcome == "error":
+            break
+    ordered = sorted(grades, key=lambda grade: (grade.score or 0.0, grade.outcome == "passed"))
+    median = grades[-1] if grades[-1].outcome == "error" else ordered[(len(ordered) - 1) // 2]
+    unread = [text for grade in grades for text in grade.details.get(UNREAD, ())]
     details = dict(median.details)
-    if len(judgements) > 1:
+    if judge.samples > 1 and median.outcome != "error":
+        flips = sum(grade.outcome != median.outcome for grade in grades) / len(grades)
         details["samples"] = {
-            "scores": [round(judgement.score, 6) for judgement in judgements],
+            "scores": [round(grade.score or 0.0, 6) for grade in grades],
             "flip_rate": flips,
         }
-    if median.disagrees:
-        details["disagrees"] = median.disagrees
-    reason = "" if median.passed else median.reason
-    outcome: Outcome = "passed" if median.passed else "failed"
-    return task.grader.graded(outcome, median.score, reason, details=details)
+    if unread:
+        details[UNREAD] = unread
+    return replace(median, details=details, usage=sum((grade.usage for grade in grades), Usage()))
+
+
+# Problems that are known before anything is asked, and what people are shown of a judge.
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -363,19 +335,32 @@ def problems(task: Task) -> Iterator[Problem]:
             message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
             yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
     if isinstance(judge.rubric, str):
-        yield from rubrics.read(judge.rubric).problems
+        yield from read_rubric(judge.rubric).problems
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
+
+
+def describe_criteria(judge: ModelJudge) -> list[str]:
+    """The criteria in words, a line each: the name, its share of the score, its scale."""
+    if judge.scoring.type != "numeric":
+        return [judge.scoring.type]
+    criteria, lines = judge.criteria, []
+    total = sum(criterion.weight for criterion in criteria) or 1
+    for criterion in criteria:
+        low, high = judge.ranges[criterion.name]
+        weight = f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
+        required = ", required" if criterion.required else ""
+        share = weight if len(criteria) > 1 else "all of it"
+        lines.append(f"{criterion.name}: {share}, {low:g} to {high:g}{required}")
+    return lines
 
 
 _VERDICT_WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
 
 
-def spoken_verdict(label: bool | int | float | str) -> bool | None:
-    """The verdict of a label in words; None for a score and for any other word."""
-    if isinstance(label, bool):
-        return label
-    return _VERDICT_WORDS.get(label.lower()) if isinstance(label, str) else None
+def spoken_verdict(label: bool | str) -> bool | None:
+    """The verdict of a label in words; None for any other word."""
+    return label if isinstance(label, bool) else _VERDICT_WORDS.get(label.lower())
 
 
 def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float | str) -> bool | None:
@@ -403,3 +388,174 @@ MODEL_JUDGE = GraderType(
     criteria=describe_criteria,
     label_scale=LabelScale(human_verdict, label_words),
 )
+
+
+# The criteria of a rubric that is a text: a numbered list, with weights as `(weight: 0.4)` or `(40%)` in its
+# lines. Whatever else looks like a weight is a problem: a lost weight changes verdicts and no reader sees it.
+
+_NUMBER = r"\d+(?:\.\d+)?|\.\d+"
+_LINE = lazy_pattern(r"(?P<indent>[ \t]*)(?P<number>\d+)[.)][ \t]+(?P<text>\S.*)")
+_WEIGHT = lazy_pattern(
+    rf"\(weight:\s*(?P<weight>{_NUMBER})\)|\((?:weight:\s*)?(?P<percent>{_NUMBER})\s*%\)", re.IGNORECASE
+)
+_RANGE = lazy_pattern(
+    r"\([ \t]*(?P<low>-?\d+(?:\.\d+)?)[ \t]*(?:-|–|to)[ \t]*(?P<high>\d+(?:\.\d+)?)[ \t]*\)"
+)
+_BOLD = lazy_pattern(r"\s*(?:\*\*|__)(?P<name>[^*_]+?):?(?:\*\*|__)")
+_NAME_ENDS = lazy_pattern(r"[:(|]|\s[-–—]+(?:\s|$)|[,;]\s*$")
+_SCALE_WORDS = lazy_pattern(
+    r"\W*(?:(?:very|quite|mostly|completely|totally|fully|partly|partially|barely|somewhat|not|below|above|strongly)\s+)*"
+    r"(?:poor|fair|good|excellent|bad|terrible|awful|average|outstanding|perfect|great|weak|strong|unacceptable|"
+    r"acceptable|inadequate|adequate|unsatisfactory|satisfactory|wrong|incorrect|correct|right|fails?|useless|"
+    r"mediocre|decent|exceptional|agree|disagree|neutral|incoherent|unusable|none|low|medium|high|worst|best)\b",
+    re.IGNORECASE,
+)
+
+_WORD = r"(?:weight(?:ing|age)?|wt\.?)"
+_UNIT = r"(?:%|per[ ]?cent|points?|pts?\.?)"
+_LOOKS_LIKE_WEIGHT = lazy_pattern(
+    "|".join(
+        (
+            # [weight: 0.4], (high weight), (40% weight), (worth 40%), (w: 3)
+            rf"[(\[{{]\s*(?:[\w.,%]{{1,20}}\s+)?(?:{_WORD}|worth|w(?=\s*[:=]))(?!\w)[^)\]}}\n]{{0,80}}[)\]}}]",
+            # [40%], (20 points), (40% of the total), (60%, 0-5)
+            rf"[(\[{{]\s*[\d.,]+\s*{_UNIT}\s*(?:of\s+(?:the\s+)?(?:total|score|grade)\s*)?"
+            r"(?=[,;)\]}])[^)\]}\n]{0,80}[)\]}]?",
+            # (x3), (3x)
+            rf"[(\[{{]\s*(?:[x×]\s*(?:{_NUMBER})|(?:{_NUMBER})\s*[x×])\s*[)\]}}]",
+            # Accuracy (0.6), Accuracy [60/100]: right?
+            r"[(\[{]\s*(?:0?\.\d+|\d+\s*/\s*100)\s*[)\]}](?=\s*\**\s*(?::|$))",
+            # weight: high, weight 0.4
+            rf"\b{_WORD}s?\s*[:=]\s*\S+|\b{_WORD}\s+(?:{_NUMBER})(?![\w/])",
+            # Accuracy — 40 %, | 40% |
+            rf"[:,|–—-]\s*\**\s*(?:{_NUMBER})\s*(?:%|per[ ]?cent)(?=\s*\**\s*(?:[:.,;|)]|[–—-]\s|$))",
+            # 40% Accuracy
+            rf"^\s*(?:#+\s+)?(?:(?:\d+[.)]|[-*+•])\s+)?\**(?:{_NUMBER})\s*%(?!\s*of\b)",
+            # a table with a column of weights
+            rf"^\s*\|[^\n]*\b{_WORD}\b[^\n]*",
+        )
+    ),
+    re.IGNORECASE,
+)
+_LONGEST_SHOWN = 60
+_LONGEST_NAME = 60
+
+
+class _Item(Struct):
+    """A numbered line. `key`: its name as a JSON key that a judge can repeat; `weights`: the weights in it,
+    each with whether it is a percentage."""
+
+    row: int
+    indent: int
+    number: int
+    name: str
+    key: str
+    weights: tuple[tuple[float, bool], ...]
+    range: list[Number] | None
+
+    @property
+    def is_named(self) -> bool:
+        return bool(self.key) and len(self.name) <= _LONGEST_NAME
+
+    @property
+    def weight(self) -> float:
+        return next((weight / 100 if is_percent else weight for weight, is_percent in self.weights), 1)
+
+
+class RubricText(Struct):
+    """The criteria of a text, and their problems."""
+
+    criteria: tuple[Criterion, ...]
+    problems: tuple[Problem, ...]
+
+
+@lru_cache(maxsize=256)
+def read_rubric(text: str) -> RubricText:
+    """The criteria of a text. They are kept, because each reply of a judge needs those of the same text."""
+    lines = text.splitlines()
+    numbered = [_item(row, match) for row, line in enumerate(lines) if (match := _LINE.fullmatch(line))]
+    depth = min((item.indent for item in numbered), default=0)
+    outermost = [item for item in numbered if item.indent <= depth + 1]
+    items = [item for group in _groups(outermost) if not _is_scale(group) for item in group]
+    problems = [*_unread_weights(lines, {item.row for item in items}), *_weight_problems(items)]
+    is_weighted = any(item.weights for item in items)
+    has_names = all(item.is_named for item in items) and len({item.key for item in items}) == len(items)
+    if not is_weighted and not has_names:
+        return RubricText((), tuple(problems))  # numbered lines that are no criteria
+    criteria = tuple(Criterion(item.key, weight=item.weight, range=item.range) for item in items)
+    return RubricText(criteria, tuple(problems))
+
+
+def _item(row: int, line: re.Match[str]) -> _Item:
+    text = line["text"]
+    weights = [
+        (float(match["percent"] or match["weight"]), bool(match["percent"]))
+        for match in _WEIGHT.finditer(text)
+    ]
+    bounds = _RANGE.search(text)
+    # The name ends where a weight or a range begins, as at a colon.
+    remaining = _RANGE.sub(":", _WEIGHT.sub(":", text))
+    bold = _BOLD.match(remaining)
+    name = (bold["name"] if bold else _NAME_ENDS.split(remaining, 1)[0]).strip(" \t*_:.,;-–—`")
+    key = re.sub(r"\W+", "_", name.lower()).strip("_")
+    indent, scale = len(line["indent"].expandtabs(4)), None
+    if bounds:
+        scale = [float(bounds["low"]), float(bounds["high"])]
+    return _Item(row, indent, int(line["number"]), name, key, tuple(weights), scale)
+
+
+def _groups(items: Sequence[_Item]) -> list[list[_Item]]:
+    """The lists that the numbers make, counting up or down."""
+    groups: list[list[_Item]] = []
+    for item in items:
+        last = groups[-1] if groups else []
+        step = item.number - last[-1].number if last else 0
+        is_same_direction = len(last) < 2 or step == last[1].number - last[0].number
+        if last and step in (1, -1) and is_same_direction:
+            last.append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def _is_scale(group: Sequence[_Item]) -> bool:
+    """Whether a numbered list without weights says what scores mean: it counts down, or such words make
+    it up."""
+    if len(group) < 2 or any(item.weights for item in group):
+        return False
+    scale_words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
+    return group[1].number < group[0].number or scale_words * 2 > len(group)
+
+
+def _unread_weights(lines: Sequence[str], read_rows: set[int]) -> Iterator[Problem]:
+    """The problems of texts that look like a weight but were not read."""
+    for row, line in enumerate(lines):
+        for match in _LOOKS_LIKE_WEIGHT.finditer(_WEIGHT.sub("", line) if row in read_rows else line):
+            quoted = mask_and_clip(match[0].strip(), _LONGEST_SHOWN, no_mask, counted=False)
+            message = f"line {row + 1} of the rubric: {quoted!r} looks like a weight but could not be read"
+            hint = "write it after the name of its criterion: 1. Accuracy (weight: 0.6)"
+            yield Problem("BK702", message, hint)
+
+
+def _weight_problems(items: Sequence[_Item]) -> Iterator[Problem]:
+    """The problems of criteria that have weights."""
+    stated = [item.weights[0] for item in items if item.weights]
+    for item in items if stated else ():
+        prefix = f"line {item.row + 1} of the rubric: "
+        if not item.is_named:
+            hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
+            yield Problem("BK702", f"{prefix}a weight without the name of a criterion", hint)
+        if not item.weights:
+            hint = "give each criterion a weight, or none of them"
+            yield Problem("BK702", f"{prefix}{item.name} has no weight, but others do", hint)
+        if len({weight / 100 if is_percent else weight for weight, is_percent in item.weights}) > 1:
+            yield Problem("BK702", f"{prefix}{item.name} has more than one weight", "state one")
+    keys = [item.key for item in items if stated]
+    if repeated := next((key for key in keys if keys.count(key) > 1), ""):
+        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")
+    total = sum(weight for weight, _ in stated)
+    if len({is_percent for _, is_percent in stated}) > 1:
+        yield Problem("BK702", "some weights are percentages and others are not", "write all in one way")
+    elif stated and stated[0][1] and abs(total - 100) > 1:
+        hint = "let them add up to 100 %, or leave the sign out: (weight: 2) is relative"
+        yield Problem("BK702", f"the weights make {total:g} %", hint)

@@ -13,7 +13,7 @@ from baselinekit.graders.verdict import exact_fraction, verdict_of
 from baselinekit.graders.wire import wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
-from baselinekit.model.recipes import Observation, Usage
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.structs import AtLeastOne, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
@@ -59,37 +59,32 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
     judge: CodeJudge = task.method
     document = wire_of(task, observation, judge.config, clients.results)
     program = replace(starts(judge), stdin=to_bytes(document))
+    verdict = Verdict(0.0)
+    problem: Problem | None = None
     try:
         run = clients.program(task.case, program)
+        try:
+            verdict = verdict_in(run.stdout, clients.mask)
+        except CannotReplay as error:
+            problem = error.problems[0]
+        if run.exit_code != 0:
+            problem = _exit_problem(run, verdict.misses, clients.mask)
+        calls, failed, usage = run.calls, run.failed_calls, run.usage
     except JudgeStopped as stopped:
-        return _error_grade(task, stopped.problems[0], _call_details(judge, stopped.calls), stopped.usage)
-    details = _call_details(judge, run.calls, run.failed_calls)
-    try:
-        judged = verdict_in(run.stdout, clients.mask)
-    except CannotReplay as error:
-        problem = error.problems[0] if run.exit_code == 0 else _exit_problem(run, (), clients.mask)
-        return _error_grade(task, problem, details, run.usage)
-    details |= judged.details
-    if run.exit_code != 0:
-        return _error_grade(task, _exit_problem(run, judged.misses, clients.mask), details, run.usage)
-    outcome, verdict = verdict_of(exact_fraction(judged.score), task.case.pass_rule)
-    reason = judged.reasoning or ("" if outcome == "passed" else "; ".join(judged.misses))
-    reason = reason or ("" if outcome == "passed" else f"it scores {judged.score:g}")
-    graded = task.grader.graded(outcome, judged.score, reason, verdict=verdict, details=details)
-    return replace(graded, usage=run.usage)
-
-
-def _error_grade(task: Task, problem: Problem, details: dict[str, Json], usage: Usage) -> Grade:
-    return task.grader.graded(
-        "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
-    )
-
-
-def _call_details(judge: CodeJudge, calls: int, failed: int = 0) -> dict[str, Json]:
-    if judge.target is None:
-        return {}
-    counts: dict[str, Json] = {"call_count": calls, "max_calls": judge.target.max_calls}
-    return {"target_proxy": {**counts, "failed": failed} if failed else counts}
+        problem, calls, failed, usage = stopped.problems[0], stopped.calls, 0, stopped.usage
+    details = dict(verdict.details)
+    if judge.target is not None:
+        counts: dict[str, Json] = {"call_count": calls, "max_calls": judge.target.max_calls}
+        details = {"target_proxy": {**counts, "failed": failed} if failed else counts, **details}
+    if problem is not None:
+        return task.grader.graded(
+            "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
+        )
+    outcome, word = verdict_of(exact_fraction(verdict.score), task.case.pass_rule)
+    reason = verdict.reasoning
+    if outcome != "passed":
+        reason = reason or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
+    return task.grader.graded(outcome, verdict.score, reason, verdict=word, details=details, usage=usage)
 
 
 def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
@@ -97,10 +92,10 @@ def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
     stderr_end = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_POINT, mask))
     stderr_end = _TRACEBACK.sub("", stderr_end)
     output = "; ".join(misses or filter(None, map(str.strip, stderr_end.splitlines())))
-    suffix = f"; it said: {output}" if output else ""
     hint = "a judge that could judge ends with exit code 0, whatever its score"
-    if _NO_SDK in stderr_end:
+    if "No module named 'baselinekit'" in stderr_end:
         hint = "start it with the Python that baselinekit is installed in, or install it in that one"
+    suffix = f"; it said: {output}" if output else ""
     return Problem("BK655", f"the judge {describe_exit(run.exit_code)}{suffix}", hint)
 
 
@@ -112,16 +107,15 @@ _NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
 _MOST_TRIED = 100
 _TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
 """A Python traceback, which is of no use beside the exception."""
-_NO_SDK = "No module named 'baselinekit'"
 
 
 class Verdict(Struct):
     """The verdict that a program printed. `details`: all its other fields, as a report shows them."""
 
     score: float
-    misses: tuple[str, ...]
-    reasoning: str
-    details: dict[str, Json]
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    details: dict[str, Json] = field(default_factory=dict)
 
 
 def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
@@ -138,26 +132,20 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     reasoning = printed.get("reasoning")
     if not isinstance(reasoning, str | None):
         raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
-    other_fields = {
-        key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None
-    }
-    if (size := len(encode(other_fields))) > _LONGEST_DETAILS:
-        other_fields = {"left_out": f"{', '.join(sorted(other_fields)[:_MOST_NAMES])}: {size:,} characters"}
-    details: dict[str, Json] = {**{name: [*texts] for name, texts in lists.items() if texts}, **other_fields}
+    others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None}
+    if (size := len(encode(others))) > _LONGEST_DETAILS:
+        others = {"left_out": f"{', '.join(sorted(others)[:_MOST_NAMES])}: {size:,} characters"}
+    details = {**{name: [*texts] for name, texts in lists.items() if texts}, **others}
     return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
 
 
 def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
-    points = printed.get(name)
-    points = [] if points is None else points
+    points = [] if printed.get(name) is None else printed[name]
     if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
         raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    clipped_points = tuple(mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS])
-    return (
-        (*clipped_points, f"and {len(points) - _MOST_POINTS:,} more")
-        if len(points) > _MOST_POINTS
-        else clipped_points
-    )
+    texts = [mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS]]
+    texts += [f"and {len(points) - _MOST_POINTS:,} more"] if len(points) > _MOST_POINTS else []
+    return tuple(texts)
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:

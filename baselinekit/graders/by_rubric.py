@@ -1,10 +1,14 @@
 """Grader that asks a model about each item of a rubric, and computes the score and the verdict itself.
 
-An item that the judge leaves out is not met: an omission must not raise the score. Verdicts on items that are
-not in the rubric do not count, and are reported."""
+A plain text is an item that has to be met. An item with `score_ranges` is scored from 0 to 10 by what each
+range of scores means, and has to hold only where `required_min_score` says from which score on. An item that
+the judge leaves out is not met: an omission must not raise the score. Verdicts on items that are not in the
+rubric do not count, and are reported."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Annotated
 
 from baselinekit.errors import Problem
 from baselinekit.graders.by_template import BY_SHARE, too_low
@@ -18,23 +22,76 @@ from baselinekit.graders.judging import (
     unusable_reply,
     words_of,
 )
-from baselinekit.graders.rubricitems import HIGHEST, RubricCriterion, RubricItem, criteria_of, item_problems
 from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task
 from baselinekit.graders.verdict import weighted_mean
 from baselinekit.graders.wire import texts_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import ModelQuestion, Observation
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
 from baselinekit.schema import prefix_paths, read_as
-from baselinekit.structs import Retries, Struct, field, replace
+from baselinekit.structs import Meta, Retries, Struct, field, replace
 from baselinekit.values.equality import is_number
+from baselinekit.values.texts import mask_and_clip, no_mask
 
-_HIT_SCORE = 7
-"""The lowest score of an item that is listed as a hit. It decides nothing."""
+HIGHEST = 10
+"""The highest score of an item that is scored; the lowest is 0."""
 
-_TOKENS, _TOKENS_PER_ITEM = 800, 150
-_NO_OUTCOME = "(what the items ask for)"
+_Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
+_HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
+_Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
+_Ranges = tuple[tuple[int, int, str], ...]
+"""What the scores from one to another mean, both included."""
+
+_MOST_ITEMS = 100
+_LONGEST_ID = 128
+_LONGEST_NAME = 80
+_LOWEST_SCORE = lazy_pattern(r"[0-9]|10")
+
+
+class ScoreRange(Struct):
+    """What the scores from one to another mean, both included."""
+
+    score_range: list[int]
+    expected_outcome: str
+
+
+class RubricItem(Struct):
+    """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
+    the answer fails without it; of a scored item, `required_min_score` says so instead."""
+
+    id: str | None = None
+    expected_outcome: str | None = None
+    description: str | None = None
+    weight: _Weight = 1.0
+    required: bool = True
+    required_min_score: _Score | None = None
+    score_ranges: dict[str, str] | list[ScoreRange] | None = None
+
+    @property
+    def text(self) -> str:
+        return (self.expected_outcome or self.description or "").strip()
+
+    @property
+    def is_scored(self) -> bool:
+        return self.score_ranges is not None
+
+    @property
+    def ranges(self) -> _Ranges:
+        """The ranges in their order. In a map, each goes from its key to just below the next one."""
+        if isinstance(self.score_ranges, list):
+            texts = [(one.score_range, one.expected_outcome.strip()) for one in self.score_ranges]
+            return tuple(sorted((low, high, text) for (low, high), text in texts))
+        lows = sorted((int(key), text.strip()) for key, text in (self.score_ranges or {}).items())
+        ends = [*(low - 1 for low, _ in lows[1:]), HIGHEST]
+        return tuple((low, end, text) for (low, text), end in zip(lows, ends, strict=False))
+
+    def name(self, item_id: str) -> str:
+        """The name that a reader sees: its text, if we have made up its id."""
+        if self.id is not None or not self.text:
+            return item_id
+        return mask_and_clip(self.text, _LONGEST_NAME, no_mask, counted=False)
 
 
 class RubricJudge(Struct):
@@ -46,12 +103,74 @@ class RubricJudge(Struct):
     calibration: str | None = None
     of: str | None = None
 
+    @property
+    def items(self) -> dict[str, RubricItem]:
+        """The items by the ids that a judge repeats. An item without an id gets one by its place."""
+        items = [_as_item(item) for item in self.rubrics]
+        taken_ids = {item.id.strip() for item in items if item.id is not None}
+        by_id = {}
+        for number, item in enumerate(items, 1):
+            item_id = f"rubric-{number}"
+            while item_id in taken_ids:
+                item_id += "-"
+            by_id[item_id if item.id is None else item.id.strip()] = item
+        return by_id
+
+
+def _as_item(stated: str | RubricItem) -> RubricItem:
+    return RubricItem(expected_outcome=stated) if isinstance(stated, str) else stated
+
+
+def describe_items(judge: RubricJudge) -> list[str]:
+    """The items in one line each, for those who look at the case."""
+    lines = []
+    for item_id, item in judge.items.items():
+        least = item.required_min_score
+        gate = ", required" if item.required and not item.is_scored else ""
+        gate = f", {least} or more needed" if least is not None else gate
+        scale = f", 0 to {HIGHEST}" if item.is_scored else ""
+        lines.append(f"{item.name(item_id)}: weight {item.weight:g}{scale}{gate}")
+    return lines
+
+
+# The question.
+
+_TOKENS, _TOKENS_PER_ITEM = 800, 150
+
+
+def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
+    """The question to the judge about one answer. Every text that is not the rubric's stands between
+    marks. The form of the reply has every id, and is no valid reply: a judge that copies it has judged
+    nothing."""
+    lines: list[str] = []
+    checks: list[Json] = []
+    for item_id, item in judge.items.items():
+        verdict = ("score", f"0 to {HIGHEST}") if item.is_scored else ("satisfied", "true or false")
+        checks.append({"id": item_id, verdict[0]: unquoted(verdict[1]), "reasoning": "…"})
+        scale = f"(a whole number from 0 to {HIGHEST})" if item.is_scored else ""
+        lines.append(f"- {item_id}: {' '.join(filter(None, (item.text, scale)))}")
+        for low, high, text in item.ranges:
+            lines.append(f"  - {low if low == high else f'{low} to {high}'}: {text}")
+    task = (
+        "Judge the candidate_answer by each item of a rubric: an answer to the question that should achieve "
+        f"this:\n\n{outcome.strip() or '(what the items ask for)'}\n\nThe items, by their ids:\n\n"
+        + "\n".join(lines)
+        + "\n\nJudge each item by itself, and leave none out. `reasoning` says what in the answer decides it."
+    )
+    form: dict[str, Json] = {"checks": checks, "overall_reasoning": "…"}
+    most = _TOKENS + _TOKENS_PER_ITEM * len(checks)
+    return question(judge.model, task, texts, form, max_tokens=most, json=True)
+
+
+# The reply.
+
 
 class ItemVerdict(Struct):
     """The verdict of a judge on one item. `share`: the part of its weight that the item earns."""
 
-    criterion: RubricCriterion
-    share: Fraction
+    item_id: str
+    item: RubricItem
+    share: Fraction = Fraction(0)
     reasoning: str = ""
     omitted: bool = False
 
@@ -60,158 +179,188 @@ class ItemVerdict(Struct):
         return int(self.share * HIGHEST)
 
     @property
-    def is_hit(self) -> bool:
-        return self.raw >= _HIT_SCORE and not self.fails
+    def name(self) -> str:
+        return self.item.name(self.item_id)
 
     @property
     def fails(self) -> bool:
         """Whether the item is required and not met."""
-        lowest = self.criterion.least
-        return self.raw < lowest if lowest is not None else self.criterion.required and not self.share
+        least = self.item.required_min_score
+        if least is not None:
+            return self.raw < least
+        return self.item.required and not self.item.is_scored and not self.share
 
     @property
     def line(self) -> str:
-        notes = [f"{self.raw} of {HIGHEST}"] if self.criterion.is_scored else []
+        least = self.item.required_min_score
+        notes = [f"{self.raw} of {HIGHEST}"] if self.item.is_scored else []
         if self.fails:
-            notes.append("required" if self.criterion.least is None else f"{self.criterion.least} needed")
-        name = f"{self.criterion.name} ({', '.join(notes)})" if notes else self.criterion.name
+            notes.append("required" if least is None else f"{least} needed")
+        name = f"{self.name} ({', '.join(notes)})" if notes else self.name
         reason = "the judge said nothing of it" if self.omitted else self.reasoning
         return f"{name}: {reason}" if reason else name
 
     @property
     def details(self) -> dict[str, Json]:
-        criterion = self.criterion
-        details: dict[str, Json] = {"id": criterion.id, "weight": criterion.weight}
-        if criterion.text:
-            details["criterion"] = criterion.text
-        if criterion.is_scored:
-            meaning = next(text for low, high, text in criterion.ranges if low <= self.raw <= high)
+        item = self.item
+        details: dict[str, Json] = {"id": self.item_id, "weight": float(item.weight)}
+        if item.text:
+            details["criterion"] = item.text
+        if item.is_scored:
+            meaning = next(text for low, high, text in item.ranges if low <= self.raw <= high)
             details |= {"score": self.raw, "range": meaning}
         else:
-            details |= {"satisfied": bool(self.share)}
-        if criterion.least is not None:
-            details["required_min_score"] = criterion.least
-        elif criterion.required:
+            details["satisfied"] = bool(self.share)
+        if item.required_min_score is not None:
+            details["required_min_score"] = item.required_min_score
+        elif item.required and not item.is_scored:
             details["required"] = True
         return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
 
 
-def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
-    """The question to the judge about one answer. Every text that is not the rubric's stands between
-    marks."""
-    criteria = criteria_of(judge.rubrics)
-    task = (
-        "Judge the candidate_answer by each item of a rubric: an answer to the question that should achieve "
-        f"this:\n\n{outcome.strip() or _NO_OUTCOME}\n\nThe items, by their ids:\n\n"
-        + "\n".join(map(describe_item, criteria))
-        + "\n\nJudge each item by itself, and leave none out. `reasoning` says what in the answer decides it."
-    )
-    base = question(judge.model, task, texts, form_of(criteria))
-    return replace(base, max_tokens=_TOKENS + _TOKENS_PER_ITEM * len(criteria), json=True)
+_HIT_SCORE = 7
+"""The lowest score of an item that is listed as a hit. It decides nothing."""
 
 
-def describe_item(criterion: RubricCriterion) -> str:
-    """An item as the judge reads it."""
-    if not criterion.is_scored:
-        return f"- {criterion.id}: {criterion.text}"
-    about = f"{criterion.text} " if criterion.text else ""
-    lines = [f"- {criterion.id}: {about}(a whole number from 0 to {HIGHEST})"]
-    for low, high, text in criterion.ranges:
-        lines.append(f"  - {low if low == high else f'{low} to {high}'}: {text}")
-    return "\n".join(lines)
-
-
-def form_of(criteria: Sequence[RubricCriterion]) -> dict[str, Json]:
-    """The form of the reply, with every id. It is no valid reply: a judge that copies it has judged
-    nothing."""
-    checks: list[Json] = []
-    for criterion in criteria:
-        verdict = ("score", f"0 to {HIGHEST}") if criterion.is_scored else ("satisfied", "true or false")
-        checks.append({"id": criterion.id, verdict[0]: unquoted(verdict[1]), "reasoning": "…"})
-    return {"checks": checks, "overall_reasoning": "…"}
-
-
-def read_rubric_reply(answer: str, criteria: Sequence[RubricCriterion], nonce: str, task: Task) -> Grade:
-    """The grade that the verdicts in a reply make; UnreadableReply if it is not what was asked for, judges an
-    item twice, or judges none."""
+def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
+    """The grade that the verdicts in a reply make, by the weights of all items; UnreadableReply if it is not
+    what was asked for, judges an item twice, or judges none."""
+    items = task.method.items
     fields = reply(answer, ("checks",), nonce)
-    checks, reasoning = fields["checks"], words_of(fields.get("overall_reasoning"))
-    if not isinstance(checks, list):
+    if not isinstance(fields["checks"], list):
         raise unusable_reply("has no list of checks", answer)
-    by_id = {criterion.id: criterion for criterion in criteria}
     judged: dict[str, ItemVerdict] = {}
     unknown: list[str] = []
-    for entry in checks:
+    for entry in fields["checks"]:
         item_id = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(item_id, str):
             raise unusable_reply("has a check without an id", answer)
-        if item_id not in by_id:
+        if item_id not in items:
             unknown.append(item_id)
         elif item_id in judged:
             raise unusable_reply(f"judges {item_id} twice", answer)
         else:
-            judged[item_id] = _read_check(entry, by_id[item_id], answer)
+            judged[item_id] = _read_check(entry, item_id, items[item_id], answer)
     if not judged:
         raise unusable_reply("judges no item of the rubric", answer)
-    items = [
-        judged.get(criterion.id) or ItemVerdict(criterion, Fraction(0), omitted=True)
-        for criterion in criteria
+    verdicts = [
+        judged.get(item_id) or ItemVerdict(item_id, item, omitted=True) for item_id, item in items.items()
     ]
-    return rubric_grade(task, items, reasoning, list(dict.fromkeys(unknown)))
-
-
-def _read_check(entry: Mapping[str, Json], criterion: RubricCriterion, answer: str) -> ItemVerdict:
-    key = "score" if criterion.is_scored else "satisfied"
-    if key not in entry:
-        raise unusable_reply(f"has a check of {criterion.id} without `{key}`", answer)
-    value, reasoning = scalar(entry[key]), words_of(entry.get("reasoning"))
-    if not criterion.is_scored:
-        if not isinstance(value, bool):
-            raise unusable_reply(
-                f"says satisfied: {value!r} of {criterion.id}, which is no true or false", answer
-            )
-        return ItemVerdict(criterion, Fraction(value), reasoning)
-    if not is_number(value) or not 0 <= value <= HIGHEST or value != int(value):
-        raise unusable_reply(
-            f"scores {criterion.id} with {value!r}, no whole number from 0 to {HIGHEST}", answer
-        )
-    return ItemVerdict(criterion, Fraction(int(value), HIGHEST), reasoning)
-
-
-def rubric_grade(task: Task, items: Sequence[ItemVerdict], reasoning: str, unknown: Sequence[str]) -> Grade:
-    """The score by the weights of all items, and the verdict by it and the gates. `unknown`: ids in the reply
-    that no item has."""
-    score = weighted_mean((item.share, item.criterion.weight) for item in items) or Fraction(0)
-    misses = [item for item in items if not item.is_hit]
-    failing = [item for item in misses if item.fails]
+    score = weighted_mean((one.share, one.item.weight) for one in verdicts) or Fraction(0)
+    hits = [one for one in verdicts if one.raw >= _HIT_SCORE and not one.fails]
+    misses = [one for one in verdicts if one not in hits]
+    failing = [one for one in misses if one.fails]
     details: dict[str, Json] = {
-        "criteria": [item.details for item in items],
-        "hits": [item.criterion.name for item in items if item.is_hit],
-        "misses": [item.criterion.name for item in misses],
-        "reasoning": reasoning,
-        **({"unknown_ids": list(unknown)} if unknown else {}),
+        "criteria": [one.details for one in verdicts],
+        "hits": [one.name for one in hits],
+        "misses": [one.name for one in misses],
+        "reasoning": words_of(fields.get("overall_reasoning")),
+        **({"unknown_ids": list(dict.fromkeys(unknown))} if unknown else {}),
     }
-    if failing:
-        reason = "; ".join(item.line for item in failing)
-    else:
-        reason = "; ".join((too_low(score, task.case.pass_rule), *(item.line for item in misses)))
-    gates = tuple(item.criterion.name for item in failing)
+    lines = [one.line for one in failing or misses]
+    reason = "; ".join(lines if failing else (too_low(score, task.case.pass_rule), *lines))
+    gates = tuple(one.name for one in failing)
     return task.scored(score, reason, failed_gates=gates, details=details)
 
 
+def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answer: str) -> ItemVerdict:
+    key = "score" if item.is_scored else "satisfied"
+    if key not in entry:
+        raise unusable_reply(f"has a check of {item_id} without `{key}`", answer)
+    value, reasoning = scalar(entry[key]), words_of(entry.get("reasoning"))
+    if isinstance(value, bool) and not item.is_scored:
+        return ItemVerdict(item_id, item, Fraction(value), reasoning)
+    if item.is_scored and is_number(value) and 0 <= value <= HIGHEST and value == int(value):
+        return ItemVerdict(item_id, item, Fraction(int(value), HIGHEST), reasoning)
+    wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
+    raise unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
+
+
 def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    judge: RubricJudge = task.method
     texts = texts_of(task, observation)
     outcome = texts.pop("expected_outcome")
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
-    criteria, nonce = criteria_of(judge.rubrics), nonce_of(*texts.values())
+    nonce = nonce_of(*texts.values())
+    asked = rubric_question(task.method, outcome, texts)
     return grade_readable(
-        task.grader,
-        rubric_question(judge, outcome, texts),
-        clients.ask,
-        clients.mask,
-        lambda answer: read_rubric_reply(answer, criteria, nonce, task),
+        task.grader, asked, clients.ask, clients.mask, lambda answer: read_rubric_reply(answer, nonce, task)
     )
+
+
+# Problems that are known before anything is asked.
+
+
+def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
+    """The problems of the items of a rubric, with paths below their list."""
+    ids: dict[str, int] = {}
+    for number, item in enumerate(map(_as_item, items)):
+        for at, message, hint in _problems_of_item(item):
+            yield Problem("BK662", message, hint, at=(number, *at))
+        first = number if item.id is None else ids.setdefault(item.id.strip(), number)
+        if first != number and item.id is not None:
+            message = f"items {first + 1} and {number + 1} are both called {item.id.strip()!r}"
+            yield Problem("BK662", message, "give each item an id of its own, or none", at=(number, "id"))
+    if not items:
+        hint = "state one: - Names the capital of Australia"
+        yield Problem("BK662", "a rubric without items", hint, at=())
+    elif len(items) > _MOST_ITEMS:
+        message = f"{len(items)} items, which no judge weighs at once"
+        yield Problem("BK662", message, f"at most {_MOST_ITEMS}", at=())
+    elif not any(_as_item(item).weight for item in items):
+        hint = "leave `weight` out, or state one above 0"
+        yield Problem("BK662", "no item of the rubric has any weight", hint, at=())
+
+
+def _problems_of_item(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
+    """The path, the message and the hint of each problem."""
+    item_id = "id" if item.id is None else item.id.strip()
+    if not item_id or len(item_id) > _LONGEST_ID or not item_id.isprintable():
+        hint = f"one line of 1 to {_LONGEST_ID} characters"
+        yield ("id",), "an id that no judge can repeat", hint
+    texts = [text for text in (item.expected_outcome, item.description) if text is not None]
+    if len(texts) == 2 and texts[0] != texts[1]:
+        hint = "keep `expected_outcome`: `description` is an older name of it"
+        yield ("description",), "both `expected_outcome` and `description`", hint
+    if any(not text.strip() for text in texts) or not (texts or item.is_scored):
+        yield (), "an item without a text", "`expected_outcome: what the answer has to do`, or `score_ranges`"
+    if item.required_min_score is not None and not item.is_scored:
+        hint = "add `score_ranges`, or say `required: true` of what is met or not"
+        yield ("required_min_score",), "`required_min_score` of an item that is not scored", hint
+    if item.is_scored:
+        yield from _range_problems(item)
+
+
+def _range_problems(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
+    stated, at = item.score_ranges, ("score_ranges",)
+    if not stated:
+        yield (
+            at,
+            "no range of scores",
+            "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}",
+        )
+        return
+    wrong: list[tuple[Path, str, str]] = []
+    if isinstance(stated, dict):
+        texts: dict[Path, str] = {(key,): text for key, text in stated.items()}
+        for key in stated:
+            if not _LOWEST_SCORE.fullmatch(key):
+                message = f"a range that begins at {key!r}"
+                wrong.append(((*at, key), message, f"a whole number from 0 to {HIGHEST}"))
+    else:
+        texts = {(place, "expected_outcome"): one.expected_outcome for place, one in enumerate(stated)}
+        for place, bounds in enumerate(one.score_range for one in stated):
+            if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= HIGHEST:
+                hint = f"the lowest and the highest of its scores, from 0 to {HIGHEST}: [0, 2]"
+                wrong.append(((*at, place, "score_range"), f"{bounds} is no range of scores", hint))
+    yield from wrong
+    for place_of_text, text in texts.items():
+        if not text.strip():
+            yield (*at, *place_of_text), "a range without a text", "say what such a score means"
+    counts = Counter(s for low, high, _ in (() if wrong else item.ranges) for s in range(low, high + 1))
+    for times, message in ((0, "scores in no range"), (2, "scores in two ranges")):
+        if scores := [str(s) for s in range(HIGHEST + 1) if not wrong and min(counts[s], 2) == times]:
+            hint = f"cover each score from 0 to {HIGHEST} once"
+            yield at, f"{message}: {', '.join(scores)}", hint
 
 
 def read_config(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
@@ -237,7 +386,7 @@ RUBRIC_JUDGE = GraderType(
     problems=problems,
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, 1),
-    criteria=lambda config: [criterion.line for criterion in criteria_of(config.rubrics)],
+    criteria=describe_items,
     question_form="by a rubric",
     label_scale=BY_SHARE,
 )

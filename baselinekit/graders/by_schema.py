@@ -41,9 +41,8 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
         quoted = mask_and_clip(text_of(output), _LONGEST_SHOWN, clients.mask)
         return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
-    return task.decide(
-        (not messages, "; ".join(messages), {"violations": messages} if messages else {}), part
-    )
+    details: dict[str, Json] = {"violations": messages} if messages else {}
+    return task.decide((not messages, "; ".join(messages), details), part)
 
 
 def _describe_bad_json(text: str) -> str:
@@ -113,16 +112,11 @@ def _describe(error: Any, mask: Mask) -> str:
     one."""
     from jsonschema.exceptions import best_match
 
-    def describe(error: Any) -> str:
-        where = render(tuple(error.absolute_path))
-        return f"{where}: {mask_and_clip(error.message, _LONGEST_SHOWN, mask)}"
-
-    nearest_error = best_match([error])
-    return (
-        describe(error)
-        if nearest_error is error
-        else f"{describe(error)} (nearest: {describe(nearest_error)})"
-    )
+    texts = [
+        f"{render(tuple(one.absolute_path))}: {mask_and_clip(one.message, _LONGEST_SHOWN, mask)}"
+        for one in (error, best_match([error]))
+    ]
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} (nearest: {texts[1]})"
 
 
 def schema_problems(schema: Json) -> Iterator[Problem]:
@@ -183,11 +177,8 @@ def _patterns(schema: Json) -> Iterator[str]:
             yield schema["pattern"]
         if isinstance(schema.get("patternProperties"), dict):
             yield from schema["patternProperties"]
-        for value in schema.values():
-            yield from _patterns(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _patterns(value)
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _patterns(part)
 
 
 def _validator(schema: Json, regex_budget: RegexBudget) -> Any:

@@ -28,7 +28,7 @@ from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wir
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import ModelQuestion, Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Retries, Struct, TimeLimit, field, replace
@@ -51,17 +51,10 @@ SIDECAR = "sidecar"
 _ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
 _OTHER_NAMES = {
     "input": "question",
-    "prompt": "question",
     "output": "candidate_answer",
-    "answer": "candidate_answer",
-    "response": "candidate_answer",
-    "actual": "candidate_answer",
     "expected": "reference_answer",
     "expected_output": "reference_answer",
-    "reference": "reference_answer",
     "criteria": "expected_outcome",
-    "outcome": "expected_outcome",
-    "metadata": SIDECAR,
 }
 
 _SECTIONS = "\n\n".join(
@@ -115,8 +108,7 @@ def names_file(prompt: str) -> bool:
 
 def prompt_file(judge: TemplateJudge) -> str | None:
     """The path of the file with the prompt; None if it is in no file."""
-    is_file = isinstance(judge.prompt, str) and names_file(judge.prompt)
-    return judge.prompt.strip() if isinstance(judge.prompt, str) and is_file else None
+    return judge.prompt.strip() if isinstance(judge.prompt, str) and names_file(judge.prompt) else None
 
 
 def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
@@ -131,29 +123,22 @@ def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
 # Filling in.
 
 
-def variables_of(template: str) -> Iterator[str]:
+def variables_of(template: str) -> list[str]:
     """The names that a template asks for, in their order."""
-    for match in _VARIABLE.finditer(template):
-        if len(match[1]) % 2 == 0:
-            yield match[3]
+    return [match[3] for match in _VARIABLE.finditer(template) if len(match[1]) % 2 == 0]
 
 
-def with_answer(template: str) -> str:
-    """The template; if it does not show the answer, with the sections that it lacks below it: a judge has to
-    see the answer."""
-    variables = set(variables_of(template))
-    if variables & _ANSWER_VARIABLES:
+def completed(template: str, has_results: bool) -> str:
+    """The template with what the judge has to see below it, if it does not show that: the results that an
+    aggregator sums up, else the sections of the answer."""
+    variables = {*variables_of(template)}
+    if has_results and not variables & {*RESULTS}:
+        introduction = "These are the results of other evaluators; make one score of them:"
+        return f"{template.rstrip()}\n\n{introduction}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
+    if has_results or variables & _ANSWER_VARIABLES:
         return template
-    sections = [part for part in _SECTIONS.split("\n\n") if not variables & set(variables_of(part))]
+    sections = [part for part in _SECTIONS.split("\n\n") if not variables & {*variables_of(part)}]
     return "\n\n".join((template.rstrip(), *sections))
-
-
-def with_results(template: str) -> str:
-    """The template of an aggregator; if it does not show the results, with these below it."""
-    if set(variables_of(template)) & {*RESULTS}:
-        return template
-    introduction = "These are the results of other evaluators; make one score of them:"
-    return f"{template.rstrip()}\n\n{introduction}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
 
 
 def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
@@ -173,30 +158,31 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
 
 
 def template_texts(
-    template: str, task: Task, observation: Observation, results: Mapping[str, Json] | None = None
+    template: str, task: Task, observation: Observation, results: Mapping[str, Json]
 ) -> dict[str, str]:
     """The texts of a template's variables. Messages and other values that are no text are JSON."""
-    variable = next((name for name in variables_of(template) if name in RESULTS), None)
+    names = variables_of(template)
+    variable = next((name for name in names if name in RESULTS), None)
     if variable is not None and not results:
         message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
         raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
-    texts = texts_of(task, observation) | dict.fromkeys(RESULTS, pretty(dict(results or {}), "  "))
-    messages = {name: pretty(value, "  ") for name, value in messages_of(task, observation).items()}
-    sidecar = {name: sidecar_value(name, task.case) for name in variables_of(template)}
-    sidecar_texts = {name: as_text(value) for name, value in sidecar.items() if value is not ABSENT}
-    all_texts = {**sidecar_texts, **messages, **texts}
-    return {name: all_texts.get(name, "") for name in variables_of(template)}
+    values: dict[str, Json] = {**messages_of(task, observation), **{name: {**results} for name in RESULTS}}
+    texts = texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
+    for name in names:
+        if name not in texts:
+            value = sidecar_value(name, task.case)
+            texts[name] = "" if value is ABSENT else as_text(value)
+    return {name: texts[name] for name in names}
 
 
 def is_of_sidecar(name: str) -> bool:
-    return name == SIDECAR or name.startswith(f"{SIDECAR}.")
+    return name.partition(".")[0] == SIDECAR
 
 
 def sidecar_value(name: str, case: Case) -> Json:
     """The value of `sidecar`, or of `sidecar.KEY.KEY`; ABSENT if there is none."""
-    first, *keys = name.split(".")
-    value: Json = case.wanted.sidecar if first == SIDECAR else ABSENT
-    for key in keys:
+    value: Json = case.wanted.sidecar if is_of_sidecar(name) else ABSENT
+    for key in name.split(".")[1:]:
         value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
     return value
 
@@ -209,37 +195,38 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
         if name in (*VARIABLES, *RESULTS) or sidecar_value(name, case) is not ABSENT:
             continue
         if is_of_sidecar(name):
-            sidecar_names = [f"{SIDECAR}.{key}" for key in case.wanted.sidecar]
-            hint = suggest(name, sidecar_names) if name.count(".") == 1 else ""
-            hint = hint or "add it to the `sidecar` of the case"
+            hint = suggest(name, [f"{SIDECAR}.{key}" for key in case.wanted.sidecar])
+            hint = hint if hint and name.count(".") == 1 else "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
-        snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-        suggestion = _OTHER_NAMES.get(snake_case) or (snake_case if snake_case in VARIABLES else "")
-        hint = f"did you mean {{{{{suggestion}}}}}?" if suggestion else suggest(name, VARIABLES)
+        hint = (
+            f"did you mean {{{{{_OTHER_NAMES[name]}}}}}?"
+            if name in _OTHER_NAMES
+            else suggest(name, VARIABLES)
+        )
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
-        yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which nothing stands for", hint)
+        yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which is not a variable", hint)
 
 
 # Asking.
 
 
-def template_question(judge: TemplateJudge, prompt: str, nonce: str) -> ModelQuestion:
-    base = question_in_form(judge.model, f"{prompt.rstrip()}\n\n{_REPLY_RULES}", nonce, _FORM)
-    return replace(base, max_tokens=_MOST_TOKENS, json=True)
-
-
-def prompt_of(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
-    """The prompt, and the nonce of its marks."""
+def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     judge: TemplateJudge = task.method
     if isinstance(judge.prompt, PromptScript):
-        return written_prompt(task, observation, clients)
-    file = prompt_file(judge)
-    template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
-    template = with_results(template) if clients.results else with_answer(template)
-    texts = template_texts(template, task, observation, clients.results)
-    nonce = nonce_of(*texts.values())
-    return filled(template, texts, nonce), nonce
+        prompt, nonce = written_prompt(task, observation, clients)
+    else:
+        file = prompt_file(judge)
+        template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
+        template = completed(template, bool(clients.results))
+        texts = template_texts(template, task, observation, clients.results)
+        nonce = nonce_of(*texts.values())
+        prompt = filled(template, texts, nonce)
+    text = f"{prompt.rstrip()}\n\n{_REPLY_RULES}"
+    asked = question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
+    return grade_readable(
+        task.grader, asked, clients.ask, clients.mask, lambda answer: read_template_reply(answer, nonce, task)
+    )
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
@@ -288,18 +275,6 @@ def points_of(value: Json) -> list[str]:
 
 def too_low(score: Fraction, rule: PassRule) -> str:
     return f"it scores {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
-
-
-def template_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    judge: TemplateJudge = task.method
-    prompt, nonce = prompt_of(task, observation, clients)
-    return grade_readable(
-        task.grader,
-        template_question(judge, prompt, nonce),
-        clients.ask,
-        clients.mask,
-        lambda answer: read_template_reply(answer, nonce, task),
-    )
 
 
 def problems(task: Task) -> Iterator[Problem]:

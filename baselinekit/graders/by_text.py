@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat
 from typing import Literal
 
 from baselinekit.errors import InvalidInput, Problem
@@ -148,15 +147,6 @@ def regex_problems(task: Task) -> Iterator[Problem]:
     config: RegexMatch = task.method
     patterns = [config.pattern] if config.pattern is not None else task.expected
     at = task.at_expected if config.pattern is None else ("config", "pattern")
-    for pattern in patterns:
-        matches_all = isinstance(pattern, str) and matches_everything(pattern, config.flags)
-        reason = f"{pattern!r} is found in every text"
-        if matches_all and config.must_match:
-            yield never_fails(
-                reason, "state what has to be there; for any text that is not empty write .+", *at
-            )
-        elif matches_all:
-            yield never_passes(reason, "state what must not be there", *at)
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
@@ -164,6 +154,10 @@ def regex_problems(task: Task) -> Iterator[Problem]:
         if not isinstance(pattern, str):
             yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
             continue
+        if matches_everything(pattern, config.flags):
+            vacuous = never_fails if config.must_match else never_passes
+            hint = "state what has to be there, or must not; for any text that is not empty write .+"
+            yield vacuous(f"{pattern!r} is found in every text", hint, *at)
         try:
             expression = compiled(pattern, flags=tuple(config.flags))
         except InvalidInput as error:
@@ -172,33 +166,24 @@ def regex_problems(task: Task) -> Iterator[Problem]:
         for name in config.capture_groups[expression.groups :]:
             if name not in expression.groupindex:
                 message = f"the pattern has no group for {name!r}: it has {expression.groups}"
-                yield Problem(
-                    "BK701", message, f"name one: (?P<{name}>…), or take it out of `capture_groups`"
-                )
+                hint = f"name one: (?P<{name}>…), or take it out of `capture_groups`"
+                yield Problem("BK701", message, hint)
 
 
-_LOOKS_AROUND = lazy_pattern(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")
-_FIRST = lazy_pattern(r"(?:\^|\\A)+")
-_LAST = lazy_pattern(r"(?<!\\)(?:\$|\\Z)+$")
-_LINE = lazy_pattern(r"\.\*[?+]?|\(\.\*\)|\(\?:\.\*\)")
-_WHOLE = lazy_pattern(
-    r"\[(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)\]\*[?+]?|\(\.\|\\n\)\*|\(\?:\.\|\\n\)\*"
-)
+_LOOKS_AROUND = lazy_pattern(r"\(\?<?[=!]")
+_EVERY_CHARACTER = "".join(map(chr, range(32, 127)))
+_PROBES = ("", " ", "x", "\n", "\n\n", "x\ny", "\t☃é" + _EVERY_CHARACTER * 1_000 + "\n")
 
 
 def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
-    """Whether a search for a pattern certainly succeeds in every text: it matches the empty text, and looks
-    at nothing around it. With an anchor at both ends it has to match any whole text."""
-    inner = _FIRST.sub("", pattern, count=1) if _FIRST.match(pattern) else pattern
-    if inner != pattern and _LAST.search(inner):
-        inner = _LAST.sub("", inner)
-        return _WHOLE.fullmatch(inner) is not None or ("dotall" in flags and bool(_LINE.fullmatch(inner)))
-    inner = inner if inner != pattern else _LAST.sub("", pattern)
-    if _LOOKS_AROUND.search(inner.replace("[^", "[")):
+    """Whether a search for a pattern succeeds in every text, however short, long or odd. A pattern that looks
+    around itself is taken to mean something."""
+    if _LOOKS_AROUND.search(pattern):
         return False
     try:
-        return compiled(inner, flags=tuple(flags)).fullmatch("", timeout=1) is not None
-    except InvalidInput:  # an invalid pattern is another problem
+        expression = compiled(pattern, flags=tuple(flags))
+        return all(expression.search(probe, timeout=1) is not None for probe in _PROBES)
+    except (InvalidInput, TimeoutError):  # an invalid pattern is another problem
         return False
 
 
@@ -235,21 +220,12 @@ def token_count(task: Task, observation: Observation, clients: GradeClients) -> 
 
 
 def token_problems(task: Task) -> Iterator[Problem]:
-    config: TokenCount = task.method
-    if config.min is None and config.max is None:
-        yield never_fails("it states no bound", "state `min`, `max` or both", "config")
-        return
-    if config.min == 0 and config.max is None:
-        yield never_fails(
-            "every text has 0 words or more", "1 or more: with 1, any word will do", "config", "min"
-        )
-    if config.min is not None and config.max is not None and config.max < config.min:
-        yield never_passes(
-            f"no text has {config.min} words or more and {config.max} or fewer",
-            "exchange the two",
-            "config",
-            "min",
-        )
+    least, most = task.method.min, task.method.max
+    if not least and most is None:
+        yield never_fails("every text has 0 words or more", "state `min` from 1 on, or `max`", "config")
+    if least is not None and most is not None and most < least:
+        message = f"no text has {least} words or more and {most} or fewer"
+        yield never_passes(message, "exchange the two", "config", "min")
 
 
 TOKEN_COUNT = GraderType(
@@ -315,21 +291,16 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
     (if it is a list, for every text in it) or an alternative."""
     config: Contains = task.method
     searched = _SearchedText(text_of(task.look(observation.output)), clients, config.case_sensitive)
-
-    def judge() -> Judged:
-        if config.states_texts or not task.expected:
-            return searched.judge(config.all, config.any, config.none)
-        choices = [
-            list(map(str, value)) if isinstance(value, list) else [str(value)] for value in task.expected
-        ]
-        for number, texts in enumerate(choices):
-            if all(map(searched.has, texts)):
-                return True, "", {"found": texts, **_alternative_details(number)}
-        if all(len(texts) == 1 for texts in choices):
-            return searched.judge(some=[texts[0] for texts in choices])
-        return searched.judge(choices[0])
-
-    return task.decide(judge(), task.part(observation.output))
+    part = task.part(observation.output)
+    if config.states_texts or not task.expected:
+        return task.decide(searched.judge(config.all, config.any, config.none), part)
+    choices = [list(map(str, value)) if isinstance(value, list) else [str(value)] for value in task.expected]
+    for number, texts in enumerate(choices):
+        if all(map(searched.has, texts)):
+            return task.decide((True, "", {"found": texts, **_alternative_details(number)}), part)
+    if all(len(texts) == 1 for texts in choices):
+        return task.decide(searched.judge(some=[text for (text,) in choices]), part)
+    return task.decide(searched.judge(choices[0]), part)
 
 
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -337,12 +308,11 @@ def must_include(task: Task, observation: Observation, clients: GradeClients) ->
     alternative."""
     searched = _SearchedText(text_of(task.look(observation.output)), clients)
     choices = (task.method, *task.method.alternatives)
-    number = next((n for n, choice in enumerate(choices) if searched.fits(choice)), 0)
+    number = next((number for number, choice in enumerate(choices) if searched.fits(choice)), 0)
     choice = choices[number]
     passed, reason, details = searched.judge(choice.must_include, unwanted=choice.must_not_include)
-    return task.decide(
-        (passed, reason, {**details, **_alternative_details(number)}), task.part(observation.output)
-    )
+    details = {**details, **_alternative_details(number)}
+    return task.decide((passed, reason, details), task.part(observation.output))
 
 
 class _SearchedText:
@@ -371,30 +341,26 @@ class _SearchedText:
         missing = [text for text in every if text not in found_texts]
         missing_choices = [] if found_texts & {*some} else [*some]
         present = [text for text in unwanted if self.has(text)]
-        hints = self.nearest([[text] for text in missing] + ([missing_choices] if missing_choices else []))
-        reasons = [f"{text!r} is not in the output{next(hints)}" for text in missing]
+        looked_for = [([text], f"{text!r} is not in the output") for text in missing]
         if missing_choices:
-            reasons.append(f"none of {', '.join(map(repr, missing_choices))} is in the output{next(hints)}")
+            named = ", ".join(map(repr, missing_choices))
+            looked_for.append((missing_choices, f"none of {named} is in the output"))
+        mask, reasons = lru_cache(1)(self._clients.mask), []
+        for number, (texts, reason) in enumerate(looked_for):
+            nearest = nearest_text(texts, self._text, mask) if number < MOST_LOOKED_FOR else None
+            reasons.append(f"{reason}{_format_nearest(nearest)}")
         reasons += [f"{text!r} is in it{_on_line(self._text, self.place(text))}" for text in present]
         lists = {"found": found, "missing": [*missing, *missing_choices], "unwanted": present}
         return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
-
-    def nearest(self, text_lists: Sequence[Sequence[str]]) -> Iterator[str]:
-        """For each list of texts, the place that comes nearest to one of them; only for the first lists."""
-        mask = lru_cache(1)(self._clients.mask)
-        for texts in text_lists[:MOST_LOOKED_FOR]:
-            yield _format_nearest(nearest_text(texts, self._text, mask))
-        yield from repeat("")
 
 
 def contains_problems(task: Task) -> Iterator[Problem]:
     config: Contains = task.method
     if config.states_texts:
-        for name in ("all", "any"):
+        for name in ("all", "any", "none"):
             if "" in getattr(config, name):
-                yield never_fails(_EMPTY, _STATE_TEXTS, "config", name)
-        if "" in config.none:
-            yield never_passes(_EMPTY, "remove it", "config", "none")
+                vacuous = never_passes if name == "none" else never_fails
+                yield vacuous(_EMPTY, _STATE_TEXTS, "config", name)
         return
     if task.case.expected is None:
         message = f"{task.grader.name} checks nothing"
@@ -402,14 +368,14 @@ def contains_problems(task: Task) -> Iterator[Problem]:
     for value in task.expected:
         texts = value if isinstance(value, list) else [value]
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
-        if not texts:
-            yield never_fails("the list of texts is empty", _STATE_TEXTS, *task.at_expected)
-        elif no_texts:
+        if no_texts:
             message = f"{encode(no_texts[0])} is not a text that could be in the output"
-            hint = "such as value: total, or value: [total, sum]"
-            yield Problem("BK705", message, hint, at=task.at_expected)
-        elif "" in texts:
-            yield never_fails(_EMPTY, _STATE_TEXTS, *task.at_expected)
+            yield Problem(
+                "BK705", message, "such as value: total, or value: [total, sum]", at=task.at_expected
+            )
+        elif not texts or "" in texts:
+            reason = _EMPTY if texts else "the list of texts is empty"
+            yield never_fails(reason, _STATE_TEXTS, *task.at_expected)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
@@ -417,7 +383,7 @@ def must_include_problems(task: Task) -> Iterator[Problem]:
         if "" in lists.must_include:
             yield never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
         if "" in lists.must_not_include:
-            yield never_passes(_EMPTY, "remove it", "value", "must_not_include")
+            yield never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
 
 
 CONTAINS = GraderType(

@@ -25,8 +25,8 @@ from baselinekit.structs import AtLeastOne, Name, Struct, Threshold, TimeLimit, 
 from baselinekit.values.equality import same_json
 from baselinekit.values.texts import mask_and_clip
 
-_NO_TRACE = "let the target tell its `output_messages` with their `tool_calls`, or collect `tool_calls`"
-_NO_TIME = "let the trace tell each call's `duration_ms`, or remove the limit"
+_NO_TRACE = "let the target give its `output_messages` with their `tool_calls`, or collect `tool_calls`"
+_NO_TIME = "let the trace state each call's `duration_ms`, or remove the limit"
 _MOST_PAIRS = 2_000_000
 _LONGEST_SHOWN = 200
 _MOST_SHOWN = 50
@@ -73,94 +73,75 @@ class ToolTrajectory(Struct):
     pass_at: Threshold | None = None
 
 
-class TraceFindings(Struct):
-    """The checks that hold and those that do not, one line each."""
-
-    hits: list[str] = field(default_factory=list)
-    misses: list[str] = field(default_factory=list)
-
-    def add(self, holds: bool, hit: str, miss: str) -> None:
-        (self.hits if holds else self.misses).append(hit if holds else miss)
-
-
 def tool_trajectory(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: ToolTrajectory = task.method
     calls = calls_of(observation)
     if calls is None:
-        raise cannot_replay(
-            "BK670", "the target told no trace, so nobody knows which tools were called", _NO_TRACE
-        )
-    findings = TraceFindings()
+        message = "the target gives no trace, so it is not known which tools were called"
+        raise cannot_replay("BK670", message, _NO_TRACE)
+    checks: list[tuple[bool, str]] = []
+    """Whether each check holds, and it in words."""
     if config.mode == "any_order":
         counts = Counter(call.name for call in calls)
         for tool, minimum in config.minimums.items():
-            line = f"{tool}: {counts[tool]:,} of {minimum:,} calls"
-            findings.add(counts[tool] >= minimum, line, line)
-    elif config.mode == "in_order":
-        _check_calls(config, calls, in_order(config.expected, calls), findings)
+            checks.append((counts[tool] >= minimum, f"{tool}: {counts[tool]:,} of {minimum:,} calls"))
     else:
-        places = [
-            number if number < len(calls) and expected.accepts(calls[number]) else None
-            for number, expected in enumerate(config.expected)
-        ]
-        _check_calls(config, calls, places, findings)
-        for number, call in enumerate(calls[len(config.expected) :], len(config.expected) + 1):
-            findings.misses.append(f"{call.name} was called as number {number:,}, which is one too many")
-    hits = [mask_and_clip(hit, _LONGEST_SHOWN, clients.mask) for hit in findings.hits]
-    misses = [mask_and_clip(miss, _LONGEST_SHOWN, clients.mask) for miss in findings.misses]
-    details: dict[str, Json] = {
-        "mode": config.mode,
-        "hits": [*hits[:_MOST_SHOWN]],
-        "misses": [*misses[:_MOST_SHOWN]],
-    }
-    details["called"] = [call.name for call in calls[:_MOST_SHOWN]]
-    score = Fraction(len(hits), total) if (total := len(hits) + len(misses)) else Fraction(1)
+        places = in_order(config.expected, calls) if config.mode == "in_order" else exactly(config, calls)
+        for number, (expected, place) in enumerate(zip(config.expected, places, strict=True)):
+            missing = "" if place is not None else _describe_missing(config, expected, calls, number)
+            checks.append((not missing, missing or f"{expected.describe()} was called"))
+            if expected.max_seconds is not None:
+                checks.append(_check_time(expected, None if place is None else calls[place]))
+        if config.mode == "exact":
+            for number, call in enumerate(calls[len(config.expected) :], len(config.expected) + 1):
+                checks.append((False, f"{call.name} was called as number {number:,}, which is one too many"))
+    lines = [(holds, mask_and_clip(line, _LONGEST_SHOWN, clients.mask)) for holds, line in checks]
+    hits, misses = ([line for holds, line in lines if holds is wanted] for wanted in (True, False))
+    called = [call.name for call in calls]
+    listed = {"hits": hits, "misses": misses, "called": called}
+    details: dict[str, Json] = {"mode": config.mode}
+    details |= {name: entries[:_MOST_SHOWN] for name, entries in listed.items()}
+    score = Fraction(len(hits), len(checks)) if checks else Fraction(1)
     # A call too many must not pass because the others, or other graders, make up for it in a mean.
     decides = task.grader.weight or task.grader.required
     gates = ("whole",) if misses and config.pass_at is None and decides else ()
     return task.scored(score, "; ".join(misses), config.pass_at or 1, gates, details=details)
 
 
-def _check_calls(
-    config: ToolTrajectory, calls: Sequence[ToolCall], places: Sequence[int | None], findings: TraceFindings
-) -> None:
-    """Check each expected call. `places`: the number of the call that matches it."""
-    for number, (expected, place) in enumerate(zip(config.expected, places, strict=True)):
-        call = None if place is None else calls[place]
-        limit = expected.max_seconds
-        if call is not None:
-            findings.hits.append(f"{expected.describe()} was called")
-        else:
-            findings.misses.append(_describe_missing(config, expected, calls, number))
-        if limit is None:
-            continue
-        if call is None:
-            findings.misses.append(f"{expected.tool} within {limit:g} s: it was not called")
-        elif call.seconds is None:
-            raise cannot_replay("BK672", f"the trace does not tell how long {expected.tool} took", _NO_TIME)
-        else:
-            took = f"{expected.tool} took {call.seconds:g} s"
-            findings.add(call.seconds <= limit, took, f"{took}, at most {limit:g} s is allowed")
+def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]:
+    limit = expected.max_seconds or 0
+    if call is None:
+        return False, f"{expected.tool} within {limit:g} s: it was not called"
+    if call.seconds is None:
+        message = f"the trace does not say how long {expected.tool} took"
+        raise cannot_replay("BK672", message, _NO_TIME)
+    took = f"{expected.tool} took {call.seconds:g} s"
+    return call.seconds <= limit, took if call.seconds <= limit else f"{took}, at most {limit:g} s is allowed"
 
 
 def _describe_missing(
     config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int
 ) -> str:
     """Why a call that is expected counts as missing."""
+    wanted = expected.describe()
     if config.mode == "exact":
-        actual = calls[number].name if number < len(calls) else "nothing"
-        if actual == expected.tool:
-            arguments = encode(calls[number].input)
-            return (
-                f"number {number + 1}: {expected.describe()} was expected, and it was called with {arguments}"
-            )
-        return f"number {number + 1}: {expected.describe()} was expected, and {actual} was called"
+        call = calls[number] if number < len(calls) else None
+        actual = f"{call.name if call else 'nothing'} was called"
+        if call is not None and call.name == expected.tool:
+            actual = f"it was called with {encode(call.input)}"
+        return f"number {number + 1}: {wanted} was expected, and {actual}"
     same_tool = [call for call in calls if call.name == expected.tool]
-    if not same_tool:
-        return f"{expected.describe()} was not called"
     if any(map(expected.accepts, same_tool)):
-        return f"{expected.describe()} was not called in this order"
-    return f"{expected.describe()} was not called: it was with {encode(same_tool[-1].input)}"
+        return f"{wanted} was not called in this order"
+    return f"{wanted} was not called" + (f": it was with {encode(same_tool[-1].input)}" if same_tool else "")
+
+
+def exactly(config: ToolTrajectory, calls: Sequence[ToolCall]) -> list[int | None]:
+    """The number of the call that matches each expected one: its own number."""
+    return [
+        number if number < len(calls) and expected.accepts(calls[number]) else None
+        for number, expected in enumerate(config.expected)
+    ]
 
 
 def in_order(expected: Sequence[WantedCall], calls: Sequence[ToolCall]) -> list[int | None]:
@@ -177,8 +158,9 @@ def in_order(expected: Sequence[WantedCall], calls: Sequence[ToolCall]) -> list[
         for j in range(len(places) - 1, -1, -1):
             most = max(best[i + 1][j], best[i][j + 1])
             if expected[i].accepts(call := calls[places[j]]):
-                remaining = best[i + 1][j + 1]
-                most = max(most, (remaining[0] + 1, remaining[1] + _in_time(expected[i], call)))
+                limit, (found, kept) = expected[i].max_seconds, best[i + 1][j + 1]
+                is_in_time = limit is not None and call.seconds is not None and call.seconds <= limit
+                most = max(most, (found + 1, kept + is_in_time))
             best[i][j] = most
     matched: list[int | None] = [None] * len(expected)
     i = j = 0
@@ -193,30 +175,16 @@ def in_order(expected: Sequence[WantedCall], calls: Sequence[ToolCall]) -> list[
     return matched
 
 
-def _in_time(expected: WantedCall, call: ToolCall) -> bool:
-    return (
-        expected.max_seconds is not None and call.seconds is not None and call.seconds <= expected.max_seconds
-    )
-
-
 def trajectory_problems(task: Task) -> Iterator[Problem]:
     config: ToolTrajectory = task.method
-    if config.mode == "any_order":
-        if not config.minimums:
-            yield never_fails("no tool has to be called", "state `minimums: {TOOL: 1}`", "config", "minimums")
-        if config.expected:
-            hint = "state `mode: in_order` or exact, or `minimums`"
-            yield Problem("BK673", "`expected` has no effect in any order", hint, at=("config", "expected"))
-    elif config.minimums:
-        hint = "state `mode: any_order`, or `expected`"
-        yield Problem(
-            "BK673",
-            f"`minimums` has no effect where the mode is {config.mode}",
-            hint,
-            at=("config", "minimums"),
-        )
-    if config.mode == "in_order" and not config.expected:
-        yield never_fails("no call is expected", "state `expected: [{tool: TOOL}]`", "config", "expected")
+    needed, other = ("minimums", "expected") if config.mode == "any_order" else ("expected", "minimums")
+    if not getattr(config, needed) and config.mode != "exact":
+        hint = "state `minimums: {TOOL: 1}` in any order, else `expected: [{tool: TOOL}]`"
+        yield never_fails("no call is expected", hint, "config", needed)
+    if getattr(config, other):
+        message = f"`{other}` has no effect where the mode is {config.mode}"
+        hint = "`expected` goes with `mode: in_order` or exact, `minimums` with any_order"
+        yield Problem("BK673", message, hint, at=("config", other))
 
 
 TOOL_TRAJECTORY = GraderType(

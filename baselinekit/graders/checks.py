@@ -1,7 +1,8 @@
 """Checks of a text, one line each (`contains: <diff>`), and the graders that they mean."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from baselinekit.errors import Problem, suggest
 from baselinekit.graders import graders
@@ -12,80 +13,44 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, Method
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import prefix_paths
-from baselinekit.structs import Struct, replace
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Count, Meta, Struct, field, replace
 
 
 class CheckForm(Struct):
-    """The form of a check: which values it accepts, the config of its grader, and how to get one from the
-    other."""
+    """The form of a check: the type of its value, the key that this becomes in the config of its grader, and
+    what else the config states."""
 
-    accepts: Callable[[Json], bool]
-    hint: str
+    kind: Any
     config: type[Any]
-    method: Callable[..., Method]
-    value: Callable[[Any], Json]
+    key: str
+    others: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_in_list(self) -> bool:
+        return self.kind is _Text and self.config is Contains
+
+    def method(self, value: Json) -> Method:
+        return self.config(**{self.key: [value] if self.is_in_list else value}, **self.others)
+
+    def value(self, method: Any) -> Json:
+        value = getattr(method, self.key)
+        return next(iter(value), None) if self.is_in_list else value
 
 
-def _is_text(value: Json) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _are_texts(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
-
-
-def _is_count(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_schema(value: Json) -> bool:
-    return isinstance(value, dict | bool)
-
-
-_ACCEPTED: Mapping[str, tuple[Callable[[Json], bool], str]] = {
-    "any": (_are_texts, "a list of texts"),
-    "all": (_are_texts, "a list of texts"),
-    "pattern": (_is_text, "a regular expression"),
-    "min": (_is_count, "a whole number of words"),
-    "max": (_is_count, "a whole number of words"),
-    "schema": (_is_schema, "a JSON Schema"),
-}
-
-
-def _form(config: type[Any], key: str, **others: Json) -> CheckForm:
-    """A check that states one key of a config."""
-    accepts, hint = _ACCEPTED[key]
-    return CheckForm(
-        accepts,
-        hint,
-        config,
-        lambda value: config(**{key: value}, **others),
-        lambda method: getattr(method, key),
-    )
-
-
-def _text_form(key: str) -> CheckForm:
-    """A check that states the only text of a list."""
-    return CheckForm(
-        _is_text,
-        "a text that is not empty",
-        Contains,
-        lambda text: replace(Contains(), **{key: [text]}),
-        lambda method: next(iter(getattr(method, key)), None),
-    )
-
-
+_Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+_Texts = Annotated[list[_Text], Meta(min_length=1, description="a list of texts")]
+_Schema = dict[str, Any] | bool
 FORMS: Mapping[str, CheckForm] = {
-    "contains": _text_form("all"),
-    "not_contains": _text_form("none"),
-    "contains_any": _form(Contains, "any"),
-    "contains_all": _form(Contains, "all"),
-    "matches": _form(RegexMatch, "pattern"),
-    "not_matches": _form(RegexMatch, "pattern", must_match=False),
-    "min_tokens": _form(TokenCount, "min"),
-    "max_tokens": _form(TokenCount, "max"),
-    "json_schema": _form(JsonSchema, "schema"),
+    "contains": CheckForm(_Text, Contains, "all"),
+    "not_contains": CheckForm(_Text, Contains, "none"),
+    "contains_any": CheckForm(_Texts, Contains, "any"),
+    "contains_all": CheckForm(_Texts, Contains, "all"),
+    "matches": CheckForm(_Text, RegexMatch, "pattern"),
+    "not_matches": CheckForm(_Text, RegexMatch, "pattern", {"must_match": False}),
+    "min_tokens": CheckForm(Count, TokenCount, "min"),
+    "max_tokens": CheckForm(Count, TokenCount, "max"),
+    "json_schema": CheckForm(_Schema, JsonSchema, "schema"),
 }
 
 
@@ -94,7 +59,7 @@ def check_of(grader: Grader) -> dict[str, Json] | None:
     for name, form in FORMS.items():
         if isinstance(grader.method, form.config):
             value = form.value(grader.method)
-            if form.accepts(value) and form.method(value) == grader.method:
+            if not read_as(form.kind, value)[1] and form.method(value) == grader.method:
                 return {name: value}
     return None
 
@@ -103,23 +68,22 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
     """The graders of some checks, each with a name of its own, and the problems of the checks."""
     check_graders: list[Grader] = []
     problems: list[Problem] = []
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for number, raw in enumerate(checks):
         if len(raw) != 1:
             hint = "write each as an entry of its own: - contains: …"
             problems.append(Problem("BK712", "a check has one key", hint, at=(number,)))
             continue
         ((name, value),) = raw.items()
-        form = FORMS.get(name)
-        if form is None:
+        if name not in FORMS:
             hint = suggest(name, FORMS) or f"one of {', '.join(FORMS)}"
             problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
-        elif not form.accepts(value):
-            problems.append(Problem("BK712", f"{name} is not {form.hint}", "", at=(number, name)))
+        elif wrong := read_as(FORMS[name].kind, value)[1]:
+            problems += prefix_paths(wrong, (number, name))
         else:
-            counts[name] = count = counts.get(name, 0) + 1
-            grader_name = name if count == 1 else f"{name} {count}"
-            check_graders.append(Grader(grader_name, "code", form.method(value), at=(number, name)))
+            counts[name] += 1
+            grader_name = name if counts[name] == 1 else f"{name} {counts[name]}"
+            check_graders.append(Grader(grader_name, "code", FORMS[name].method(value), at=(number, name)))
     return check_graders, problems
 
 
@@ -128,8 +92,7 @@ def problems_of_checks(recipe: Recipe, at: Path) -> list[Problem]:
     check_graders, problems = read_checks(recipe.checks)
     case = Case("", recipe, tuple(check_graders))
     for grader in check_graders:
-        inner = (replace(problem, at=grader.at) for problem in graders.problems_of(grader, case))
-        problems += inner
+        problems += [replace(problem, at=grader.at) for problem in graders.problems_of(grader, case)]
     return prefix_paths(problems, at)
 
 

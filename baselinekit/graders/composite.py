@@ -74,45 +74,40 @@ def make_composite(
 ) -> tuple[Composite, list[Problem]]:
     """The composite of these graders, and its problems with paths below its config. `judge`: the aggregator,
     if it is a grader."""
-    all_graders = [*graders, *([] if judge is None else [judge])]
-    named = with_unique_names(all_graders)
-    names, problems = {grader.name for grader in named[: len(graders)]}, []
+    named = with_unique_names(graders)
+    names, at, problems = {grader.name for grader in named}, ("aggregator", "weights"), []
     for name in aggregator.weights:
-        at = ("aggregator", "weights", name)
         if name not in names:
             hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
-            problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=at))
-    if judge is not None and aggregator.weights:
-        message = f"`weights` have no effect where the aggregator is a {aggregator.type}"
-        hint = "remove them: the judge is given every score"
-        problems.append(Problem("BK674", message, hint, at=("aggregator", "weights")))
-    weighted = tuple(
-        replace(grader, weight=float(aggregator.weights.get(grader.name, grader.weight)))
-        for grader in named[: len(graders)]
-    )
-    judges = [replace(grader, weight=1.0, required=False) for grader in named[len(graders) :]]
-    return Composite(weighted, judges[0] if judges else None, aggregator.on_error, pass_at), problems
+            problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=(*at, name)))
+    if judge is not None:
+        judge = replace(with_unique_names([*named, judge])[-1], weight=1.0, required=False)
+        if aggregator.weights:
+            message = f"`weights` have no effect where the aggregator is a {aggregator.type}"
+            hint = "remove them: the judge is given every score"
+            problems.append(Problem("BK674", message, hint, at=at))
+    weights = {**{grader.name: grader.weight for grader in named}, **aggregator.weights}
+    weighted = tuple(replace(grader, weight=float(weights[grader.name])) for grader in named)
+    return Composite(weighted, judge, aggregator.on_error, pass_at), problems
 
 
 def without_places(config: Composite) -> Composite:
     """The composite without the places of its graders in their file."""
-
-    def without_place(grader: Grader) -> Grader:
-        inner = grader.method
-        method = without_places(inner) if isinstance(inner, Composite) else inner
-        return replace(grader, at=(), config_at=(), says_required=False, method=method)
-
-    judge = None if config.judge is None else without_place(config.judge)
-    return replace(config, graders=tuple(map(without_place, config.graders)), judge=judge)
+    parts = []
+    for part in config.parts:
+        method = without_places(part.method) if isinstance(part.method, Composite) else part.method
+        parts.append(replace(part, at=(), config_at=(), says_required=False, method=method))
+    judge = None if config.judge is None else parts.pop()
+    return replace(config, graders=tuple(parts), judge=judge)
 
 
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:
     """The graders as they are stated, and after them the aggregator if it is one."""
     parts: list[StatedPart] = [(raw, ("graders", number)) for number, raw in enumerate(stated.graders)]
     aggregator = stated.aggregator
-    if aggregator.type in _JUDGES:
+    if kind := _JUDGES.get(aggregator.type):
         config = {"method": aggregator.type, **aggregator.config}
-        judge = {"type": _JUDGES[aggregator.type], "name": "aggregator", "config": config, "required": False}
+        judge = {"type": kind, "name": "aggregator", "config": config, "required": False}
         parts.append((judge, ("aggregator",)))
     return parts
 
@@ -120,15 +115,13 @@ def stated_parts(stated: StatedComposite) -> list[StatedPart]:
 def compose(stated: StatedComposite, graders: Sequence[Grader]) -> ReadConfig:
     """The composite that a file states, of the graders that were read."""
     aggregator, count = stated.aggregator, len(stated.graders)
-    problems = []
+    judge = next(iter(graders[count:]), None)
+    method, problems = make_composite(graders[:count], aggregator, judge, stated.pass_at)
     if aggregator.type not in _JUDGES and aggregator.config:
         hint = "remove it, or state `type: code_judge` or llm_judge"
         message = f"`config` has no effect where the aggregator is {aggregator.type}"
         problems.append(Problem("BK674", message, hint, at=("aggregator", "config")))
-    method, composite_problems = make_composite(
-        graders[:count], aggregator, next(iter(graders[count:]), None), stated.pass_at
-    )
-    return method, [*problems, *composite_problems]
+    return method, problems
 
 
 def with_unique_names(graders: Sequence[Grader]) -> tuple[Grader, ...]:

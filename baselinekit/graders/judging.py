@@ -27,8 +27,6 @@ JUDGE = (
 )
 """The beginning of the system message of every judge."""
 
-_SYSTEM = f"{JUDGE} Reply with one JSON object alone."
-
 
 def nonce_of(*texts: str) -> str:
     """16 hex digits that depend on all of the texts. As a mark they stand in none of the texts, and are the
@@ -36,11 +34,14 @@ def nonce_of(*texts: str) -> str:
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str, Json]) -> ModelQuestion:
-    """The question to a judge: the task, the texts between marks, and the form of the reply."""
+def question(
+    model: str, task: str, texts: Mapping[str, str], form: Mapping[str, Json], **more: Any
+) -> ModelQuestion:
+    """The question to a judge: the task, the texts between marks, and the form of the reply. `more`: settings
+    of the model."""
     nonce = nonce_of(*texts.values())
     parts = [task, *(between_marks(name, text, nonce) for name, text in texts.items())]
-    return question_in_form(model, "\n\n".join(parts), nonce, form)
+    return question_in_form(model, "\n\n".join(parts), nonce, form, **more)
 
 
 def unquoted(words: str) -> str:
@@ -48,12 +49,15 @@ def unquoted(words: str) -> str:
     return f"\0<{words}>\0"
 
 
-def question_in_form(model: str, text: str, nonce: str, form: Mapping[str, Json]) -> ModelQuestion:
+def question_in_form(
+    model: str, text: str, nonce: str, form: Mapping[str, Json], **more: Any
+) -> ModelQuestion:
     """A whole question with the form of its reply below it."""
     example = json.dumps({"nonce": nonce, **form}, ensure_ascii=False)
     example = example.replace(r'"\u0000<', "<").replace(r'>\u0000"', ">")
     text = f"{text}\n\nReply in exactly this form, with the same nonce: {example}"
-    return ModelQuestion(model, (Message("system", _SYSTEM), Message("user", text)), temperature=0)
+    messages = (Message("system", f"{JUDGE} Reply with one JSON object alone."), Message("user", text))
+    return ModelQuestion(model, messages, **{"temperature": 0, **more})
 
 
 def between_marks(name: str, text: str, nonce: str) -> str:
@@ -91,9 +95,8 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
     if fields.get("nonce") != nonce:
         raise unusable_reply("does not repeat the nonce of the question", text)
     if text.count(nonce) != 1:
-        raise unusable_reply(
-            "does not contain the nonce exactly once, so it is unclear which part is the verdict", text
-        )
+        reason = "does not contain the nonce exactly once, so it is unclear which part is the verdict"
+        raise unusable_reply(reason, text)
     missing = {*keys} - fields.keys()
     if missing:
         raise unusable_reply(f"has no {', '.join(sorted(missing))}", text)
@@ -121,20 +124,6 @@ class UnreadableReply(CannotReplay):
     def __init__(self, *problems: Problem, why: str = "", reply: str = ""):
         super().__init__(*problems)
         self.why, self.reply = why, reply
-
-
-def question_again(original: ModelQuestion, reason: str, mask: Mask) -> ModelQuestion:
-    """The question once more, with what was wrong with the reply. The reply is not repeated: it may contain
-    instructions of the judged text."""
-    complaint = mask_and_clip(reason, _LONGEST_COMPLAINT, mask, counted=False)
-    instruction = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
-    *earlier, last = original.messages
-    return replace(original, messages=(*earlier, replace(last, content=f"{last.content}\n\n{instruction}")))
-
-
-def contradiction(reason: str) -> UnreadableReply:
-    hint = "use a stronger model, or a rubric that leaves less open"
-    return UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {reason}", hint), why=reason)
 
 
 def unusable_reply(reason: str, text: str) -> UnreadableReply:
@@ -236,20 +225,17 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
     if not isinstance(value, list) or not value:
         raise unusable_reply(f"lists no facts under {key}", answer)
     for item in value:
-        if (
-            not isinstance(item, dict)
-            or not item.keys() >= {"fact", "verdict"}
-            or not isinstance(item["fact"], str)
-        ):
-            raise unusable_reply(f"has something under {key} that is no {{fact, verdict}}", answer)
-        if item["verdict"] not in _VERDICTS:
-            raise unusable_reply(
-                f"says {item['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
-            )
-        yield item["fact"], item["verdict"]
+        fact, verdict = (item.get("fact"), item.get("verdict")) if isinstance(item, dict) else (None, None)
+        if not isinstance(fact, str) or verdict not in _VERDICTS:
+            message = f"has something under {key} that is not {{fact, verdict: {' or '.join(_VERDICTS)}}}"
+            raise unusable_reply(message, answer)
+        yield fact, verdict
 
 
 # Judges that reply with one object: if the reply is none, they are asked again, with what was wrong.
+
+
+UNREAD = "replies_that_could_not_be_read"
 
 
 class JudgeResult(Struct, Generic[T]):
@@ -265,7 +251,7 @@ class JudgeResult(Struct, Generic[T]):
         details = dict(grade.details)
         is_asked_again = len(self.errors) > 1 or self.value is not None
         if self.errors and is_asked_again:  # otherwise the reason quotes the only reply
-            details["replies_that_could_not_be_read"] = [error.problems[0].message for error in self.errors]
+            details[UNREAD] = [error.problems[0].message for error in self.errors]
         return replace(grade, details=details, usage=grade.usage + self.usage)
 
 
@@ -276,7 +262,8 @@ def ask_until_readable(
     read: Callable[[str], T],
     retries: int,
 ) -> JudgeResult[T]:
-    """Ask a judge, and again up to `retries` times while its reply cannot be used."""
+    """Ask a judge, and again up to `retries` times while its reply cannot be used, with what was wrong with
+    it. The reply is not repeated: it may contain instructions of the judged text."""
     usage, current = Usage(), original
     errors: list[UnreadableReply] = []
     for _ in range(retries + 1):
@@ -286,7 +273,11 @@ def ask_until_readable(
             return JudgeResult(read(answer.text), usage, tuple(errors))
         except UnreadableReply as error:
             errors.append(error)
-            current = question_again(original, error.why, mask)
+            complaint = mask_and_clip(error.why, _LONGEST_COMPLAINT, mask, counted=False)
+            instruction = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
+            *earlier, last = original.messages
+            last = replace(last, content=f"{last.content}\n\n{instruction}")
+            current = replace(original, messages=(*earlier, last))
     return JudgeResult(None, usage, tuple(errors))
 
 
@@ -300,9 +291,7 @@ def grade_readable(
     """The grade that `read` makes of a judge's reply. If no reply can be used, it is an error, not a low
     score."""
     result = ask_until_readable(original, ask, mask, read, grader.method.retries_on_unreadable)
-    return result.add_to(result.value or unreadable_grade(grader, result))
-
-
-def unreadable_grade(grader: Grader, result: JudgeResult[Any]) -> Grade:
+    if result.value is not None:
+        return result.add_to(result.value)
     problem = result.errors[-1].problems[0]
-    return grader.graded("error", None, problem.with_hint, code=problem.code)
+    return result.add_to(grader.graded("error", None, problem.with_hint, code=problem.code))

@@ -7,7 +7,6 @@ ended with. Blocks that only show how to use it are left out: they could fail wh
 import ast
 import builtins
 import re
-import symtable
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -17,10 +16,6 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
 
-_FENCE = lazy_pattern(
-    r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
-    r"(?P<bar>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)"
-)
 _INLINE = lazy_pattern(
     r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE
 )
@@ -41,7 +36,9 @@ _KEPT_ESCAPES = "\n\r\\'\"Nx"
 _LONGEST = 1_000_000
 _MOST_BLOCKS = 100
 _MOST_FENCES_IN_A_STRING = 20
-_DEEPEST = 3
+_MOST_READINGS = 10
+"""How often the rest of a reply, or a block within it, is read anew."""
+
 _PROMPT, _CONTINUED = ">>>", "..."
 
 
@@ -87,31 +84,18 @@ class _Block:
     @cached_property
     def loads(self) -> frozenset[str]:
         """The names that it needs from elsewhere, or may need."""
-        if self.tree is None:
-            return frozenset()
-        try:
-            tables = [symtable.symtable(_without_warnings(self.code), "reply", "exec")]
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return frozenset()
-        names: set[str] = set()
-        while tables:
-            table = tables.pop()
-            names |= {
-                symbol.get_name()
-                for symbol in table.get_symbols()
-                if symbol.is_global() and symbol.is_referenced()
-            }
-            tables += table.get_children()
-        return frozenset(names - self.binds - {*dir(builtins)})
-
-    @property
-    def has_no_definitions(self) -> bool:
-        """Whether it defines no function and no class: constants, or an example of use."""
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        return self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
+        nodes = [*ast.walk(self.tree)] if self.tree else []
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        local = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+        local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        return frozenset(loaded - local - self.binds - {*dir(builtins)})
 
     def is_example(self, is_after: bool, function: str) -> bool:
-        return self.has_no_definitions and (is_after or function in self.loads)
+        """Whether it defines no function and no class, and shows how the function is used."""
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        has_none = self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
+        return has_none and (is_after or function in self.loads)
 
     def defines(self, function: str) -> bool:
         if self.tree is not None:
@@ -138,14 +122,11 @@ def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
         problem = f"none of its {len(blocks)} fenced blocks is Python"
         return ExtractedCode("", problem=problem if len(blocks) > 1 else "its fenced block is not Python")
     used = _select_needed(chosen, function)
-    code = "\n".join(block.code for block in used)
-    unused = len(blocks) - len(used)
+    is_closed, is_all = all(block.closed for block in used), len(used) == len(blocks)
     description = f"{count_noun(len(used), 'fenced block')} ({', '.join(map(str, used))})"
-    description += f" of {len(blocks)}" if unused else ""
-    description += "" if all(block.closed for block in used) else ", not closed"
-    return ExtractedCode(
-        code, description, is_partial=bool(unused) or not all(block.closed for block in used)
-    )
+    description += ("" if is_all else f" of {len(blocks)}") + ("" if is_closed else ", not closed")
+    code = "\n".join(block.code for block in used)
+    return ExtractedCode(code, description, is_partial=not (is_all and is_closed))
 
 
 def _select_by_language(blocks: Sequence[_Block], function: str) -> list[_Block]:
@@ -168,24 +149,14 @@ def _select_needed(blocks: Sequence[_Block], function: str) -> list[_Block]:
     if not complete:
         return list(blocks)
     last = complete[-1]
-    candidates = [
-        block for block in blocks if block is last or (block not in versions and block.tree is not None)
-    ]
     after = blocks.index(last)
-    needed = {
-        name
-        for block in candidates
-        if not block.is_example(blocks.index(block) > after, function)
-        for name in block.loads
-    }
-    used = [
-        block
-        for block in candidates
-        if not block.is_example(blocks.index(block) > after, function) or block.binds & needed
-    ]
+    candidates = [block for block in blocks if block is last or (block not in versions and block.tree)]
+    examples = [block for block in candidates if block.is_example(blocks.index(block) > after, function)]
+    needed = {name for block in candidates if block not in examples for name in block.loads}
+    used = [block for block in candidates if block not in examples or block.binds & needed]
     bound = {name for block in used for name in block.binds}
     missing = {name for block in used for name in block.loads} - bound
-    for earlier in reversed([block for block in versions if block is not last and block.tree is not None]):
+    for earlier in reversed([block for block in versions if block is not last and block.tree]):
         if earlier.binds & missing:  # an earlier version has a helper that the last one uses
             used.append(earlier)
             missing -= earlier.binds
@@ -238,58 +209,40 @@ def without_fences(text: str, function: str) -> ExtractedCode:
 
 
 def _blocks(text: str, depth: int = 0, before: int = 0) -> Iterator[_Block]:
-    """The fenced blocks, also in lists and quotes; an unclosed one goes on to the end. Of a block of
-    Markdown, the blocks within it. `before`: the number of lines before this text."""
-    lines, number = text.split("\n"), 0
-    while number < len(lines):
-        opened = _FENCE.fullmatch(lines[number])
-        if opened is None or (opened["bar"][0] == "`" and "`" in opened["info"]):
-            number += 1
+    """The fenced blocks, also in lists and quotes; an unclosed one goes on to the end. Of a block of Markdown
+    or of an indented one, the blocks within it. `before`: the number of lines before this text."""
+    from markdown_it import MarkdownIt
+
+    lines = text.split("\n")
+    parser = MarkdownIt("commonmark").disable(["normalize", "inline", "html_block", "reference"])
+    for token in parser.parse(text):
+        (start, end), language = token.map or (0, 0), ""
+        if match := _LANGUAGE.match(token.info):
+            language = match[1]
+        is_nested = token.type == "code_block" or language.lower() in ("markdown", "md")
+        if is_nested and depth < _MOST_READINGS:
+            yield from _blocks(token.content, depth + 1, before + start + (token.type == "fence"))
+        if token.type != "fence" or is_nested:
             continue
-        inside = lines[number + 1 :]
-        if opened["quote"]:
-            marks = re.compile(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?")
-            inside = [marks.sub("", line) for line in inside]
-        length, closed = _block_length(inside, opened)
-        language = _LANGUAGE.match(opened["info"])
-        body = "\n".join(inside[:length]) + "\n"
-        if depth < _DEEPEST and language and language[1].lower() in ("markdown", "md"):
-            yield from _blocks(body, depth + 1, before + number + 1)
-            number += length + 1 + closed
-            continue
-        yield _Block(
-            body, language[1] if language else "", before + number + 2, before + number + 1 + length, closed
-        )
-        number += length + 1 + closed
-
-
-def _block_length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
-    """How many of these lines a block has, and whether it is closed. A fence within a triple-quoted string
-    closes nothing. A fence that opens another block ends one that was not closed."""
-    bar, deepest = opened["bar"], len(opened["indent"].expandtabs(4)) + len(opened["item"] or "") + 3
-    closing = re.compile(rf"[ \t]*{re.escape(bar[0])}{{{len(bar)},}}[ \t]*")
-    closing_lines = (
-        number
-        for number, line in enumerate(lines)
-        if bar[0] in line
-        and closing.fullmatch(line)
-        and len(expanded := line.expandtabs(4)) - len(expanded.lstrip()) <= deepest
-    )
-    candidates = []
-    for end in islice(closing_lines, _MOST_FENCES_IN_A_STRING):
-        if not has_open_string("\n".join(lines[:end])):
-            return _end_at_next_fence(lines[:end], bar, end)
-        candidates.append(end)
-    return (candidates[0], True) if candidates else _end_at_next_fence(lines, bar, len(lines), closed=False)
-
-
-def _end_at_next_fence(lines: Sequence[str], bar: str, end: int, closed: bool = True) -> tuple[int, bool]:
-    opening = re.compile(rf"[ \t]*{re.escape(bar)}[A-Za-z][\w+-]*[ \t]*")
-    for number, line in enumerate(lines):
-        if line.lstrip().startswith(bar) and opening.fullmatch(line):
-            before = "\n".join(lines[:number])
-            return (number, False) if _make_runnable(before, cut=True)[1] is not None else (end, closed)
-    return end, closed
+        code, last_line = token.content, lines[end - 1].strip("> \t")
+        closed = end - start > 1 and last_line.startswith(token.markup) and {*last_line} == {token.markup[0]}
+        stop, resume = end - closed, 0
+        opening = re.compile(rf"[ \t]*{token.markup}[A-Za-z][\w+-]*[ \t]*")
+        inside = code.split("\n")
+        cut = next((number for number, line in enumerate(inside) if opening.fullmatch(line)), len(inside))
+        if cut < len(inside) and _make_runnable("\n".join(inside[:cut]), cut=True)[1] is not None:
+            code, closed = "\n".join(inside[:cut]), False  # another block opens where this one was not closed
+            stop = resume = start + 1 + cut
+        elif token.level == 0 and has_open_string(code):  # a fence within a text closes nothing
+            fences = (number for number in range(end, len(lines)) if lines[number].strip() == token.markup)
+            for fence in islice(fences, _MOST_FENCES_IN_A_STRING):
+                if not has_open_string("\n".join(lines[start + 1 : fence])):
+                    code, stop, resume = "\n".join(lines[start + 1 : fence]), fence, fence + 1
+                    break
+        yield _Block(code, language, before + start + 2, before + stop, closed)
+        if resume and depth < _MOST_READINGS:
+            yield from _blocks("\n".join(lines[resume:]), depth + 1, before + resume)
+            return
 
 
 def has_open_string(code: str) -> bool:

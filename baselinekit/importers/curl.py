@@ -17,16 +17,28 @@ from baselinekit.importers.curloptions import (
     NO_COUNTERPART,
     SHORT,
 )
-from baselinekit.importers.drafts import FORM_TYPE, HINT_FOR_URL, add_value, body_of, flaw_of_url
+from baselinekit.importers.drafts import (
+    FORM_TYPE,
+    HINT_FOR_URL,
+    add_value,
+    body_of,
+    cookie_pairs,
+    flaw_of_url,
+    media_of,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.structs import MutableStruct, Struct, field
+from baselinekit.structs import Struct
 
 Read = Callable[[str], str]
 """Reads a file that the line names; `-` is standard input."""
 
 MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
+_FRAMING = lazy_pattern(
+    r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
+)
+_GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
 
 
 class CurlRequest(Struct):
@@ -39,33 +51,6 @@ class CurlRequest(Struct):
     dropped: tuple[str, ...] = ()
 
 
-# The options of curl.
-
-
-_FRAMING = lazy_pattern(
-    r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
-_GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
-
-
-class CurlLine(MutableStruct):
-    """The options of one line, as they were typed."""
-
-    urls: list[str] = field(default_factory=list)
-    method: str | None = None
-    headers: dict[str, tuple[str, str]] = field(default_factory=dict)
-    query: list[str] = field(default_factory=list)
-    data: list[str] = field(default_factory=list)
-    upload: str | None = None
-    parts: dict[str, Json] = field(default_factory=dict)
-    files: dict[str, Json] = field(default_factory=dict)
-    is_multipart: bool = False
-    cookies: dict[str, Json] = field(default_factory=dict)
-    flags: set[str] = field(default_factory=set)
-    values: dict[str, str] = field(default_factory=dict)
-    dropped: list[str] = field(default_factory=list)
-
-
 def is_curl(word: str) -> bool:
     """Whether a word is the program curl, with or without its path and `.exe`."""
     return re.fullmatch(r"(.*[/\\])?curl(\.exe)?", word) is not None
@@ -73,301 +58,237 @@ def is_curl(word: str) -> bool:
 
 def parse_words(words: list[str], read: Read) -> CurlRequest:
     """The request of a line that a shell has split into words. The first may be `curl`."""
-    line = CurlLine()
+    line = _Line(read)
     remaining = words[1:] if words and is_curl(words[0]) else list(words)
     for following in ("--next", "-:"):
         if following in remaining:
             remaining = remaining[: remaining.index(following)]
-            line.dropped.append(
-                "--next: what follows it is another request; write a curl line of its own for it"
-            )
+            line.dropped.append("what follows --next is another request: write a curl line of its own for it")
     while remaining:
         try:
             options, remaining = getopt(remaining, GETOPT_LETTERS, GETOPT_NAMES)
         except GetoptError as error:
-            raise InvalidInput(_no_option(error)) from None
+            name = error.opt if len(error.opt) > 1 else SHORT.get(error.opt, error.opt)
+            if "requires argument" in error.msg:
+                raise _refusal(f"--{name} needs a value behind it", "check the line") from None
+            if len(error.opt) == 1:
+                raise _refusal(f"curl has no option -{error.opt}", "check the line") from None
+            hint = suggest(error.opt, NAMES) or "leave it out"
+            raise _refusal(f"the option --{error.opt} of curl is not known", hint) from None
         for flag, value in options:
-            _take(line, flag[2:] if flag.startswith("--") else SHORT[flag[1:]], value, read)
+            line.take(flag[2:] if flag.startswith("--") else SHORT[flag[1:]], value)
         line.urls += remaining[:1]
         remaining = remaining[1:]
-    return _request(line)
+    return line.request()
 
 
-def _no_option(error: GetoptError) -> Problem:
-    if "requires argument" in error.msg:
-        message = f"--{SHORT.get(error.opt, error.opt)} needs a value behind it"
-        return Problem("BK508", message, "check the line")
-    if len(error.opt) == 1:
-        return Problem("BK508", f"curl has no option -{error.opt}", "check the line")
-    message = f"the option --{error.opt} of curl is not known"
-    return Problem("BK508", message, suggest(error.opt, NAMES) or "leave it out")
+def _refusal(message: str, hint: str) -> InvalidInput:
+    return InvalidInput(Problem("BK508", message, hint))
 
 
-def _take(line: CurlLine, name: str, value: str, read: Read) -> None:
-    match name:
-        case "request":
-            line.method = value.upper()
-        case "url":
-            line.urls.append(value)
-        case "header":
-            _take_header(line, value, read)
-        case "user-agent" | "referer" | "range":
-            value = f"bytes={value}" if name == "range" else value.removesuffix(";auto")
-            if value:
-                _add_header(line, name.title(), value)
-        case "cookie" if "=" in value:
-            _add_cookies(line, value)
-        case "cookie":
-            reason = "cookies from a file have no counterpart; write them out: -b 'name=value'"
-            line.dropped.append(f"-b FILE: {reason}")
-        case "data" | "data-raw" | "data-ascii" | "data-binary" | "data-urlencode" | "json":
-            _take_data(line, name, value, read)
-        case "url-query":
-            line.query.append(value[1:] if value.startswith("+") else _urlencoded(value, read))
-        case "form" | "form-string":
-            _take_part(line, name, value, read)
-        case "upload-file":
-            line.upload, line.values[name] = read(value), value
-        case _ if name in NO_COUNTERPART:
-            hint = NO_COUNTERPART[name]
-            line.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
-        case _ if name in FLAGS:
-            line.flags.add(name)
-        case _ if name.startswith("no-"):
-            line.flags.discard(name.removeprefix("no-"))
-        case _:
-            line.values[name] = value
+class _Line:
+    """The options of one line: each is taken as it is typed, and all together are a request."""
 
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self.urls: list[str] = []
+        self.headers: dict[str, tuple[str, str]] = {}
+        self.query: list[str] = []
+        self.data: list[str] = []
+        self.fields: dict[str, Json] = {}
+        self.files: dict[str, Json] = {}
+        self.is_multipart = False
+        self.cookies: dict[str, str] = {}
+        self.flags: set[str] = set()
+        self.values: dict[str, str] = {}
+        self.dropped: list[str] = []
 
-def _take_header(line: CurlLine, value: str, read: Read) -> None:
-    if value.startswith("@"):
-        for text in read(value[1:]).splitlines():
-            if text.strip():
-                _take_header(line, text, read)
-        return
-    header, colon, text = value.partition(":")
-    header, text = header.strip(), text.strip()
-    if colon and not text:
-        line.dropped.append(f"-H '{header}:' takes a header away; there is no counterpart")
-    elif colon:
-        _add_header(line, header, text)
-    elif value.rstrip().endswith(";"):
-        _add_header(line, value.rstrip()[:-1].strip(), "")
-    else:
-        raise InvalidInput(
-            Problem("BK508", f"-H {value!r} is not 'NAME: VALUE'", "as in -H 'Accept: text/html'")
-        )
+    def take(self, name: str, value: str) -> None:
+        match name:
+            case "url":
+                self.urls.append(value)
+            case "header" if value.startswith("@"):
+                for text in filter(str.strip, self.read(value[1:]).splitlines()):
+                    self.take("header", text)
+            case "header":
+                header, colon, text = (part.strip() for part in value.partition(":"))
+                if not colon and not header.endswith(";"):
+                    raise _refusal(f"-H {value!r} is not 'NAME: VALUE'", "as in -H 'Accept: text/html'")
+                if colon and not text:
+                    self.dropped.append(f"-H '{header}:' takes a header away; there is no counterpart")
+                else:
+                    self.add_header(header.removesuffix(";") if not colon else header, text)
+            case "user-agent" | "referer" | "range":
+                text = f"bytes={value}" if name == "range" else value.removesuffix(";auto")
+                if text:
+                    self.add_header(name.title(), text)
+            case "cookie" if "=" in value:
+                self.cookies |= cookie_pairs(value)
+            case "cookie":
+                reason = "cookies from a file have no counterpart; write them out: -b 'name=value'"
+                self.dropped.append(f"-b FILE: {reason}")
+            case "data" | "data-raw" | "data-ascii" | "data-binary" | "json":
+                self.add_data(name, value)
+            case "data-urlencode":
+                self.data.append(self.urlencoded(value))
+            case "url-query":
+                self.query.append(value[1:] if value.startswith("+") else self.urlencoded(value))
+            case "form" | "form-string":
+                self.add_part(name, value)
+            case _ if name in NO_COUNTERPART:
+                hint = NO_COUNTERPART[name]
+                self.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
+            case _ if name in FLAGS:
+                self.flags.add(name)
+            case _ if name.startswith("no-"):
+                self.flags.discard(name.removeprefix("no-"))
+            case _:
+                self.values[name] = value
 
-
-def _add_header(line: CurlLine, header: str, text: str) -> None:
-    lower = header.lower()
-    if lower == "cookie":
-        _add_cookies(line, text)
-    elif lower in line.headers:
-        original_name, earlier = line.headers[lower]
-        line.headers[lower] = (original_name, f"{earlier}, {text}")
-    else:
-        line.headers[lower] = (header, text)
-
-
-def _add_cookies(line: CurlLine, text: str) -> None:
-    for pair in text.split(";"):
-        name, is_pair, value = pair.strip().partition("=")
-        if is_pair and name:
-            line.cookies[name] = value
-
-
-def _take_data(line: CurlLine, name: str, value: str, read: Read) -> None:
-    if name == "json":
-        line.headers.setdefault("content-type", ("Content-Type", "application/json"))
-        line.headers.setdefault("accept", ("Accept", "application/json"))
-    if name == "data-urlencode":
-        line.data.append(_urlencoded(value, read))
-        return
-    if value.startswith("@") and name != "data-raw":
-        value = read(value[1:])
-        if name in ("data", "data-ascii"):
-            value = re.sub(r"[\r\n]", "", value)
-    if name == "json" and line.data:
-        line.data[-1] += value
-    else:
-        line.data.append(value)
-
-
-def _urlencoded(value: str, read: Read) -> str:
-    """`content`, `=content`, `name=content`, `@file` and `name@file`."""
-    match = re.match(r"([^=@]*)([=@])", value)
-    if match is None:
-        return quote_plus(value)
-    text = value[match.end() :]
-    encoded = quote_plus(read(text) if match[2] == "@" else text)
-    return f"{match[1]}={encoded}" if match[1] else encoded
-
-
-def _take_part(line: CurlLine, name: str, value: str, read: Read) -> None:
-    key, is_pair, text = value.partition("=")
-    if not is_pair:
-        raise InvalidInput(
-            Problem("BK508", f"-F {value!r} is not NAME=VALUE", "as in -F 'file=@picture.png'")
-        )
-    line.is_multipart = True
-    if name == "form" and text.startswith(("@", "<")):
-        path, *attributes = text[1:].split(";")
-        if attributes:
-            line.dropped.append(
-                f"-F {key}: `;{';'.join(attributes)}` has no counterpart; the name of the file says it"
-            )
-        if text.startswith("@") and key not in line.files:
-            line.files[key] = path.strip('"')
+    def add_header(self, header: str, text: str) -> None:
+        if header.lower() == "cookie":
+            self.cookies |= cookie_pairs(text)
             return
-        if text.startswith("@"):
-            line.dropped.append(
-                f"-F {key}: only one file is sent under a name, and this is a further one: {path}"
-            )
-            return
-        text = read(path)
-    elif name == "form" and (match := re.search(r";type=[^;]*$", text)):
-        line.dropped.append(f"-F {key}: `{match[0]}` has no counterpart: a field is sent as text")
-        text = text[: match.start()]
-    add_value(line.parts, key, text)
+        first, earlier = self.headers.get(header.lower(), (header, ""))
+        self.headers[header.lower()] = (first, f"{earlier}, {text}" if earlier else text)
 
+    def add_data(self, name: str, value: str) -> None:
+        if name == "json":
+            self.headers.setdefault("content-type", ("Content-Type", "application/json"))
+            self.headers.setdefault("accept", ("Accept", "application/json"))
+        if value.startswith("@") and name != "data-raw":
+            value = self.read(value[1:])
+            if name in ("data", "data-ascii"):
+                value = re.sub(r"[\r\n]", "", value)
+        if name == "json" and self.data:
+            self.data[-1] += value
+        else:
+            self.data.append(value)
 
-# The options together, as a request.
+    def urlencoded(self, value: str) -> str:
+        """`content`, `=content`, `name=content`, `@file` and `name@file`."""
+        match = re.match(r"([^=@]*)([=@])", value)
+        if match is None:
+            return quote_plus(value)
+        text = value[match.end() :]
+        encoded = quote_plus(self.read(text) if match[2] == "@" else text)
+        return f"{match[1]}={encoded}" if match[1] else encoded
 
+    def add_part(self, name: str, value: str) -> None:
+        key, is_pair, text = value.partition("=")
+        if not is_pair:
+            raise _refusal(f"-F {value!r} is not NAME=VALUE", "as in -F 'file=@picture.png'")
+        self.is_multipart = True
+        attributes = re.search(r";(type|filename|headers|encoder)=.*$", text, re.DOTALL)
+        if name == "form" and attributes:
+            self.dropped.append(f"-F {key}: `{attributes[0]}` has no counterpart")
+            text = text[: attributes.start()]
+        if name == "form" and text.startswith("@"):
+            if key in self.files:
+                self.dropped.append(f"-F {key}: only one file is sent under a name: {text[1:]} is not")
+            self.files.setdefault(key, text[1:].strip('"'))
+        else:
+            is_read = name == "form" and text.startswith("<")
+            add_value(self.fields, key, self.read(text[1:]) if is_read else text)
 
-def _request(line: CurlLine) -> CurlRequest:
-    if not line.urls:
-        raise InvalidInput(
-            Problem("BK508", "the curl line names no URL", "as in curl https://api.example.com/users")
-        )
-    url = _url(line)
-    for further_url in line.urls[1:]:
-        line.dropped.append(f"a further URL, {further_url}: write a curl line of its own for it")
-    request: dict[str, Json] = {"method": _method(line), "url": url}
-    body = _body(line)
-    headers = _headers(line, url)
-    if body.keys() & {"json", "form", "files"}:
-        content_type = headers.get("Content-Type", "")
-        if "files" in body or content_type.lower() in ("application/json", FORM_TYPE):
+    # The options together.
+
+    def request(self) -> CurlRequest:
+        if not self.urls:
+            raise _refusal("the curl line names no URL", "as in curl https://api.example.com/users")
+        url = self.url()
+        for further_url in self.urls[1:]:
+            self.dropped.append(f"a further URL, {further_url}: write a curl line of its own for it")
+        request: dict[str, Json] = {"method": self.method(), "url": url}
+        body = self.body()
+        headers: dict[str, Json] = {}
+        for lower, (name, value) in self.headers.items():
+            if lower == "host" and value != urlsplit(url).netloc:
+                self.dropped.append(f"the header Host: {value} cannot be set; ask that host itself")
+            elif lower not in ("host", "accept-encoding") and not _FRAMING.fullmatch(lower):
+                headers["Content-Type" if lower == "content-type" else name] = value
+        content_type = str(headers.get("Content-Type", "")).lower()
+        is_implied = body.keys() & {"json", "form"} and content_type in ("application/json", FORM_TYPE)
+        if is_implied or "files" in body:
             headers.pop("Content-Type", None)
-    if headers:
-        request["headers"] = headers
-    request |= body
-    if auth := _auth(line):
-        request["auth"] = auth
-    if line.cookies:
-        request["cookies"] = dict(line.cookies)
-    return CurlRequest(request, _execution(line), tuple(line.dropped))
+        parts = {"headers": headers, **body, "auth": self.auth(), "cookies": dict(self.cookies)}
+        request |= {name: part for name, part in parts.items() if part or name in body}
+        return CurlRequest(request, self.execution(), tuple(self.dropped))
 
+    def method(self) -> str:
+        if "request" in self.values:
+            return self.values["request"].upper()
+        if "head" in self.flags:
+            return "HEAD"
+        if "upload-file" in self.values:
+            return "PUT"
+        return "POST" if self.is_multipart or (self.data and "get" not in self.flags) else "GET"
 
-def _method(line: CurlLine) -> str:
-    if line.method:
-        return line.method
-    if "head" in line.flags:
-        return "HEAD"
-    if line.upload is not None:
-        return "PUT"
-    return "POST" if line.is_multipart or (line.data and "get" not in line.flags) else "GET"
+    def url(self) -> str:
+        """The whole address: with a scheme, without credentials and fragment, with the data that `-G` adds to
+        it."""
+        url = self.urls[0] if "://" in self.urls[0] else f"http://{self.urls[0]}"
+        if _GLOB.search(url):
+            self.dropped.append("the URL is asked as it is: curl would ask several for its `[…]` or `{…}`")
+        scheme, _, remaining = url.partition("://")
+        authority, *path = re.split(r"(?=[/?#])", remaining, maxsplit=1)
+        if "@" in authority:
+            credentials, _, authority = authority.rpartition("@")
+            self.values.setdefault("user", unquote(credentials))
+        if "$" in authority:
+            message = f"{authority!r} is no host: nothing is known here of a variable of a shell"
+            raise _refusal(message, "write its value there")
+        address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
+        if "upload-file" in self.values and address.endswith("/"):
+            address += quote(re.split(r"[/\\]", self.values["upload-file"])[-1])
+        if flaw := flaw_of_url(address):
+            raise _refusal(flaw, HINT_FOR_URL)
+        query = [*self.query, *(self.data if self.flags & {"get", "head"} else ())]
+        return f"{address}{'&' if '?' in address else '?'}{'&'.join(query)}" if query else address
 
+    def body(self) -> dict[str, Any]:
+        if self.is_multipart:
+            if self.data:
+                self.dropped.append("-d and -F both set the body; the form of -F is sent")
+            return {**({"form": self.fields} if self.fields else {}), "files": self.files}
+        if "upload-file" in self.values:
+            return {"body": self.read(self.values["upload-file"])}
+        if not self.data or self.flags & {"get", "head"}:
+            return {}
+        _, content_type = self.headers.setdefault("content-type", ("Content-Type", FORM_TYPE))
+        return body_of("&".join(self.data), media_of(content_type))
 
-def _url(line: CurlLine) -> str:
-    """The whole address: with a scheme, without credentials and fragment, with the data that `-G` adds to
-    it."""
-    url = line.urls[0] if "://" in line.urls[0] else f"http://{line.urls[0]}"
-    if _GLOB.search(url):
-        line.dropped.append(
-            "curl would ask several URLs for the `[…]` or `{…}` in this one; here it is asked as it is"
-        )
-    scheme, _, remaining = url.partition("://")
-    authority, *path = re.split(r"(?=[/?#])", remaining, maxsplit=1)
-    if "@" in authority:
-        credentials, _, authority = authority.rpartition("@")
-        line.values.setdefault("user", unquote(credentials))
-    if "$" in authority:
-        message = f"{authority!r} is no host: nothing is known here of a variable of a shell"
-        raise InvalidInput(Problem("BK508", message, "write its value there"))
-    address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
-    if line.upload is not None and address.endswith("/"):
-        address += quote(re.split(r"[/\\]", line.values["upload-file"])[-1])
-    if flaw := flaw_of_url(address):
-        raise InvalidInput(Problem("BK508", flaw, HINT_FOR_URL))
-    query_parts = [*line.query, *(line.data if "get" in line.flags or "head" in line.flags else ())]
-    if not query_parts:
-        return address
-    return f"{address}{'&' if '?' in address else '?'}{'&'.join(query_parts)}"
+    def auth(self) -> dict[str, Json]:
+        if "oauth2-bearer" in self.values:
+            return {"type": "bearer", "token": self.values["oauth2-bearer"]}
+        if "user" not in self.values:
+            return {}
+        name, has_password, password = self.values["user"].partition(":")
+        if not has_password:
+            self.dropped.append(f"-u {name} has no password, for which curl would ask; it is sent empty")
+        kind = "digest" if "digest" in self.flags else "basic"
+        return {"type": kind, "username": name, "password": password}
 
+    def execution(self) -> dict[str, Json]:
+        redirects, retries = self.number("max-redirs"), self.number("retry")
+        redirects = MOST_REDIRECTS if redirects is None or redirects < 0 else redirects
+        verify: Json = False if "insecure" in self.flags else self.values.get("cacert")
+        execution: dict[str, Json] = {
+            "timeout": self.number("max-time"),
+            "redirects": min(int(redirects), 2 * MOST_REDIRECTS) if "location" in self.flags else None,
+            "retries": None if retries is None else min(int(retries), _MOST_RETRIES),
+            "verify": verify,
+            "cert": self.values.get("cert"),
+            "http2": True if self.flags & {"http2", "http2-prior-knowledge"} else None,
+        }
+        return {name: value for name, value in execution.items() if value is not None}
 
-def _headers(line: CurlLine, url: str) -> dict[str, Json]:
-    """The headers that are sent. Framing and content codings are left to the client."""
-    headers: dict[str, Json] = {}
-    for lower, (name, value) in line.headers.items():
-        if lower == "host" and value != urlsplit(url).netloc:
-            line.dropped.append(f"the header Host: {value} cannot be set; ask that host itself")
-        elif lower not in ("host", "accept-encoding") and not _FRAMING.fullmatch(lower):
-            headers["Content-Type" if lower == "content-type" else name] = value
-    return headers
-
-
-def _body(line: CurlLine) -> dict[str, Any]:
-    if line.is_multipart:
-        if line.data:
-            line.dropped.append("-d and -F both set the body; the form of -F is sent")
-        return {**({"form": line.parts} if line.parts else {}), "files": line.files}
-    if line.upload is not None:
-        return {"body": line.upload}
-    if not line.data or "get" in line.flags or "head" in line.flags:
-        return {}
-    text = "&".join(line.data)
-    media = (
-        line.headers.setdefault("content-type", ("Content-Type", FORM_TYPE))[1]
-        .lower()
-        .partition(";")[0]
-        .strip()
-    )
-    return body_of(text, media)
-
-
-def _auth(line: CurlLine) -> dict[str, Json]:
-    if "oauth2-bearer" in line.values:
-        return {"type": "bearer", "token": line.values["oauth2-bearer"]}
-    if "user" not in line.values:
-        return {}
-    name, has_password, password = line.values["user"].partition(":")
-    if not has_password:
-        line.dropped.append(f"-u {name} has no password, for which curl would ask; it is sent empty")
-    return {"type": "digest" if "digest" in line.flags else "basic", "username": name, "password": password}
-
-
-def _execution(line: CurlLine) -> dict[str, Json]:
-    execution: dict[str, Json] = {}
-    if (seconds := _number(line, "max-time")) is not None:
-        execution["timeout"] = seconds
-    if "location" in line.flags:
-        max_redirects = _number(line, "max-redirs")
-        execution["redirects"] = (
-            MOST_REDIRECTS
-            if max_redirects is None or max_redirects < 0
-            else min(int(max_redirects), 2 * MOST_REDIRECTS)
-        )
-    if (retries := _number(line, "retry")) is not None:
-        execution["retries"] = min(int(retries), _MOST_RETRIES)
-    if "insecure" in line.flags:
-        execution["verify"] = False
-    elif "cacert" in line.values:
-        execution["verify"] = line.values["cacert"]
-    if "cert" in line.values:
-        execution["cert"] = line.values["cert"]
-    if line.flags & {"http2", "http2-prior-knowledge"}:
-        execution["http2"] = True
-    return execution
-
-
-def _number(line: CurlLine, name: str) -> int | float | None:
-    text = line.values.get(name)
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise InvalidInput(Problem("BK508", f"--{name} {text} is not a number", "check the line")) from None
-    return int(number) if number.is_integer() else number
+    def number(self, name: str) -> int | float | None:
+        text = self.values.get(name)
+        if text is None:
+            return None
+        try:
+            number = float(text)
+            return int(number) if int(number) == number else number
+        except (ValueError, OverflowError):
+            raise _refusal(f"--{name} {text} is not a number", "check the line") from None

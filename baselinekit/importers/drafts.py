@@ -1,7 +1,7 @@
 """The result of importing a file: draft recipes, and what could not be carried over."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,6 +12,7 @@ from baselinekit.files.text import mark, place, reach
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
+from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct, field
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
@@ -161,6 +162,45 @@ def _rooted(endpoint: str) -> str:
 
 
 FORM_TYPE = "application/x-www-form-urlencoded"
+
+
+_OF_THE_CLIENT = lazy_pattern(
+    r"(?i):.*|sec-.*|host|connection|content-length|accept-encoding|user-agent|priority|dnt|te|cookie|pragma"
+    r"|upgrade-insecure-requests|cache-control|referer|origin|if-(none-match|modified-since)|x-requested-with"
+)
+
+
+def recorded_request(
+    method: str,
+    url: str,
+    headers: Iterable[tuple[str, str]],
+    cookies: Mapping[str, str],
+    body: dict[str, Json],
+) -> dict[str, Json]:
+    """A request as a browser or a recorder wrote it down, without the headers that a client adds by itself.
+    Braces in it are no variables."""
+    kept = {name: value for name, value in headers if not _OF_THE_CLIENT.fullmatch(name)}
+    kept = {name: escape_variables(value) for name, value in kept.items() if value not in ("", "*/*")}
+    implied = ("application/json", FORM_TYPE, *(("multipart/form-data",) if "files" in body else ()))
+    if body.keys() & {"json", "form"}:
+        kept = {
+            name: value
+            for name, value in kept.items()
+            if name.lower() != "content-type" or media_of(value) not in implied
+        }
+    parts = {"headers": kept, **escape_variables_in(body), "cookies": escape_variables_in(dict(cookies))}
+    sent: dict[str, Json] = {"method": method, "url": escape_variables(url)}
+    return sent | {name: part for name, part in parts.items() if part or name not in ("headers", "cookies")}
+
+
+def media_of(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def cookie_pairs(text: str) -> dict[str, str]:
+    """The cookies of a header."""
+    pairs = (pair.strip().partition("=") for pair in text.split(";"))
+    return {name: value for name, equals, value in pairs if equals and name}
 
 
 def add_value(values: dict[str, Json], name: str, value: str) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from email.message import Message
+from email import message_from_string
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -24,13 +24,15 @@ from baselinekit.importers.drafts import (
     add_value,
     addressed,
     body_of,
+    cookie_pairs,
     flaw_of_url,
+    media_of,
+    recorded_request,
 )
 from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
-from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
 
@@ -38,10 +40,7 @@ FORM = "a HAR file"
 
 _OPENS = lazy_pattern(r'\s*\{\s*"log"\s*:\s*\{')
 _API_TYPES = ("json", "xml")
-OF_THE_CLIENT = lazy_pattern(
-    r"(?i):.*|sec-.*|host|connection|content-length|accept-encoding|user-agent|priority|dnt|te|cookie|pragma"
-    r"|upgrade-insecure-requests|cache-control|referer|origin|if-(none-match|modified-since)|x-requested-with"
-)
+_MULTIPART = "multipart/form-data"
 _SHORTEST_ISSUED = 8
 _DEEPEST = 12
 
@@ -64,6 +63,10 @@ class HarEntry(Struct):
         return urlsplit(str(self.request["url"])).netloc
 
 
+class UnsentError(Exception):
+    """Why a request cannot be sent, as a message."""
+
+
 def recognises(source: SourceText) -> bool:
     return source.is_json and bool(_OPENS.match(source.text))
 
@@ -72,124 +75,89 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     log = source.value.get("log")
     raw = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(raw, list):
-        raise InvalidInput(
-            Problem("BK550", "a HAR file without `entries`", "save it again", Place(source.name))
-        )
+        problem = Problem("BK550", "a HAR file without `entries`", "save it again", Place(source.name))
+        raise InvalidInput(problem)
     entries: list[HarEntry] = []
-    other_count = 0
     left_out: list[tuple[int, str, str]] = []
+    other_count = 0
     for number, raw_entry in enumerate(raw):
         try:
-            entries.append(_entry(number, raw_entry))
-        except _NotHttp:
-            other_count += 1
-        except _NoUrl as error:
+            entry = _entry(number, raw_entry)
+            entries += [entry] if entry is not None else []
+            other_count += entry is None
+        except UnsentError as error:
             left_out.append((number, str(error), HINT_FOR_URL))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an entry that cannot be read", "save the file again"))
-    of_type = [
-        entry for entry in entries if any(type.lower() in entry.media for type in choices.types or _API_TYPES)
-    ]
+    types = [type.lower() for type in choices.types or _API_TYPES]
+    of_type = [entry for entry in entries if any(type in entry.media for type in types)]
     hosts = _hosts(of_type, source, choices)
-    chosen = _once(
-        [entry for entry in of_type if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts]
-    )
-    allowed = [entry for entry in chosen if choices.unsafe or entry.request["method"] in SAFE]
+    first: dict[str, HarEntry] = {}  # of equal requests
+    for entry in of_type:
+        if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts:
+            identity = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
+            first.setdefault(json.dumps(identity, default=str), entry)
+    allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in SAFE]
     credentials = HiddenValues()
-    sessions = Sessions(entries)
-    unsent = {entry.number: _unsent(entry, sessions) for entry in allowed}
-    left_out += [(number, what, "write a curl line for it") for number, what in unsent.items() if what]
-    sendable = [entry for entry in allowed if not unsent[entry.number]]
-    drafts = [_draft(entry, sessions, credentials, choices) for entry in sendable]
-    paths: list[Path] = [("log", "entries", entry.number) for entry in sendable]
-    lines = source.lines([*paths, *(("log", "entries", number) for number, *_ in left_out)])
+    drafts: list[tuple[int, DraftRecipe]] = []
+    for entry in allowed:
+        steps = _steps(entry, entries)
+        if unsent := next((step for step, _ in steps if step.unsent), None):
+            # a HAR file may be one long line, so the reason names the request
+            path = urlsplit(unsent.request["url"]).path or "/"
+            message = f"{unsent.request['method']} {path}: {unsent.unsent}"
+            left_out.append((entry.number, message, "write a curl line for it"))
+        else:
+            hidden = [credentials.hidden(request) for _, request in steps]
+            drafts.append((entry.number, replace(_draft(hidden, choices), status=entry.status)))
+    numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
+    lines = source.lines([("log", "entries", number) for number in numbers])
     return ImportedFile(
-        tuple(replace(draft, line=line) for draft, line in zip(drafts, lines, strict=False)),
+        tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False)),
         tuple(
             LeftOut(line, message, hint)
             for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
         ),
-        unsafe=len(chosen) - len(allowed),
-        unselected=len(entries) - len(chosen) + other_count,
+        unsafe=len(first) - len(allowed),
+        unselected=len(entries) - len(first) + other_count,
         secrets=credentials.found,
     )
 
 
-class _NotHttp(Exception):
-    """A web socket, or an entry that is internal to the browser."""
-
-
-class _NoUrl(Exception):
-    """A request whose address cannot be read, as a message."""
-
-
-class _Unsent(Exception):
-    """A request that no recipe can send."""
-
-
-def _unsent(entry: HarEntry, sessions: "Sessions") -> str:
-    """Why a request cannot be sent, or one that has to be sent before it. A HAR file may be one long line, so
-    the reason names the request."""
-    steps = (step for step in sessions.entries(entry) if step.unsent)
-    return next(
-        (
-            f"{step.request['method']} {urlsplit(step.request['url']).path or '/'}: {step.unsent}"
-            for step in steps
-        ),
-        "",
-    )
-
-
-def _entry(number: int, raw: dict[str, Any]) -> HarEntry:
+def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
+    """An entry; None for a web socket, or what is internal to the browser."""
     request, response = raw["request"], raw["response"]
     url = str(request["url"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
-        raise _NotHttp
+        return None
     method = str(request["method"]).upper()
     if flaw := flaw_of_url(url):
-        raise _NoUrl(f"{method} {flaw}")
-    headers = {
-        str(header["name"]): escape_variables(str(header["value"]))
+        raise UnsentError(f"{method} {flaw}")
+    headers = [
+        (str(header["name"]), str(header["value"]))
         for header in request.get("headers") or ()
-        if not OF_THE_CLIENT.fullmatch(str(header["name"])) and header.get("value") not in (None, "", "*/*")
-    }
-    sent: dict[str, Any] = {"method": method, "url": escape_variables(url)}
+        if header.get("value") is not None
+    ]
     body, unsent = dict[str, Json](), ""
     try:
-        body = escape_variables_in(_body(request))
-    except _Unsent as reason:
+        body = _body(request)
+    except UnsentError as reason:
         unsent = str(reason)
-    if body.keys() & {"json", "form"}:
-        plain = (
-            ("application/json", FORM_TYPE, _MULTIPART)
-            if "files" in body
-            else ("application/json", FORM_TYPE)
-        )
-        stated = {name: value for name, value in headers.items() if name.lower() == "content-type"}
-        if all(value.partition(";")[0].strip().lower() in plain for value in stated.values()):
-            headers = {name: value for name, value in headers.items() if name not in stated}
-    sent |= {"headers": headers} if headers else {}
-    sent |= body
-    cookies = {
-        str(item["name"]): escape_variables(str(item["value"])) for item in request.get("cookies") or ()
-    }
-    cookies = cookies or dict(_pairs(_header(request, "cookie")))
-    sent |= {"cookies": cookies} if cookies else {}
+    cookies = {str(item["name"]): str(item["value"]) for item in request.get("cookies") or ()}
+    cookies = cookies or cookie_pairs(_header(request, "cookie"))
+    sent = recorded_request(method, url, headers, cookies, body)
     content = response.get("content") or {}
-    media = str(content.get("mimeType") or "").partition(";")[0].strip().lower()
-    set_cookies = [
-        str(item.get("value")).partition(";")[0]
-        for item in response.get("headers") or ()
-        if str(item.get("name")).lower() == "set-cookie"
-    ]
-    received = {
-        **{str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()},
-        **{name: value for line in set_cookies for item in line.splitlines() for name, value in _pairs(item)},
-    }
+    received = {str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()}
+    for item in response.get("headers") or ():
+        if str(item.get("name")).lower() == "set-cookie":
+            for line in str(item.get("value")).partition(";")[0].splitlines():
+                received |= cookie_pairs(line)
     issued = dict(_issued(_answer(content), ("body",)))
     status = response.get("status")
-    status = status if isinstance(status, int) else None
-    return HarEntry(number, sent, media, received, issued, status, unsent)
+    media = media_of(str(content.get("mimeType") or ""))
+    return HarEntry(
+        number, sent, media, received, issued, status if isinstance(status, int) else None, unsent
+    )
 
 
 def _header(message: dict[str, Any], name: str) -> str:
@@ -197,68 +165,48 @@ def _header(message: dict[str, Any], name: str) -> str:
     return next((str(header["value"]) for header in headers if str(header["name"]).lower() == name), "")
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for pair in text.split(";"):
-        name, equals, value = pair.strip().partition("=")
-        if equals and name:
-            yield name, value
-
-
 def _body(request: dict[str, Any]) -> dict[str, Json]:
     post_data = request.get("postData")
     content_type = _header(request, "content-type")
     if not post_data:
         size = _header(request, "content-length") or str(request.get("bodySize", 0))
-        if content_type and ((size.isdecimal() and int(size) > 0) or _media(content_type) == _MULTIPART):
-            raise _Unsent("its body is not in the HAR file")
+        has_size = size.isdecimal() and int(size) > 0
+        if content_type and (has_size or media_of(content_type) == _MULTIPART):
+            raise UnsentError("its body is not in the HAR file")
         return {}
     body_type = str(post_data.get("mimeType") or content_type)
-    media, text = _media(body_type), post_data.get("text")
+    media, text, params = media_of(body_type), post_data.get("text"), post_data.get("params") or ()
     if media == _MULTIPART:
-        return _parts(body_type, str(text or ""), post_data.get("params") or ())
+        return _multipart(body_type, str(text or ""), params)
     if media.startswith("multipart/"):
-        raise _Unsent(f"a body of {media}")
-    if text is None or (not text and post_data.get("params")):
-        fields = [(param["name"], param.get("value", "")) for param in post_data.get("params") or ()]
-        text, media = urlencode(fields), FORM_TYPE
+        raise UnsentError(f"a body of {media}")
+    if text is None or (not text and params):
+        text, media = urlencode([(param["name"], param.get("value", "")) for param in params]), FORM_TYPE
     return body_of(str(text), media) if text else {}
 
 
-def _media(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-_MULTIPART = "multipart/form-data"
-_DISPOSITION = lazy_pattern(r"(?im)^content-disposition:[ \t]*([^\r\n]*)")
-_BOUNDARY = lazy_pattern(r"""(?i);\s*boundary=(?:"([^"]+)"|([^;\s]+))""")
-
-
-def _parts(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
+def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
     """The fields of a multipart form. A browser saves no more of its files than their names."""
-    fields: dict[str, Json] = {}
-    boundary = _BOUNDARY.search(content_type)
-    if boundary and text:
-        for piece in re.split(rf"\r?\n?--{re.escape(boundary[1] or boundary[2])}(?:--)?\r?\n?", text):
-            head, *value = re.split(r"\r?\n\r?\n", piece, maxsplit=1)
-            headers = Message()
-            headers["Content-Disposition"] = (
-                disposition[1] if (disposition := _DISPOSITION.search(head)) else ""
+    parts = [(param.get("name"), str(param.get("value") or ""), param.get("fileName")) for param in params]
+    if text and "boundary=" in content_type:
+        whole: Any = message_from_string(f"Content-Type: {' '.join(content_type.split())}\n\n{text}")
+        parts = [
+            (
+                part.get_param("name", None, "content-disposition"),
+                str(part.get_payload()),
+                part.get_filename(),
             )
-            name, file = headers.get_param("name", None, "content-disposition"), headers.get_filename()
-            _add_part(fields, name, "".join(value), file)
-    else:
-        for param in params:
-            _add_part(fields, param.get("name"), str(param.get("value") or ""), param.get("fileName"))
+            for part in (whole.get_payload() if whole.is_multipart() else ())
+        ]
+    fields: dict[str, Json] = {}
+    for name, value, file in parts:
+        if file is not None:
+            raise UnsentError(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
+        if isinstance(name, str):
+            add_value(fields, name, value)
     if not fields:
-        raise _Unsent("its body is not in the HAR file")
+        raise UnsentError("its body is not in the HAR file")
     return {"form": fields, "files": {}}
-
-
-def _add_part(fields: dict[str, Json], name: Any, value: str, file: str | None) -> None:
-    if file is not None:
-        raise _Unsent(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
-    if isinstance(name, str):
-        add_value(fields, name, value)
 
 
 def _answer(content: dict[str, Any]) -> Json:
@@ -278,12 +226,9 @@ def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
         name = next((step for step in reversed(path) if isinstance(step, str)), "")
         if is_secret_key(name) or likeness(value, path):
             yield value, path
-    elif isinstance(value, dict) and len(path) < _DEEPEST:
-        for key, item in value.items():
+    elif isinstance(value, dict | list) and len(path) < _DEEPEST:
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _issued(item, (*path, key))
-    elif isinstance(value, list) and len(path) < _DEEPEST:
-        for number, item in enumerate(value):
-            yield from _issued(item, (*path, number))
 
 
 def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoices) -> set[str | None]:
@@ -296,93 +241,53 @@ def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoic
         return {ours} if ours in counts else {*counts}
     host_list = ", ".join(f"{host} ({count})" for host, count in counts.most_common())
     hint = f"choose with --host, such as --host {counts.most_common(1)[0][0]}"
-    raise InvalidInput(
-        Problem("BK551", f"it has answers of several hosts: {host_list}", hint, Place(source.name))
-    )
+    message = f"it has answers of several hosts: {host_list}"
+    raise InvalidInput(Problem("BK551", message, hint, Place(source.name)))
 
 
-def _once(entries: Sequence[HarEntry]) -> list[HarEntry]:
-    """The first of each group of equal requests."""
-    first: dict[str, HarEntry] = {}
-    for entry in entries:
-        identity = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
-        first.setdefault(json.dumps(identity, default=str), entry)
-    return list(first.values())
+def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry, dict[str, Any]]]:
+    """The requests whose answers gave the credentials that a request sends, and the request itself, in the
+    order in which they were sent."""
+    needed: dict[int, tuple[HarEntry, dict[str, Any]]] = {}
 
-
-class Sessions:
-    """Which answer gave the credentials that a later request sends."""
-
-    def __init__(self, entries: Sequence[HarEntry]):
-        self._entries = entries
-
-    def steps(self, entry: HarEntry) -> list[dict[str, Any]]:
-        """The requests that a request needs, and the request itself, each once, in the order in which they
-        were sent."""
-        needed = self._needed(entry)
-        return [needed[number] for number in sorted(needed)]
-
-    def entries(self, entry: HarEntry) -> list[HarEntry]:
-        """The entries of these requests."""
-        needed = self._needed(entry)
-        return [earlier for earlier in self._entries if earlier.number in needed]
-
-    def _needed(self, entry: HarEntry) -> dict[int, dict[str, Any]]:
-        needed: dict[int, dict[str, Any]] = {}
-        self._add(entry, needed)
-        return needed
-
-    def _add(self, entry: HarEntry, needed: dict[int, dict[str, Any]]) -> None:
-        request = dict(entry.request)
-        needed[entry.number] = request
-        before = [
-            earlier
-            for earlier in self._entries
-            if earlier.number < entry.number and earlier.host == entry.host
-        ]
-        for name, value in dict(request.get("cookies") or {}).items():
-            source = next(
-                (earlier for earlier in reversed(before) if earlier.cookies.get(name) == value), None
-            )
-            if source is not None:  # a flow keeps the cookies that it receives
-                request["cookies"] = {
-                    key: cookie for key, cookie in request["cookies"].items() if key != name
-                }
-                self._require(source, needed)
-        if not request.get("cookies"):
-            request.pop("cookies", None)
-        for name, text in dict(request.get("headers") or {}).items():
+    def require(step: HarEntry) -> dict[str, Any]:
+        if step.number in needed:
+            return needed[step.number][1]
+        request = dict(step.request)
+        needed[step.number] = step, request
+        before = [one for one in entries if one.number < step.number and one.host == step.host][::-1]
+        cookies, headers = dict(request.pop("cookies", {})), dict(request.pop("headers", {}))
+        for name, value in list(cookies.items()):
+            if giver := next((one for one in before if one.cookies.get(name) == value), None):
+                require(giver)
+                del cookies[name]  # a flow keeps the cookies that it receives
+        for name, text in headers.items():
             if not is_secret_header(name) and not likeness(text, ("headers", name)):
                 continue
-            for source in reversed(before):
-                value = next((value for value in source.issued if value in text), None)
-                if value is None:
-                    continue
-                step = self._require(source, needed)
-                path = source.issued[value]
-                key = str(next(part for part in reversed(path) if isinstance(part, str)))
-                variable = re.sub(r"\W", "_", key)
-                step["save"] = {**step.get("save", {}), variable: render(path)}
-                headers = {**request["headers"], name: text.replace(value, f"{{{{{variable}}}}}")}
-                request["headers"] = headers
-                break
+            given = ((one, value) for one in before for value in one.issued if value in text)
+            if (found := next(given, None)) is not None:
+                giver, value = found
+                path, login = giver.issued[value], require(giver)
+                variable = re.sub(
+                    r"\W", "_", str(next(key for key in reversed(path) if isinstance(key, str)))
+                )
+                login["save"] = {**login.get("save", {}), variable: render(path)}
+                headers[name] = text.replace(value, f"{{{{{variable}}}}}")
+        request |= {"headers": headers} if headers else {}
+        request |= {"cookies": cookies} if cookies else {}
+        return request
 
-    def _require(self, source: HarEntry, needed: dict[int, dict[str, Any]]) -> dict[str, Any]:
-        if source.number not in needed:
-            self._add(source, needed)
-        return needed[source.number]
+    require(entry)
+    return [needed[number] for number in sorted(needed)]
 
 
-def _draft(
-    entry: HarEntry, sessions: Sessions, credentials: HiddenValues, choices: ImportChoices
-) -> DraftRecipe:
-    steps = [credentials.hidden(step) for step in sessions.steps(entry)]
-    draft = replace(draft_of(steps[-1], {}, 0, (), choices), status=entry.status)
+def _draft(steps: list[dict[str, Any]], choices: ImportChoices) -> DraftRecipe:
+    draft = draft_of(steps[-1], {}, 0, (), choices)
     if len(steps) == 1:
         return draft
-    flow_steps = []
+    flow = []
     for step in steps:
         endpoint, _ = addressed(step["url"], choices.base_url)
         remaining = {key: value for key, value in step.items() if key not in ("method", "url")}
-        flow_steps.append({"method": step["method"], "endpoint": endpoint, **remaining})
-    return replace(draft, current={"input": {"steps": flow_steps}, "execution": draft.current["execution"]})
+        flow.append({"method": step["method"], "endpoint": endpoint, **remaining})
+    return replace(draft, current={"input": {"steps": flow}, "execution": draft.current["execution"]})

@@ -1,13 +1,12 @@
-"""Every form of file that `capture FILE` reads requests from, and every form of another tool's eval files
-that is read into test cases. A further form is one more file and one more row here."""
+"""Every form of file that `capture FILE` reads requests from. A further form is one more file and one more
+row here."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.importers import har, lines, openapi, promptfoo, skillevals
+from baselinekit.importers import har, lines, openapi
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.evaldrafts import DraftEvals, EvalFiles
 
 
 class Importer(NamedTuple):
@@ -25,26 +24,5 @@ def importer_of(source: SourceText) -> Importer | None:
     """The importer of a file by its content; None if no importer reads it."""
     try:
         return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
-    except BaselinekitError:  # neither JSON nor YAML
-        return None
-
-
-class EvalImporter(NamedTuple):
-    """A form: its name, whether a file has it, and how the file is read."""
-
-    form: str
-    recognises: Callable[[SourceText], bool]
-    read: Callable[[SourceText, EvalFiles], DraftEvals]
-
-
-EVAL_IMPORTERS = tuple(
-    EvalImporter(module.FORM, module.recognises, module.read) for module in (skillevals, promptfoo)
-)
-
-
-def eval_importer_of(source: SourceText) -> EvalImporter | None:
-    """The importer of an eval file by its content; None if no importer reads it."""
-    try:
-        return next((importer for importer in EVAL_IMPORTERS if importer.recognises(source)), None)
     except BaselinekitError:  # neither JSON nor YAML
         return None

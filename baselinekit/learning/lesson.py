@@ -842,18 +842,46 @@ class _Answers:
         return [stored if is_literal else present[0], *values]
 
     def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
-        """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
-        however much varies beside it, unless by nature it changes after a while."""
-        texts, words = [str(value) for value in values], self._case.words
-        stored = str(self._plain(written)) if is_literal else fill_placeholders(written, texts[0], words)
+        """Do the same for a text, part by part. A part on which all answers agree, but not the stored text,
+        has changed, and stays as it is stored, however much varies beside it, unless by nature it changes
+        after a while. The last ones of the values are of the repeated requests."""
+        texts, words, repeats = [str(value) for value in values], self._case.words, self._count
+        stored = str(self._plain(written))
+        if (
+            not is_literal
+        ):  # with what its placeholders match in an answer, which then differs only by changes
+            parts = split(values_in_template(written, texts[0], words))
+            stored = "".join(part.text if isinstance(part, Token) else part for part in parts)
 
         def is_natural(part: TextPart) -> bool:
             place = (*path, part.name) if part.name else path
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
-        for part in judged.changes:
+        answers, changes, line = texts, list[TextPart](), ""
+        if max(map(len, (stored, *texts))) <= _LONGEST_TEXT:
+            lengths = [len(split_into_pieces(text, words)) for text in texts]
+            texts = [  # an earlier answer of another length is another text
+                text if length in lengths[-repeats:] else texts[-repeats]
+                for text, length in zip(texts, lengths, strict=True)
+            ]
+            answers = [""] * len(texts)
+            for column, _ in TextPieces([stored, *texts], words).columns:
+                new = column[-repeats:]
+                part = TextPart(line[-_LINE:], column[0], new[0])
+                is_agreed = len(set(new)) == 1
+                if not is_literal and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
+                    has_changed = not is_alone(column[0].strip())
+                else:
+                    has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
+                changes += [part] if has_changed else []
+                for number, text in enumerate(column[1:]):
+                    is_earlier = number < len(texts) - repeats
+                    is_back = is_earlier and is_agreed and new[0] == column[0]
+                    keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
+                    answers[number] += column[0] if has_changed or keeps_stored else text
+                line = f"{line}{column[0]}".rpartition("\n")[2]
+        for part in changes:
             before, after = (
                 short_words(str(self._case.mask(text, path)), _LONGEST_PART)
                 for text in (part.before, part.after)
@@ -861,12 +889,11 @@ class _Answers:
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
-        if not is_literal and any(has_marker(part.before) for part in judged.changes):
+        if not is_literal and any(has_marker(part.before) for part in changes):
             return []  # words have changed beside a placeholder: its place in the answers is unknown
-        answers: list[Json] = list(judged.answers)
         if is_literal:
             return [stored, *answers] if any(text != stored for text in answers) else []
-        return [] if accepts_all(written, answers, words) else [answers[0], *answers]
+        return [] if accepts_all(written, list(answers), words) else [answers[0], *answers]
 
     def _plain(self, written: Json) -> Json:
         """Return a stored value without its escapes, and with the values of its variables. One with another
@@ -907,8 +934,7 @@ def since_capture(baseline: Baseline, now: float) -> SinceCapture:
     return SinceCapture(captured.timestamp() if captured else None, now)
 
 
-# A text is judged part by part where some part differs in each answer. A part on which all answers agree, but
-# not the stored text, has changed, however much varies beside it.
+# A text is judged part by part.
 
 _LONGEST_TEXT = 200_000
 _LINE = 200
@@ -929,51 +955,6 @@ class TextPart(Struct):
         return match["name"] if match else ""
 
 
-class JudgedText(Struct):
-    """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
-
-    answers: tuple[str, ...]
-    changes: tuple[TextPart, ...]
-
-
-def judge_parts(
-    stored: str,
-    texts: Sequence[str],
-    repeats: int,
-    is_natural: Callable[[TextPart], bool],
-    words: PlaceholderContext,
-    *,
-    is_template: bool = False,
-) -> JudgedText:
-    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the answers, the
-    last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though the
-    answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
-    if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
-        return JudgedText(tuple(texts), ())
-    lengths = [len(split_into_pieces(text, words)) for text in texts]
-    texts = [  # an earlier answer of another length is another text
-        text if length in lengths[-repeats:] else texts[-repeats]
-        for text, length in zip(texts, lengths, strict=True)
-    ]
-    answers, changes, line = [""] * len(texts), [], ""
-    for column, _ in TextPieces([stored, *texts], words).columns:
-        new = column[-repeats:]
-        part = TextPart(line[-_LINE:], column[0], new[0])
-        is_agreed = len(set(new)) == 1
-        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
-            has_changed = not is_alone(column[0].strip())
-        else:
-            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
-        changes += [part] if has_changed else []
-        for number, text in enumerate(column[1:]):
-            is_earlier = number < len(texts) - repeats
-            is_back = is_earlier and is_agreed and new[0] == column[0]
-            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
-            answers[number] += column[0] if has_changed or keeps_stored else text
-        line = f"{line}{column[0]}".rpartition("\n")[2]
-    return JudgedText(tuple(answers), tuple(changes))
-
-
 def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
     """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
     recognizable form, in its number of words and signs."""
@@ -982,10 +963,3 @@ def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
     counts = {len(split_into_pieces(text, words)) for text in new}
     is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
     return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
-
-
-def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:
-    """Return the stored text with what its placeholders match in an answer: compared with this text, the
-    answer differs only by changes."""
-    parts = split(values_in_template(template, text, words))
-    return "".join(part.text if isinstance(part, Token) else part for part in parts)

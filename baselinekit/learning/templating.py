@@ -7,11 +7,7 @@ from decimal import Decimal
 from baselinekit.changes.placing import with_literals, with_spans
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import (
-    Token,
-    describes_many,
-    split,
-)
+from baselinekit.placeholders.grammar import Token, describes_many, split
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import Redactor, Scope, names_in

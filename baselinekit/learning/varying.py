@@ -1,6 +1,6 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
@@ -197,36 +197,22 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
     refusals = list(differences.refusals)
     rows = by_shape((path, path) for path, _ in places(outputs[0])) if differences.leaves else {}
     for shape, leaves in by_shape((leaf.path, leaf) for leaf in differences.leaves).items():
-        for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
+        proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
+        pairs = zip(leaves, proposals, strict=True)
+        found = [Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), one) for leaf, one in pairs]
+        if len({one.text for one in proposals}) == 1 and 1 < len(rows[shape]) < 2 * len(leaves):
+            others = set(rows[shape]) - {leaf.path for leaf in leaves}
+            values = [value_at(output, path) for path in others for output in outputs]
+            if accepts_all(proposals[0].text, values, view.words):  # one place for all rows
+                seen = _distinct(value for leaf in leaves for value in leaf.values)
+                found = [Volatile(shape, tuple(rows[shape]), seen, proposals[0])]
+        for place in found:
             refusal = _find_refusal(place, view.wholes, outputs[0])
             if refusal is None:
                 volatile.append(place)
             else:
                 refusals.append(refusal)
     return LearntPlaces(tuple(volatile), tuple(refusals))
-
-
-def _volatile_places_of(
-    shape: Shape,
-    leaves: Sequence[VaryingPlace],
-    rows: Sequence[Path],
-    outputs: Sequence[Json],
-    view: ReplayView,
-) -> Iterator[Volatile]:
-    """Yield one volatile place for all rows if most of them vary in the same way, else one for each that
-    varies."""
-
-    proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
-    texts = {proposal.text for proposal in proposals}
-    if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
-        other_paths = set(rows) - {leaf.path for leaf in leaves}
-        values = [value_at(output, path) for path in other_paths for output in outputs]
-        if accepts_all(proposals[0].text, values, view.words):
-            distinct_values = _distinct(value for leaf in leaves for value in leaf.values)
-            yield Volatile(shape, tuple(rows), distinct_values, proposals[0])
-            return
-    for leaf, proposal in zip(leaves, proposals, strict=True):
-        yield Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), proposal)
 
 
 def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:

@@ -455,9 +455,12 @@ class _Pairing:
             return pairs
         return self.settle(self.walk.bindings, frozenset()) or pairs
 
-    def settle(self, bindings: Bindings, left_out: Set[int]) -> dict[int, int] | None:
+    def settle(
+        self, bindings: Bindings, left_out: Set[int], unbound: Set[tuple[int, str]] = frozenset()
+    ) -> dict[int, int] | None:
         """Find such pairs by trying values and not pairs: for each value of a binding it is checked whether
-        all rows still find partners. `left_out`: optional rows that get none."""
+        all rows still find partners. `left_out`: optional rows that get none. `unbound`: keys to which a row
+        gives no value, as where a rule leaves out what would be bound."""
         pairs = self.find_pairs(bindings, left_out)
         if not self.is_complete(pairs):
             return None
@@ -468,20 +471,23 @@ class _Pairing:
             return pairs
         rows = [n for n in self.rows if n not in left_out]
         times = Counter(
-            (n in self.required, key) for n in rows for key in self.keys[n] if key not in bindings
+            (n in self.required, key)
+            for n in rows
+            for key in self.keys[n]
+            if key not in bindings and (n, key) not in unbound
         )
         if not times:
             return None
         key = max(times, key=lambda key: (key[0], times[key]))[1]
-        row = next(n for n in rows if key in self.keys[n])
+        row = next(n for n in rows if key in self.keys[n] and (n, key) not in unbound)
         seen = set()
         for m in self.candidates[row]:
             after = self.array.bindings_after(row, m, bindings)
             if after is not None and repr(after) not in seen:
                 seen.add(repr(after))
-                if found := self.settle(after, left_out):
+                if found := self.settle(after, left_out, unbound | {(row, key)}):
                     return found
-        return None if row in self.required else self.settle(bindings, left_out | {row})
+        return None if row in self.required else self.settle(bindings, left_out | {row}, unbound)
 
     def find_pairs(self, bindings: Bindings, left_out: Set[int]) -> dict[int, int]:
         """Find pairs that match by themselves after some bindings, as many as possible. If the arrays surely

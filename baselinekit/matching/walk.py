@@ -16,15 +16,7 @@ from baselinekit.matching.rules import (
     reason_against_key,
     steps_below,
 )
-from baselinekit.model.baselines import (
-    BOUNDS,
-    Answers,
-    By,
-    Difference,
-    Kind,
-    SimilarityQuestion,
-    Tolerance,
-)
+from baselinekit.model.baselines import BOUNDS, Answers, By, Difference, Kind, SimilarityQuestion, Tolerance
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import between, escape, escape_value, has_marker
 from baselinekit.placeholders.table import PlaceholderContext

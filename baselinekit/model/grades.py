@@ -1,13 +1,24 @@
-"""Graders, the grades that they give to an output, and the ratings of people."""
+"""Graders, and the grades that they give to an output."""
 
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from baselinekit.model.baselines import Number
 from baselinekit.model.recipes import Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import AboveZero, AtLeastOne, Struct, TimeLimit, ZeroToOne, field, replace
+from baselinekit.structs import (
+    AboveZero,
+    AtLeastOne,
+    Count,
+    Name,
+    NotNegative,
+    Struct,
+    Threshold,
+    TimeLimit,
+    ZeroToOne,
+    field,
+    replace,
+)
 
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
@@ -40,16 +51,16 @@ class Grade(Struct):
     grader: str
     kind: GraderKind
     outcome: Outcome
-    score: float | None
+    score: Number | None
     reason: str = ""
     verdict: str | None = None
     details: dict[str, Json] = field(default_factory=dict)
     code: str | None = None
-    weight: float = 1.0
+    weight: Number = 1.0
     required: bool = True
     usage: Usage = field(default_factory=Usage)
     classified: Classified | None = None
-    line: int | None = None
+    line: AtLeastOne | None = None
     parts: "tuple[Grade, ...]" = ()
     failed_gates: tuple[str, ...] = ()
 
@@ -73,8 +84,8 @@ class PassRule(Struct):
     `borderline_at` on the case is borderline, which passes only with `borderline_passes`."""
 
     by: Literal["all", "mean"] = "all"
-    pass_at: Number = 0.8
-    borderline_at: Number = 0.6
+    pass_at: Threshold = 0.8
+    borderline_at: Threshold = 0.6
     borderline_passes: bool = False
 
 
@@ -85,15 +96,15 @@ class Attempt(Struct):
     `verified`: the result of the script that checks an answer, None if there is none; `notes`: remarks that
     came up meanwhile."""
 
-    number: int
+    number: AtLeastOne
     outcome: Outcome
-    score: float | None
+    score: Number | None
     grades: tuple[Grade, ...] = ()
     reason: str = ""
     code: str | None = None
     verdict: str | None = None
-    again: int = 0
-    seconds: float = 0.0
+    again: Count = 0
+    seconds: NotNegative = 0.0
     usage: Usage = field(default_factory=Usage)
     output: Json = None
     environment: dict[str, Json] = field(default_factory=dict)
@@ -135,7 +146,7 @@ class Evaluators(Struct):
     min_required: AtLeastOne = 2
     max_allowed: int = 5
     agreement_threshold: ZeroToOne = 0.8
-    adjudicator: str | None = None
+    adjudicator: Name | None = None
 
 
 class Option(Struct):
@@ -147,7 +158,7 @@ class Option(Struct):
 class RatingScale(Struct):
     type: Literal["likert", "binary", "ranking"] = "likert"
     range: list[int] = field(default_factory=lambda: [1, 5])
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     criteria: list[str] = field(default_factory=list)
     options: list[Option] = field(default_factory=list)
     description: str = ""
@@ -200,109 +211,6 @@ class Grader(Struct):
         )
 
 
-# Ratings: what people said about an output, and what they are shown before they rate it.
-
-
-def same_person(rater: str) -> str:
-    """The key that identifies a rater: Ada and ada are the same person."""
-    return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
-
-
-class Rating(Struct):
-    """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
-    are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
-    `seconds`: how long it took, if measured."""
-
-    rater: str
-    value: Json
-    at: str
-    note: str = ""
-    seconds: float | None = None
-
-
-class RatingView(Struct):
-    """What a rater sees. `items`: the items to rank, in the order in which they are shown. `about`: the
-    origin of the output, which a blind evaluation hides."""
-
-    title: str
-    input: str
-    rubric: str
-    output: Json
-    expected: str = ""
-    items: tuple[Json, ...] = ()
-    about: Mapping[str, Json] = field(default_factory=dict)
-
-
-class RatingItem(Struct):
-    """One output that waits for ratings, with its case and grader. `claims`: for a ranking, which item is
-    expected before which, by their numbers as shown."""
-
-    key: str
-    case: str
-    grader: str
-    method: HumanRating
-    shown: RatingView
-    opened_at: str
-    claims: tuple[tuple[int, int], ...] = ()
-
-
-def is_adjudicator(rater: str, method: HumanRating) -> bool:
-    adjudicator = method.evaluators.adjudicator
-    return adjudicator is not None and same_person(rater) == same_person(adjudicator)
-
-
-def split_by_role(ratings: Sequence[Rating], method: HumanRating) -> tuple[list[Rating], Rating | None]:
-    """The ratings of the raters, and that of the adjudicator, who is not one of them."""
-    raters = [rating for rating in ratings if not is_adjudicator(rating.rater, method)]
-    return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, method)), None)
-
-
-class Queued(Struct):
-    """An item with its ratings so far, the earliest first."""
-
-    item: RatingItem
-    ratings: tuple[Rating, ...] = ()
-
-
-class ItemStatus(Struct):
-    """An item, and the grade that its ratings give so far."""
-
-    queued: Queued
-    grade: Grade
-
-    @property
-    def is_open(self) -> bool:
-        """Whether another rating is needed and allowed."""
-        method = self.queued.item.method
-        raters, decided = split_by_role(self.queued.ratings, method)
-        if self.grade.verdict == "disputed" and method.evaluators.adjudicator is not None and decided is None:
-            return True
-        return self.grade.outcome == "unscored" and len(raters) < method.evaluators.max_allowed
-
-    def wants(self, rater: str) -> bool:
-        """Whether a rating of this person would count. The adjudicator is asked only about disputes."""
-        method = self.queued.item.method
-        if is_adjudicator(rater, method):
-            return self.grade.verdict == "disputed"
-        return (
-            self.is_open
-            and len(split_by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
-        )
-
-
-class Sheet(Struct):
-    """An item as it is shown to one person. `questions`: the criteria, or the question of the scale;
-    `choices`: the possible answers with their meaning; `said`: what others said, if that is not hidden;
-    `about`: the origin of the output."""
-
-    item: RatingItem
-    questions: tuple[str, ...]
-    choices: tuple[tuple[str, str], ...]
-    said: tuple[str, ...] = ()
-    about: Mapping[str, Json] = field(default_factory=dict)
-    minutes: float | None = None
-
-
 # Calibration: how well a judge agrees with people about the same outputs.
 
 State = Literal["calibrated", "not calibrated", "another judge", "another rubric", "other labels"]
@@ -331,12 +239,12 @@ class Agreement(Struct):
     model: str
     rubric: str
     labels: str
-    both: int
-    only_judge: int
-    only_human: int
-    neither: int
-    undecided: int = 0
-    kappa: float | None = None
+    both: Count = field(name="both_passed")
+    only_judge: Count = field(name="only_judge_passed")
+    only_human: Count = field(name="only_people_passed")
+    neither: Count = field(name="both_failed")
+    undecided: Count = 0
+    kappa: Number | None = None
 
     @property
     def decided(self) -> int:

@@ -11,11 +11,13 @@ Status = Literal["draft", "tested", "ready"]
 
 
 class PromptVariable(Struct):
-    """A variable of the template, as the description declares it."""
+    """A variable of the template, as the description declares it. It states its name if it is in a list."""
 
+    name: str | None = None
     description: str | None = None
     required: bool = True
     default: Json = None
+    type: str | None = None
 
 
 class Promotion(Struct):
@@ -30,11 +32,11 @@ class PromptMeta(Struct):
     """The description of a prompt. `triggers` and `not_for`: which requests the prompt is for, and which
     not."""
 
-    id: str
+    id: str = ""
     title: str = ""
     summary: str = ""
     status: Status = "draft"
-    version: str = ""
+    version: str | int | float = ""
     created: str = ""
     updated: str = ""
     description: str | None = None

@@ -11,6 +11,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import (
     AtLeastOne,
     Count,
+    Dollars,
     NotNegative,
     Struct,
     TimeLimit,
@@ -124,10 +125,10 @@ class ModelQuestion(Struct):
 class Usage(Struct):
     """The tokens and cost of an answer. None: unknown. `tokens_cached`: those of `tokens_in` from a cache."""
 
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: Decimal | None = None
-    tokens_cached: int | None = None
+    tokens_in: Count | None = None
+    tokens_out: Count | None = None
+    cost_usd: Dollars | None = None
+    tokens_cached: Count | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add two usages; a value that only one of them states is kept."""
@@ -161,13 +162,13 @@ class ModelUsage(Struct):
     (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
     the tokens from a cache whose own price is not known, so that their cost is too high."""
 
-    calls: int = 0
-    tokens: int = 0
-    usd: Decimal = Decimal(0)
-    unanswered: int = 0
-    may_tokens: int = 0
-    may_usd: Decimal = Decimal(0)
-    full_price: int | None = None
+    calls: Count = 0
+    tokens: Count = 0
+    usd: Dollars = field(default=Decimal(0), name="cost_usd")
+    unanswered: Count = 0
+    may_tokens: Count = 0
+    may_usd: Dollars = Decimal(0)
+    full_price: Count | None = None
 
     @property
     def at_most(self) -> "ModelUsage":

@@ -2,13 +2,13 @@
 
 from itertools import pairwise
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
 from baselinekit.model.baselines import Kind, Number
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.values import Json, Path
-from baselinekit.structs import AtLeastOne, Count, NotNegative, Struct, field
+from baselinekit.structs import AtLeastOne, Count, Meta, NotNegative, Struct, field
 
 # The comparison of a run of eval cases with an earlier one.
 
@@ -87,6 +87,21 @@ class EarlierComparison(Struct):
         return len(self.those("not comparable")) == len(self.cases)
 
 
+Started = Annotated[
+    str,
+    Meta(
+        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
+        description="a time such as 2024-01-20T14:00:00Z",
+    ),
+]
+Id = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
+        description="letters, digits, `.`, `_`, `-` and `/`",
+    ),
+]
+
 # The changes of the baselines themselves since a commit.
 
 
@@ -131,7 +146,7 @@ class ReportedDifference(Struct):
     expected: Json
     actual: Json
     file: str
-    line: int | None
+    line: AtLeastOne | None
     rule: str | None = None
     note: str | None = None
     at: Path = ()
@@ -161,9 +176,9 @@ class Result(Struct):
     all replays together, `seconds` is the average, and a difference says how often it occurred.
     `expected_hash`: of the stored output with which a failed result was compared."""
 
-    id: str
+    id: Id
     file: str
-    line: int | None
+    line: AtLeastOne | None
     kind: str
     outcome: Outcome
     reason: str = ""
@@ -173,19 +188,19 @@ class Result(Struct):
     criticality: str | None = None
     target: str = ""
     differences: tuple[ReportedDifference, ...] = ()
-    difference_count: int = 0
+    difference_count: Count = 0
     explanation: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    attempts: int = 1
-    seconds: float = 0.0
+    attempts: Count = 1
+    seconds: NotNegative = 0.0
     usage: Usage = field(default_factory=Usage)
-    scores: dict[str, int | float] = field(default_factory=dict)
+    scores: dict[str, Number] = field(default_factory=dict)
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
     expected_hash: str = ""
     resolved: Json = None
     at: Path = ()
-    position: int | None = None
+    position: Count | None = None
     repeats: Repeats | None = None
     case: "CaseFacts | None" = None
 
@@ -200,10 +215,10 @@ class CaseFacts(Struct):
     attempts: tuple[Attempt, ...] = ()
     category: str | None = None
     tags: tuple[str, ...] = ()
-    weight: float = 1.0
-    score: float | None = None
+    weight: Number = 1.0
+    score: Number | None = None
     fingerprint: dict[str, str] = field(default_factory=dict)
-    retried: int = 0
+    retried: Count = 0
     pass_rule: PassRule = field(default_factory=PassRule)
 
 
@@ -406,8 +421,8 @@ class Report(Struct):
     was checked out. `typed`: what the commands after it repeat. `shard`: set if this is one part of a run."""
 
     id: str
-    started: str
-    seconds: float
+    started: Started
+    seconds: NotNegative
     tool: str
     command: str
     results: tuple[Result, ...]

@@ -15,7 +15,6 @@ from baselinekit.library.forms import NoJsonError
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
 from baselinekit.library.verdicts import Rules
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.pytest_plugin.files import Compared, OpenProject, PlannedWrite, Projects, ValuePlace
@@ -133,7 +132,12 @@ class ValuesOfTest:
         planned = self._planned.get(place.file)
         stored = planned.after if planned is not None else self.project.load(place.file, place.id)
         if stored is None or stored.baseline is None or stored.baseline.output is ABSENT:
-            return self._handle_missing(place, stored, observation.output, code)
+            if self.project.project.trust.ci and self._update not in ("new", "all"):
+                from baselinekit.pytest_plugin.differing import missing_failure
+
+                return self._fail(place, missing_failure(place))
+            self._plan(place, place.plan_new(stored, observation.output, code), code, observation.output)
+            return None
         if stored.metadata.skip is not None:
             self._note_use(place.file, "compared")
             pytest.skip(f"{place.file}: {stored.metadata.skip}")
@@ -143,39 +147,23 @@ class ValuesOfTest:
         comparison = self.project.compare(layered.judged, observation)
         compared = Compared(place, stored, code, layered, comparison, observation)
         may_update = self._update in ("changed", "all") and planned is None
-        if not comparison.passed:
-            return self._handle_difference(compared, may_update)
-        drop_pending(self.project.root, stored.id)
-        if may_update and not layered.is_complete:
-            self._plan_update(compared)
-        else:
-            self._note_use(place.file, "compared")
-        return None
-
-    def _handle_missing(
-        self, place: ValuePlace, stored: Baseline | None, output: Json, code: CodeRules
-    ) -> "Failure | None":
-        """Plan a new file: outside CI always, in CI only with --baseline-update."""
-        if self.project.project.trust.ci and self._update not in ("new", "all"):
-            from baselinekit.pytest_plugin.differing import missing_failure
-
-            return self._fail(place, missing_failure(place))
-        self._plan(place, place.plan_new(stored, output, code), code, output)
-        return None
-
-    def _handle_difference(self, compared: Compared, may_update: bool) -> "Failure | None":
+        if comparison.passed:
+            drop_pending(self.project.root, stored.id)
+            if may_update and not layered.is_complete:
+                self._plan_update(compared)
+            else:
+                self._note_use(place.file, "compared")
+            return None
         from baselinekit.pytest_plugin.differing import build_seen, difference_failure, second_value_failure
 
-        place = compared.place
-        earlier = place.test if place.file in self._planned else self.project.written.get(place.file)
+        earlier = place.test if planned is not None else self.project.written.get(place.file)
         if earlier is not None:
             return self._fail(place, second_value_failure(compared, earlier))
-        # so that `refresh` and `review` can use it without another run
-        keep_seen(self.project.root, build_seen(compared), "")
-        if may_update:
-            self._plan_update(compared)
-            return None
-        return self._fail(place, difference_failure(compared))
+        keep_seen(self.project.root, build_seen(compared), "")  # for a refresh, without another run
+        if not may_update:
+            return self._fail(place, difference_failure(compared))
+        self._plan_update(compared)
+        return None
 
     def _plan_update(self, compared: Compared) -> None:
         from baselinekit.pytest_plugin.differing import plan_update

@@ -17,7 +17,6 @@ from uuid import UUID
 import pytest
 
 from baselinekit.files.jsontext import encode
-from baselinekit.importers.snapshots import OPTION, TakenTest, TakenValue
 from baselinekit.library.forms import NoJsonError
 from baselinekit.library.placeholders import (
     Placeholder,
@@ -30,6 +29,7 @@ from baselinekit.library.placeholders import (
 )
 from baselinekit.library.values import as_json
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.moving.snapshots import OPTION, TakenTest, TakenValue
 from baselinekit.pytest_plugin.matchers import is_matcher, placeholder_of
 from baselinekit.structs import Struct, field, plain
 from baselinekit.values.equality import canonical

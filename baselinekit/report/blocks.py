@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from baselinekit.escape import one_line
+from baselinekit.model.results import Appearance
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import Style
 from baselinekit.structs import Struct
@@ -14,15 +15,6 @@ LineTone = Literal["gone", "came", "dim"]
 
 MOST_ROWS = 50
 _WIDEST = 50
-_COLOURS: dict[Tone, str] = {
-    "": "",
-    "dim": "dim",
-    "passed": "green",
-    "failed": "red",
-    "error": "red",
-    "unscored": "yellow",
-    "skipped": "dim",
-}
 
 
 class Heading(Struct):
@@ -51,12 +43,13 @@ class Interval(Struct):
 
 
 class Cell(Struct):
-    """A cell of a table. The last one of a row may have several lines."""
+    """A cell of a table. The last one of a row may have several lines. `drawn`: what a page also draws there,
+    an interval or how long each run took."""
 
     text: str
     tone: Tone = ""
     is_code: bool = False
-    interval: Interval | None = None
+    drawn: Interval | tuple[Appearance, ...] | None = None
 
 
 class Table(Struct):
@@ -124,7 +117,7 @@ def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
             case Heading():
                 yield style.paint(one_line(block.text), "bold")
             case Note():
-                yield f"  {style.paint(cut_line(block.text), _COLOURS[block.tone])}"
+                yield f"  {style.paint(cut_line(block.text), block.tone)}"
             case Table():
                 yield from _table_lines(block, style)
 
@@ -142,14 +135,14 @@ def _table_lines(table: Table, style: Style) -> Iterator[str]:
         for number, (cell, columns) in enumerate(zip(cells, widths, strict=False)):
             text = cut_line(cell.text)
             aligned = f"{text:>{columns}}" if table.figures and number else f"{text:<{columns}}"
-            line += f" {style.paint(aligned, _COLOURS[cell.tone])} "
+            line += f" {style.paint(aligned, cell.tone)} "
         below = [cut_line(part) for part in last.text.split("\n")]
         if table.figures:
             below = [f"{below[0]:>{widths[-1]}}"]
         if len(below) == 1:
-            yield f"{line} {style.paint(below[0], _COLOURS[last.tone])}".rstrip()
+            yield f"{line} {style.paint(below[0], last.tone)}".rstrip()
         else:
             yield line.rstrip()
-            yield from (f"      {style.paint(part, _COLOURS[last.tone])}" for part in below)
+            yield from (f"      {style.paint(part, last.tone)}" for part in below)
     if len(table.rows) > most:
         yield style.paint(f"  … and {len(table.rows) - most:,} more (-v shows them)", "dim")

@@ -3,15 +3,15 @@ cases: the right class against the class given, how often they agree, and which 
 classes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import iterate_grades
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import Cell, Heading, Note, Table, Tone, Words, table
+from baselinekit.report.blocks import Cell, Heading, Note, Tone, Words, table
 from baselinekit.report.values import cut_line
-from baselinekit.structs import MutableStruct, Struct, field
+from baselinekit.structs import Struct
 
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
@@ -22,27 +22,23 @@ _MOST_TABLES = 20
 _LONGEST_CLASS = 24
 
 
-class ClassifiedCase(MutableStruct):
+class ClassifiedCase(Struct):
     """One case: the right class, and how often each class was given over its attempts. `given` has None for
     attempts without a decision."""
 
     id: str
     name: str
     wanted: str
-    given: Counter[str | None] = field(default_factory=Counter)
+    given: Counter[str | None]
 
     @property
     def decided(self) -> int:
         return self.given.total() - self.given[None]
 
     @property
-    def right(self) -> int:
-        return self.given[self.wanted]
-
-    @property
     def flips(self) -> bool:
         """Whether it was given different classes. No decision is not a class."""
-        return sum(count > 0 for given, count in self.given.items() if given is not None) > 1
+        return len(self.given.keys() - {None}) > 1
 
 
 class Classification(Struct):
@@ -51,7 +47,7 @@ class Classification(Struct):
 
     group: str
     grader: str
-    cases: Sequence[ClassifiedCase]
+    cases: list[ClassifiedCase]
     cells: Counter[tuple[str, str | None]]
 
     @property
@@ -64,9 +60,6 @@ class Classification(Struct):
     def wanted(self) -> list[str]:
         return list(dict.fromkeys(wanted for wanted, _ in self.cells))
 
-    def count(self, wanted: str, given: str | None) -> int:
-        return self.cells[wanted, given]
-
     @property
     def decided(self) -> int:
         return sum(case.decided for case in self.cases)
@@ -77,7 +70,7 @@ class Classification(Struct):
 
     @property
     def right(self) -> int:
-        return sum(case.right for case in self.cases)
+        return sum(case.given[case.wanted] for case in self.cases)
 
     @property
     def accuracy(self) -> float | None:
@@ -87,154 +80,116 @@ class Classification(Struct):
     @property
     def interval(self) -> tuple[float, float]:
         """The confidence interval of the accuracy. Attempts of one case tell less than as many cases."""
-        return clustered_interval([(case.decided, case.right) for case in self.cases if case.decided])
+        return clustered_interval(
+            [(case.decided, case.given[case.wanted]) for case in self.cases if case.decided]
+        )
 
     @property
     def flipping(self) -> list[ClassifiedCase]:
         return [case for case in self.cases if case.flips]
 
     @property
-    def repeated(self) -> bool:
-        """Whether a case had more than one attempt, so that it could have flipped."""
-        return any(case.given.total() > 1 for case in self.cases)
+    def title(self) -> str:
+        return f"{cut_line(self.group, 60)}: {cut_line(self.grader, 60)}"
 
 
 def classifications(report: Report) -> list[Classification]:
     """Return the classifications in the order of the run. Attempts that were only made because another one
     had failed are left out: they say nothing about how often a class is right."""
-    cases_by_grader: dict[tuple[str, str], dict[str, ClassifiedCase]] = {}
+    by_grader: dict[tuple[str, str], Classification] = {}
     for result in report.results:
         facts = result.case
+        group, _, separator = result.id.partition("/")
+        cases: dict[str, ClassifiedCase] = {}
         for attempt in facts.attempts[: len(facts.attempts) - facts.retried] if facts else ():
             for grade in iterate_grades(attempt.grades):
                 if (classified := grade.classified) is None:
                     continue
-                cases = cases_by_grader.setdefault((group_of(result), grade.grader), {})
-                name = result.name or result.id
-                case = cases.setdefault(result.id, ClassifiedCase(result.id, name, classified.wanted))
-                case.given[classified.given] += 1
-    return [_classification(*key, list(cases.values())) for key, cases in cases_by_grader.items()]
-
-
-def _classification(group: str, grader: str, cases: Sequence[ClassifiedCase]) -> Classification:
-    cells = Counter[tuple[str, str | None]]()
-    for case in cases:
-        for given, count in case.given.items():
-            cells[case.wanted, given] += count
-    return Classification(group, grader, cases, cells)
-
-
-def group_of(result: Result) -> str:
-    """Return the group of a result: its prompt or its file."""
-    group, _, separator = result.id.partition("/")
-    return group if separator else result.file
+                key = (group if separator else result.file, grade.grader)
+                found = by_grader.setdefault(key, Classification(*key, [], Counter()))
+                if grade.grader not in cases:
+                    name = result.name or result.id
+                    case = ClassifiedCase(result.id, name, classified.wanted, Counter())
+                    cases[grade.grader] = case
+                    found.cases.append(case)
+                cases[grade.grader].given[classified.given] += 1
+                found.cells[cases[grade.grader].wanted, classified.given] += 1
+    return list(by_grader.values())
 
 
 def describe_accuracy(classification: Classification) -> str:
     """Return `5 of 6 right (accuracy 0.833, 0.359 to 0.996), 1 without a decision`."""
-    if classification.accuracy is None:
-        return f"nothing decided, {classification.undecided:,} without a decision"
-    low, high = classification.interval
-    text = f"{classification.right:,} of {classification.decided:,} right"
-    text += f" (accuracy {classification.accuracy:.3f}, {low:.3f} to {high:.3f} with 95 %)"
+    text = "nothing decided"
+    if classification.accuracy is not None:
+        low, high = classification.interval
+        text = f"{classification.right:,} of {classification.decided:,} right"
+        text += f" (accuracy {classification.accuracy:.3f}, {low:.3f} to {high:.3f} with 95 %)"
     return text + (f", {classification.undecided:,} without a decision" if classification.undecided else "")
 
 
-def describe_given(case: ClassifiedCase) -> str:
+def classes_blocks(report: Report) -> Iterator[Words]:
+    """Yield for each grader that classifies how often each class was given, in a row for each right one, and
+    the cases that flip."""
+    all_classifications = classifications(report)
+    for classification in all_classifications[:_MOST_TABLES]:
+        yield Heading(classification.title)
+        yield Note(describe_accuracy(classification))
+        given_classes = classification.classes[:_MOST_CLASSES]
+        counts: list[tuple[str | Cell, ...]] = [
+            (
+                _class_name(wanted),
+                *(_count(classification, wanted, given) for given in given_classes),
+                _count(classification, wanted, None),
+            )
+            for wanted in classification.wanted[:_MOST_CLASSES]
+        ]
+        heads = ("should be", *(f"said {_class_name(given)}" for given in given_classes), NO_DECISION)
+        yield table(heads, counts, figures=True)
+        if left_out := len(classification.classes) - len(given_classes):
+            yield Note(f"… and {left_out:,} more classes", "dim")
+        if flipping := classification.flipping:
+            rows = [
+                (
+                    Cell("flips", "unscored"),
+                    Cell(case.name, is_code=True),
+                    _describe_given(case),
+                    f"should be {_class_name(case.wanted)}",
+                )
+                for case in flipping
+            ]
+            caption = f"Over several attempts, {len(flipping):,} of {len(classification.cases):,} flip"
+            yield table(("over attempts", "case", "said", "right"), rows, caption)
+    if len(all_classifications) > _MOST_TABLES:
+        yield Note(f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim")
+
+
+def _describe_given(case: ClassifiedCase) -> str:
     """Return `YES 3, NO 2, no decision 1`: the most frequent first."""
     counts = sorted(case.given.items(), key=lambda pair: (pair[0] is None, -pair[1]))
-    return ", ".join(f"{_class_name(name)} {count:,}" for name, count in counts if count)
+    return ", ".join(f"{_class_name(name)} {count:,}" for name, count in counts)
 
 
 def _class_name(given: str | None) -> str:
     return NO_DECISION if given is None else cut_line(given, _LONGEST_CLASS)
 
 
-def classification_title(classification: Classification) -> str:
-    return f"{cut_line(classification.group, 60)}: {cut_line(classification.grader, 60)}"
-
-
-def classes_blocks(report: Report) -> Iterator[Words]:
-    """Yield for each grader that classifies how often each class was given, and the cases that flip."""
-    all_classifications = classifications(report)
-    for classification in all_classifications[:_MOST_TABLES]:
-        yield Heading(classification_title(classification))
-        yield Note(describe_accuracy(classification))
-        yield _class_table(classification)
-        if flipping := classification.flipping:
-            rows = [
-                (
-                    Cell("flips", "unscored"),
-                    Cell(case.name, is_code=True),
-                    describe_given(case),
-                    f"should be {_class_name(case.wanted)}",
-                )
-                for case in flipping
-            ]
-            count = f"{len(flipping):,} of {len(classification.cases):,}"
-            yield table(
-                ("over attempts", "case", "said", "right"), rows, f"Over several attempts, {count} flip"
-            )
-    if len(all_classifications) > _MOST_TABLES:
-        yield Note(f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim")
-
-
-def _class_table(classification: Classification) -> Table:
-    """Return how often each class was given, in a row for each right one. Classes beyond the limit are
-    counted together."""
-    shown_classes = classification.classes[:_MOST_CLASSES]
-    others = classification.classes[_MOST_CLASSES:]
-    heads = ["should be", *(f"said {_class_name(given)}" for given in shown_classes)]
-    heads += [f"{len(others):,} others"] if others else []
-    rows: list[Sequence[str | Cell]] = []
-    for wanted in classification.wanted[:_MOST_CLASSES]:
-        cells = [
-            _count(classification.count(wanted, given), "passed" if given == wanted else "failed")
-            for given in shown_classes
-        ]
-        if others:
-            cells.append(_count(sum(classification.count(wanted, given) for given in others), "failed"))
-        rows.append((_class_name(wanted), *cells, _count(classification.count(wanted, None), "unscored")))
-    return table([*heads, NO_DECISION], rows, figures=True)
-
-
-def _count(number: int, tone: Tone) -> Cell:
+def _count(classification: Classification, wanted: str, given: str | None) -> Cell:
+    tone: Tone = "unscored" if given is None else "passed" if given == wanted else "failed"
+    number = classification.cells[wanted, given]
     return Cell(f"{number:,}", tone if number else "dim")
 
 
 def classes_documents(report: Report) -> list[Json]:
     """Return all classifications as values for programs."""
-    return [_document(classification) for classification in classifications(report)]
-
-
-def _document(classification: Classification) -> dict[str, Json]:
-    low, high = classification.interval if classification.decided else (None, None)
-    classes = classification.classes
-    zero_classes = {*classes[:_MOST_ZEROS]}
-    table: dict[str, dict[str, Json]] = {
-        wanted: {given: 0 for given in classes if given in zero_classes} for wanted in classification.wanted
-    }
-    for (wanted, given), count in classification.cells.items():
-        if given is not None:
-            table[wanted][given] = count
-    return {
-        "group": classification.group,
-        "grader": classification.grader,
-        "decided": classification.decided,
-        "right": classification.right,
-        "no_decision": classification.undecided,
-        "accuracy": classification.accuracy,
-        "low": low,
-        "high": high,
-        "table": [
-            {
-                "should": wanted,
-                "did": given_counts,
-                "no_decision": classification.count(wanted, None),
-            }
-            for wanted, given_counts in table.items()
-        ],
-        "cases": [
+    documents: list[Json] = []
+    for found in classifications(report):
+        low, high = found.interval if found.decided else (None, None)
+        zeros = dict.fromkeys(found.classes[:_MOST_ZEROS], 0)
+        table: dict[str, dict[str, Json]] = {wanted: {**zeros} for wanted in found.wanted}
+        for (wanted, given), count in found.cells.items():
+            if given is not None:
+                table[wanted][given] = count
+        cases = [
             {
                 "id": case.id,
                 "name": case.name,
@@ -243,22 +198,36 @@ def _document(classification: Classification) -> dict[str, Json]:
                 "no_decision": case.given[None],
                 "flips": case.flips,
             }
-            for case in classification.cases
-        ],
-    }
+            for case in found.cases
+        ]
+        documents.append(
+            {
+                "group": found.group,
+                "grader": found.grader,
+                "decided": found.decided,
+                "right": found.right,
+                "no_decision": found.undecided,
+                "accuracy": found.accuracy,
+                "low": low,
+                "high": high,
+                "table": [
+                    {"should": wanted, "did": counts, "no_decision": found.cells[wanted, None]}
+                    for wanted, counts in table.items()
+                ],
+                "cases": cases,
+            }
+        )
+    return documents
 
 
 def class_figures(report: Report) -> Iterator[tuple[str, str]]:
     """Yield names and values, for forms that have properties."""
-    for classification in classifications(report):
-        name = classification_title(classification)
-        if classification.accuracy is not None:
-            low, high = classification.interval
-            yield (
-                f"{name} accuracy",
-                f"{classification.accuracy:.3f} ({low:.3f} to {high:.3f}, n={classification.decided})",
-            )
-        if classification.undecided:
-            yield f"{name} no decision", str(classification.undecided)
-        if classification.repeated:
-            yield f"{name} flips", str(len(classification.flipping))
+    for found in classifications(report):
+        if found.accuracy is not None:
+            low, high = found.interval
+            figures = f"{found.accuracy:.3f} ({low:.3f} to {high:.3f}, n={found.decided})"
+            yield f"{found.title} accuracy", figures
+        if found.undecided:
+            yield f"{found.title} no decision", str(found.undecided)
+        if any(case.given.total() > 1 for case in found.cases):
+            yield f"{found.title} flips", str(len(found.flipping))

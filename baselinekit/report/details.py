@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade, iterate_grades
 from baselinekit.model.results import Result
-from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, Note, Table, table
-from baselinekit.report.differences import Bounds, diff_lines, diffs, format_counts, unified
+from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, LineTone, Note, Table, table
+from baselinekit.report.differences import Bounds, diff_lines, diffs, unified
 from baselinekit.report.evals.evalreport import (
     all_grades_of,
     evidence,
     explaining_attempt,
-    format_share,
     grades_of,
     place_of,
 )
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
+    count_differences,
     describe_drift,
     describe_reason,
     describe_unshown,
@@ -35,6 +35,7 @@ _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
 _MOST_DIFFERENCES = 50
 _LONGEST_DETAIL = 400
+_SIDES: dict[str, tuple[LineTone, str]] = {"expected": ("gone", "-"), "actual": ("came", "+")}
 _SHOWN_ABOVE = ("expected", "actual", "differences")
 
 
@@ -45,7 +46,9 @@ def result_blocks(result: Result, unshared: Result | None, bounds: Bounds) -> It
     yield CodeLine(result.target, place) if result.target else CodeLine(place)
     facts = [describe_usage(result.usage)]
     facts += [count_noun(result.attempts, "attempt")] if result.attempts > 1 else []
-    facts += [format_counts(result, unshared)] if unshared is not None and unshared is not result else []
+    if unshared is not None and unshared is not result:
+        number, own = count_differences(result), count_differences(unshared)
+        facts.append(f"{count_noun(number, 'difference')}, {number - own:,} of them above")
     if words := ", ".join(filter(None, facts)):
         yield Note(words, "dim")
     yield from map(Note, describe_reason(result).splitlines()[:_MOST_REASONS])
@@ -88,65 +91,59 @@ def _structure_differences(grade: Grade) -> Iterator[Diff]:
     for difference in differences[:_MOST_DIFFERENCES] if isinstance(differences, list) else ():
         if isinstance(difference, dict):
             lines.append(DiffLine("dim", short(difference.get("path", "$"), 200)))
-            if "expected" in difference:
-                lines.append(DiffLine("gone", f"- {short(difference['expected'], 500)}"))
-            if "actual" in difference:
-                lines.append(DiffLine("came", f"+ {short(difference['actual'], 500)}"))
+            lines += _sides({side: short(difference[side], 500) for side in _SIDES if side in difference})
     if lines:
         yield Diff(cut_line(grade.grader), "differs", "", tuple(lines))
 
 
+def _sides(sides: dict[str, str], most: int = 1) -> Iterator[DiffLine]:
+    for side, text in sides.items():
+        texts = first_lines(text, most) or ['""']
+        tone, sign = _SIDES[side]
+        yield from (DiffLine(tone, f"{sign} {line}") for line in texts[:most])
+        yield from (DiffLine("dim", line) for line in texts[most:])
+
+
 def _expected_and_actual(result: Result, most: int) -> Iterator[Diff]:
     """Yield expected beside actual, as far as they are known: a diff if the texts have lines in common."""
-    sides = {label: text for label, text in evidence(result) if label in ("Expected", "Actual")}
+    sides = {label.lower(): text for label, text in evidence(result) if label.lower() in _SIDES}
     if all("\n" in text.strip() for text in sides.values()) and len(sides) == 2:
-        changed = unified(sides["Expected"], sides["Actual"])
+        changed = unified(sides["expected"], sides["actual"])
         if any(line.startswith("| ") for line in changed):
             yield Diff("expected and actual", "", "", tuple(diff_lines(changed, most)))
             return
-    lines: list[DiffLine] = []
-    for label, text in sides.items():
-        sign = "-" if label == "Expected" else "+"
-        texts = first_lines(text, most) or ['""']
-        lines += [DiffLine("gone" if sign == "-" else "came", f"{sign} {line}") for line in texts[:most]]
-        lines += [DiffLine("dim", line) for line in texts[most:]]
-    if lines:
-        yield Diff(" and ".join(sides).lower(), "", "", tuple(lines))
+    if sides:
+        yield Diff(" and ".join(sides), "", "", tuple(_sides(sides, most)))
 
 
 def _grades_table(result: Result) -> Table:
     grades = all_grades_of(result)
-    rows = [
-        (
-            Cell(grade.grader, is_code=True),
-            ", ".join(filter(None, (grade.kind, standing if standing != "optional" else ""))),
-            _outcome_cell(grade),
-            "" if grade.score is None else format_share(grade.score),
-            Cell(place_of(grade, result), "dim"),
-            "\n".join(filter(None, (grade.reason.replace("\n", " "), *_detail_lines(grade)))),
+    rows = []
+    for grade, standing in grades[:_MOST_GRADES]:
+        kind = f"{grade.kind}, {standing}" if standing not in ("", "optional") else grade.kind
+        notes = {name: value for name, value in grade.details.items() if name not in _SHOWN_ABOVE}
+        shown = [(name, value) for name, value in notes.items() if value not in (None, "", [], {})]
+        why = [grade.reason.replace("\n", " ")]
+        why += [f"{cut_line(name, 60)}: {short(value, _LONGEST_DETAIL)}" for name, value in shown]
+        rows.append(
+            (
+                Cell(grade.grader, is_code=True),
+                kind,
+                *_judged_cells(grade),
+                Cell(place_of(grade, result), "dim"),
+                "\n".join(filter(None, why[: _MOST_DETAILS + 1])),
+            )
         )
-        for grade, standing in grades[:_MOST_GRADES]
-    ]
     caption = "What the graders said"
     if len(grades) > len(rows):
         caption += f" (the first {len(rows)} of {len(grades):,})"
     return table(("grader", "kind", "outcome", "score", "where", "why"), rows, caption)
 
 
-def _outcome_cell(judged: Grade | Attempt) -> Cell:
+def _judged_cells(judged: Grade | Attempt) -> tuple[Cell, Cell]:
     verdict = judged.verdict if judged.verdict != judged.outcome else ""
-    return Cell(", ".join(filter(None, (judged.outcome, verdict))), judged.outcome)
-
-
-def _detail_lines(grade: Grade) -> Iterator[str]:
-    """Yield the notes of a grader, without those already shown above."""
-    details = {
-        name: value
-        for name, value in grade.details.items()
-        if name not in _SHOWN_ABOVE and value not in (None, "", [], {})
-    }
-    for name, value in [*details.items()][:_MOST_DETAILS]:
-        yield f"{cut_line(name, 60)}: {short(value, _LONGEST_DETAIL)}"
+    outcome = Cell(", ".join(filter(None, (judged.outcome, verdict))), judged.outcome)
+    return outcome, Cell("" if judged.score is None else f"{judged.score:.3f}")
 
 
 def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Table:
@@ -155,18 +152,12 @@ def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Table:
     explaining = explaining_attempt(result)
     rows = []
     for attempt in attempts[:_MOST_ATTEMPTS]:
-        is_new = explaining is None or attempt.reason != explaining.reason
-        again = f"replayed {attempt.again} more times" if attempt.again else ""
-        rows.append(
-            (
-                str(attempt.number),
-                _outcome_cell(attempt),
-                "" if attempt.score is None else format_share(attempt.score),
-                format_seconds(attempt.seconds),
-                describe_usage(attempt.usage),
-                "\n".join(filter(None, (attempt.reason.replace("\n", " ") if is_new else "", again))),
-            )
-        )
+        is_known = explaining is not None and attempt.reason == explaining.reason
+        why = [] if is_known else [attempt.reason.replace("\n", " ")]
+        why += [f"replayed {attempt.again} more times"] if attempt.again else []
+        took, used = format_seconds(attempt.seconds), describe_usage(attempt.usage)
+        words = "\n".join(filter(None, why))
+        rows.append((str(attempt.number), *_judged_cells(attempt), took, used, words))
     passed = sum(attempt.outcome == "passed" for attempt in attempts)
     caption = f"{passed:,} of {len(attempts):,} attempts passed"
     if len(attempts) > len(rows):

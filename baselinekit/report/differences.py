@@ -16,7 +16,7 @@ from baselinekit.escape import one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import ReportedDifference, Result
-from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
 from baselinekit.report.blocks import Diff, DiffLine, LineTone
@@ -26,6 +26,7 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import count_noun, cut_position, note
 
 # Both sides of a difference: a long text is cut to what changed, at the same places on both sides; where two
@@ -100,28 +101,29 @@ def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
 def _render(text: str, changed: list[tuple[int, int, bool]], around: int, room: int) -> str:
     """Return the changed parts of a text, some of them escaped, with their surroundings, as far as there is
     room."""
-    result, at = "", 0
+    shown, at = "", 0
     for number, (begin, end, is_escaped) in enumerate([*changed, (len(text), len(text), False)]):
         is_last = number == len(changed)
-        after = min(begin, _move_off_number(text, at + around, 1)) if number else 0
-        before = begin if is_last else max(at, _move_off_number(text, begin - around, -1))
-        after = before if before - after <= around else after
-        for part_number, (first, last) in enumerate(((at, after), (before, begin), (begin, end))):
-            if part_number == 1 and before > after:
-                hidden = count_noun(before - after, "character")
-                result += f"{' ' if after else ''}… {hidden} alike{'' if is_last else ' … '}"
+        after = min(begin, at + around) if number else 0
+        before = begin if is_last else max(at, begin - around)
+        hidden = before - after
+        gap = f"{' ' if after else ''}… {count_noun(hidden, 'character')} alike{'' if is_last else ' … '}"
+        if hidden <= around:
+            after, gap = before, ""
+        parts = ((at, after, False, ""), (before, begin, False, gap), (begin, end, is_escaped, ""))
+        for first, last, is_to_escape, words in parts:
             fitting = first + cut_position(text[first:last], room)
             part = text[first:fitting]
-            result += "".join(map(_escape_character, part)) if is_escaped and part_number == 2 else part
+            shown += words + (_escape(part) if is_to_escape else part)
             room -= len(part)
             if fitting < last:
-                return result + note(len(text) - fitting)
+                return shown + note(len(text) - fitting)
         at = end
-    return result
+    return shown
 
 
-def _escape_character(character: str) -> str:
-    return character if character.isascii() else json.dumps(character)[1:-1]
+def _escape(text: str) -> str:
+    return "".join(part if part.isascii() else json.dumps(part)[1:-1] for part in text)
 
 
 def look_alike(old: str, new: str) -> bool:
@@ -133,9 +135,7 @@ def escape_lookalikes(texts: list[str]) -> list[str]:
     if all(map(str.isascii, texts)):
         return texts
     looks = Counter(map(visible_form, {*texts}))
-    return [
-        "".join(map(_escape_character, text)) if looks[visible_form(text)] > 1 else text for text in texts
-    ]
+    return [_escape(text) if looks[visible_form(text)] > 1 else text for text in texts]
 
 
 def visible_form(text: str) -> str:
@@ -146,31 +146,19 @@ def visible_form(text: str) -> str:
 
 def _find_stretches(old: str, new: str) -> list[Stretch]:
     """Return where two texts differ, in characters: word by word, and within words that are partly the
-    same."""
+    same, if their letters may look alike or they are long."""
     words = [_WORDS.findall(text) for text in (old, new)]
     ends = [[*accumulate(map(len, words_of_side), initial=0)] for words_of_side in words]
     stretches: list[Stretch] = []
-    for o1, o2, n1, n2 in changes(*words):
-        stretches += _narrow(old, new, (ends[0][o1], ends[0][o2], ends[1][n1], ends[1][n2]))
+    for word1, word2, word3, word4 in changes(*words):
+        o1, o2, n1, n2 = ends[0][word1], ends[0][word2], ends[1][word3], ends[1][word4]
+        parts = old[o1:o2], new[n1:n2]
+        if max(map(len, parts)) <= _LONG and "".join(parts).isascii():
+            stretches.append((o1, o2, n1, n2))
+        else:
+            inner = changes([*parts[0]], [*parts[1]])
+            stretches += [(o1 + a, o1 + b, n1 + c, n1 + d) for a, b, c, d in inner]
     return stretches
-
-
-def _narrow(old: str, new: str, stretch: Stretch) -> list[Stretch]:
-    """Return the parts of a stretch that differ, if its letters may look alike or it is long."""
-    o1, o2, n1, n2 = stretch
-    old_part, new_part = old[o1:o2], new[n1:n2]
-    if max(len(old_part), len(new_part)) <= _LONG and old_part.isascii() and new_part.isascii():
-        return [stretch]
-    return [(o1 + a, o1 + b, n1 + c, n1 + d) for a, b, c, d in changes([*old_part], [*new_part])]
-
-
-def _move_off_number(text: str, place: int, step: int) -> int:
-    """Return the place, or one further on if it would cut a number in two: half a number is another
-    number."""
-    for at in range(place, place + step * _AROUND, step):
-        if not (0 < at < len(text) and text[at - 1].isdigit() and text[at].isdigit()):
-            return at
-    return place
 
 
 def changes(old: list[str], new: list[str]) -> list[Stretch]:
@@ -287,18 +275,15 @@ def _groups(spots: Sequence[ReportedDifference], fold: bool) -> Iterator[list[Re
         yield from ([spot] for spot in spots)
         return
     groups: dict[object, list[ReportedDifference]] = {}
-    shapes = [
-        (of_any_row(spot.path), spot.kind, json_type(spot.expected), json_type(spot.actual), spot.rule)
-        for spot in spots
-    ]
-    for shape, spot in zip(shapes, spots, strict=True):
-        groups.setdefault(shape, []).append(spot)
-    for shape, spot in zip(shapes, spots, strict=True):
-        group = groups[shape]
-        if len(group) < (_FOLD_SHAPES if is_repetitive(spot) else _FOLD_VALUES):
-            yield [spot]
-        elif spot is group[0]:
-            yield group
+    for spot in spots:
+        types = json_type(spot.expected), json_type(spot.actual)
+        groups.setdefault((of_any_row(spot.path), spot.kind, types, spot.rule), []).append(spot)
+    parts: list[list[ReportedDifference]] = []
+    for group in groups.values():
+        least = _FOLD_SHAPES if is_repetitive(group[0]) else _FOLD_VALUES
+        parts += [group] if len(group) >= least else [[spot] for spot in group]
+    order = {id(spot): number for number, spot in enumerate(spots)}
+    yield from sorted(parts, key=lambda part: order[id(part[0])])
 
 
 def is_repetitive(spot: ReportedDifference) -> bool:
@@ -320,9 +305,9 @@ def _diff(group: list[ReportedDifference], most: int, resolved: Json) -> Diff:
             if isinstance(key, int) and any(spot.path[position] != key for spot in group)
         ]
         remark = f"{_FOLDED.get(first.kind, REMARKS[first.kind])} in {len(group):,}"
-        size = _array_length(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
-        if size is not None and size >= len(group) and varying[0] < len(first.path) - 1:
-            remark += f" of {size:,}"
+        if len(varying) == 1 and varying[0] < len(first.path) - 1:
+            rows = value_or_absent(resolved, first.path[: varying[0]])
+            remark += f" of {len(rows):,}" if isinstance(rows, list) and len(rows) >= len(group) else ""
         path = row_pattern(first.path, varying)
         lines = [*_samples(group)]
     lines += _detail_lines(first.note, first.rule)
@@ -344,16 +329,6 @@ def _samples(group: list[ReportedDifference]) -> Iterator[DiffLine]:
     if len({sides_of(spot) for spot in group[: samples + 1]}) > 1:
         reference = "these" if samples > 1 else "it"
         yield DiffLine("dim", f"… and {len(group) - samples:,} more like {reference}")
-
-
-def _array_length(resolved: Json, path: Path) -> int | None:
-    """Return the length of the array at the path in the new output."""
-    try:
-        for key in path:
-            resolved = resolved[key]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return len(resolved) if isinstance(resolved, list) else None
 
 
 def sides_of(spot: ReportedDifference, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
@@ -472,14 +447,6 @@ def _without(result: Result, shared_numbers: set[int] | None) -> Result | None:
     remaining = tuple(spot for number, spot in enumerate(result.differences) if number not in shared_numbers)
     count = count_differences(result) - len(shared_numbers)
     return replace(result, differences=remaining, difference_count=count) if count or result.notes else None
-
-
-def format_counts(result: Result, unshared: Result) -> str:
-    """Return `3 differences, 2 of them above`, if there are some above."""
-    number, above = count_differences(result), count_differences(result) - count_differences(unshared)
-    return (
-        count_noun(number, "difference") + (f", {above:,} of them above" if above else "") if number else ""
-    )
 
 
 def variant_lines(changes: Sequence[tuple[DiffLine, ...]], hint: str = "") -> Iterator[DiffLine]:

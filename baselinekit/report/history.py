@@ -7,7 +7,7 @@ from baselinekit.escape import one_line
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import History, Trend
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import table, terminal_lines
+from baselinekit.report.blocks import Cell, Table, table, terminal_lines
 from baselinekit.report.values import page
 from baselinekit.report.wording import Style, format_lines, format_seconds
 from baselinekit.values.texts import count_noun
@@ -25,72 +25,72 @@ def format_history(history: History, style: Style, bars: bool) -> str:
     """Format a few baselines with all their details; of many, one line for each that did not always pass.
     `bars`: whether the terminal can show small bar charts."""
     runs = history.runs
-    strip = "".join(
-        next((_LETTERS[word] for word in OUTCOMES if getattr(run.summary, word)), "-")
-        for run in runs[-_RECENT:]
-    )
+    letters = (next((_LETTERS[one] for one in OUTCOMES if getattr(run.summary, one)), "-") for run in runs)
     since = one_line(f"{runs[0].started} to {runs[-1].started}")
+    strip = "".join(letters)[-_RECENT:]
     lines = [f"{style.paint(count_noun(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
     if len(history.trends) <= _MOST_DETAILED:
         for trend in history.trends:
-            lines += [*describe_trend(trend, style, bars), ""]
+            lines += [*_describe_trend(trend, style, bars), ""]
     else:
-        lines += _table(history.trends, style)
+        doubtful = [trend for trend in history.trends if style.verbose or _is_doubtful(trend)]
+        lines += terminal_lines([trends_table(doubtful)] if doubtful else [], style)
+        if steady := len(history.trends) - len(doubtful):
+            hint = "" if doubtful else " (-v shows them)"
+            lines.append(f"{count_noun(steady, 'baseline')} always passed{hint}")
+        lines.append("")
     lines.append(style.paint(_LEGEND, "dim"))
     lines += [f"{style.paint('warning', 'yellow')} {file} cannot be read" for file in history.unreadable]
     return format_lines(lines)
 
 
-def _table(trends: Sequence[Trend], style: Style) -> Iterator[str]:
-    """Yield a line for each baseline that did not always pass; with `verbose`, for every one."""
-    doubtful = [
-        trend
-        for trend in trends
-        if style.verbose or any(run.outcome not in ("passed", "skipped") for run in trend.seen)
+def _is_doubtful(trend: Trend) -> bool:
+    return any(run.outcome not in ("passed", "skipped") for run in trend.seen)
+
+
+def trends_table(trends: Sequence[Trend]) -> Table:
+    """Return a row for each baseline, the worst first."""
+    rows = [
+        (
+            Cell(trend.id, is_code=True),
+            Cell(_strip(trend), drawn=trend.seen),
+            _format_rate(trend),
+            f"{trend.flips}",
+            format_seconds(trend.median),
+            format_seconds(trend.tail),
+            _regression(trend),
+        )
+        for trend in sorted(trends, key=_worst_first)
     ]
-    if doubtful:
-        rows = [
-            (
-                trend.id,
-                _strip(trend),
-                format_rate(trend, "-"),
-                f"{trend.flips}",
-                format_seconds(trend.median),
-                format_seconds(trend.tail),
-                _regression(trend),
-            )
-            for trend in sorted(doubtful, key=worst_first)
-        ]
-        heads = ("baseline", "latest", "passed", "flips", "median", "p95", "last regression")
-        yield from terminal_lines([table(heads, rows, figures=True)], style)
-    if steady_count := len(trends) - len(doubtful):
-        hint = "" if doubtful else " (-v shows them)"
-        yield f"{count_noun(steady_count, 'baseline')} always passed{hint}"
-    yield ""
+    heads = ("baseline", "latest", "passed", "flips", "median", "p95", "last regression")
+    return table(heads, rows, figures=True)
 
 
-def worst_first(trend: Trend) -> tuple[float, int, str]:
+def _worst_first(trend: Trend) -> tuple[float, int, str]:
     rate = trend.pass_rate
     return (1.0 if rate is None else rate, -trend.flips, trend.id)
 
 
-def describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
+def _describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
+    def picture(values: Sequence[float]) -> str:
+        return f"  {spark(values[-_RECENT:])}" if bars else ""
+
     counted = ", ".join(f"{number:,} {word}" for word, number in trend.counts.items() if number)
-    yield f"{style.paint(one_line(trend.id), 'bold')}  {format_rate(trend, '-')} passed: {counted}"
+    yield f"{style.paint(one_line(trend.id), 'bold')}  {_format_rate(trend)} passed: {counted}"
     yield f"  latest      {_strip(trend)}"
     yield f"  flips       {trend.flips}"
     run = f"  in run {one_line(trend.last_regression.run.id)}" if trend.last_regression else ""
     yield f"  regression  {_regression(trend) or 'none'}{run}"
-    picture = f"  {spark(trend.seconds[-_RECENT:])}" if bars else ""
-    yield f"  latency     median {format_seconds(trend.median)}, p95 {format_seconds(trend.tail)}{picture}"
+    middle, tail = format_seconds(trend.median), format_seconds(trend.tail)
+    yield f"  latency     median {middle}, p95 {tail}{picture(trend.seconds)}"
     for name, values in trend.scores.items():
-        picture = f"  {spark(values[-_RECENT:])}" if bars else ""
-        yield f"  score       {one_line(name)}: {values[0]:g} at first, {values[-1]:g} now{picture}"
+        score = f"{values[0]:g} at first, {values[-1]:g} now{picture(values)}"
+        yield f"  score       {one_line(name)}: {score}"
 
 
-def format_rate(trend: Trend, unknown: str) -> str:
+def _format_rate(trend: Trend) -> str:
     """Return the pass rate, rounded down: only what never failed has 100 %."""
-    return unknown if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %"
+    return "-" if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %"
 
 
 def _strip(trend: Trend) -> str:
@@ -118,38 +118,28 @@ def spark(values: Sequence[float]) -> str:
 
 def format_history_json(history: History) -> str:
     """Return the history as JSON for programs."""
-    document: dict[str, Json] = {
-        "format": FORMAT,
-        "runs": [
-            {
-                **{name: getattr(run, name) for name in ("id", "started", "seconds", "commit")},
-                **{word: getattr(run.summary, word) for word in OUTCOMES},
-                "complete": run.summary.complete,
-                "file": run.file,
-            }
-            for run in history.runs
-        ],
-        "baselines": [trend_document(trend) for trend in history.trends],
-        "unreadable": list(history.unreadable),
-    }
-    return page(document)
+    runs = [
+        {
+            **{name: getattr(run, name) for name in ("id", "started", "seconds", "commit", "file")},
+            **{name: getattr(run.summary, name) for name in (*OUTCOMES, "complete")},
+        }
+        for run in history.runs
+    ]
+    baselines = [_trend_document(trend) for trend in history.trends]
+    unreadable = list(history.unreadable)
+    return page({"format": FORMAT, "runs": runs, "baselines": baselines, "unreadable": unreadable})
 
 
-def trend_document(trend: Trend) -> dict[str, Json]:
-    regressed = trend.last_regression
-    regression = regressed and {
-        "started": regressed.run.started,
-        "run": regressed.run.id,
-        "commit": regressed.run.commit,
-    }
-    rate = trend.pass_rate
+def _trend_document(trend: Trend) -> dict[str, Json]:
+    regressed, rate = trend.last_regression, trend.pass_rate
     return {
         "id": trend.id,
         "runs": len(trend.seen),
         **{str(word): number for word, number in trend.counts.items()},
         "pass_rate": None if rate is None else round(rate, 6),
         "flips": trend.flips,
-        "last_regression": regression,
+        "last_regression": regressed
+        and {"started": regressed.run.started, "run": regressed.run.id, "commit": regressed.run.commit},
         "latency": {"median_seconds": trend.median, "p95_seconds": trend.tail},
         "scores": {
             name: {"first": values[0], "last": values[-1], "median": median(values), "all": list(values)}

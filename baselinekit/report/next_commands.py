@@ -87,15 +87,12 @@ def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *options:
     answers."""
     targets = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
     compared = all(result.case is None for result in results)
-    is_few = len(targets) <= (_MOST_FILES if typed.narrowed or not compared else _MOST_NAMED)
-    is_risky = _is_risky(results)
+    is_risky = any(_is_risky(spot) for result in results for spot in result.differences)
     words = ["review" if is_risky else "refresh", *(_answers_from(typed) if compared else ())]
     if not compared:
         words += targets[:_MOST_FILES]
-    elif is_few and typed.paths:
-        words += [*typed.paths, *(word for id in targets for word in ("--id", id))]
-    elif is_few:
-        words += targets
+    elif len(targets) <= (_MOST_FILES if typed.narrowed else _MOST_NAMED):
+        words += [*typed.paths, *_id_options(targets, _MOST_FILES)] if typed.paths else targets
     elif typed.paths or typed.selection:
         words += [*typed.paths, *typed.selection]
     elif "--from" not in words and not is_risky:
@@ -111,23 +108,13 @@ def _answers_from(typed: Typed) -> tuple[str, ...]:
     return ("--replay", *typed.asking) if typed.unkept else ()
 
 
-def _is_risky(results: Sequence[Result]) -> bool:
-    """Whether some differences are accepted only with an explicit permission."""
-    return any(
-        spot.kind == "type"
-        or (spot.kind == "missing" and isinstance(spot.path[-1:][0] if spot.path else "", str))
-        or spot.path in _OUTCOMES
-        or is_placeholder(spot)
-        for result in results
-        for spot in result.differences
-    )
-
-
-def is_placeholder(spot: ReportedDifference) -> bool:
-    """Whether the expected value is or contains a placeholder."""
-    if spot.kind == "extra":
-        return False
-    return any(next(tokens_in(value), None) for _, value in places(spot.expected))
+def _is_risky(spot: ReportedDifference) -> bool:
+    """Whether a difference is accepted only with an explicit permission: another type, a key that is gone,
+    whether the run succeeded, and what a placeholder expects."""
+    is_key = bool(spot.path) and isinstance(spot.path[-1], str)
+    if spot.kind == "type" or (spot.kind == "missing" and is_key) or spot.path in _OUTCOMES:
+        return True
+    return spot.kind != "extra" and any(next(tokens_in(value), None) for _, value in places(spot.expected))
 
 
 def show_commands(
@@ -139,16 +126,18 @@ def show_commands(
     """Return the commands that show the failures in detail. `paths`: the paths given to the command of these
     results; None in a report, whose readers do not know them, so it names the files."""
     compared_ids = [result.id for result in results if result.case is None]
-    case_results = [result for result in results if result.case is not None]
+    cases = [result for result in results if result.case is not None]
     options = ("-v", *typed.asking, *typed.operator)
-    scope = typed.paths if paths is None else paths
-    selection = _id_options(compared_ids) or typed.selection
-    commands = [command_line("compare", *scope, *selection, *options)] if compared_ids else []
-    if case_results:
-        files = list(dict.fromkeys(place(result.file) for result in case_results))
+    commands = []
+    if compared_ids:
+        scope = typed.paths if paths is None else paths
+        selection = _id_options(compared_ids) or typed.selection
+        commands.append(command_line("compare", *scope, *selection, *options))
+    if cases:
+        files = list(dict.fromkeys(place(result.file) for result in cases))
         run_paths = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
         commands.append(
-            command_line("run", *run_paths, *_id_options([result.id for result in case_results]), *options)
+            command_line("run", *run_paths, *_id_options([result.id for result in cases]), *options)
         )
     return commands
 
@@ -162,19 +151,17 @@ def check_commands(
 ) -> list[str]:
     """Return the commands that check whether what was just written passes, by its ids and files. `baselines`
     and `evals`: the folders that `compare` and `run` search by default; files outside of both are named."""
-    baseline_pairs = [(id, file) for id, file in written if lies_in(file, baselines)]
-    case_pairs = [pair for pair in written if pair not in baseline_pairs and lies_in(pair[1], evals)]
-    other_pairs = [pair for pair in written if pair not in baseline_pairs and pair not in case_pairs]
-    files = list(dict.fromkeys(place(file) for _, file in other_pairs))[:_MOST_FILES]
-    commands = (
-        [command_line("compare", *_id_options([id for id, _ in baseline_pairs]), *options)]
-        if baseline_pairs
-        else []
-    )
-    commands += [command_line("compare", *files, *options)] if files else []
-    return commands + (
-        [command_line("run", *_id_options([id for id, _ in case_pairs]))] if case_pairs else []
-    )
+    ids: dict[str, list[str]] = {"compare": [], "run": []}
+    files = []
+    for id, file in written:
+        if lies_in(file, baselines) or lies_in(file, evals):
+            ids["compare" if lies_in(file, baselines) else "run"].append(id)
+        elif place(file) not in files:
+            files.append(place(file))
+    commands = [command_line("compare", *_id_options(ids["compare"]), *options)] if ids["compare"] else []
+    if files:
+        commands.append(command_line("compare", *files[:_MOST_FILES], *options))
+    return commands + ([command_line("run", *_id_options(ids["run"]))] if ids["run"] else [])
 
 
 def after_compare(
@@ -185,80 +172,51 @@ def after_compare(
     failure is outside of the folders that compare searches by default. `verbose`: the details were shown, so
     suggest how to see how the baseline is read."""
     failed = [result for result in report.results if result.outcome == "failed"]
-    typed = typed_of(report)
     inside = [result for result in failed if lies_in(result.file, folders)]
-    going_on = go_on_commands(report, replace(typed, paths=tuple(paths)))
-    if len(inside) == len(failed):
-        paths = ()
-    typed = replace(typed, paths=tuple(paths))
-    answers, is_elsewhere = _answers_from(typed), bool(typed.results)
-    learning = [] if is_elsewhere else learn_commands(failed, paths, typed)
-    approving: list[str] = []
-    if select_renewable(failed) and not (learning and all(result.verdict == VOLATILE for result in failed)):
-        targets = paths or (_targets_to_repeat(failed) if len(failed) == 1 or typed.unkept else ())
-        approving = [command_line("review", *answers, *targets, *typed.operator)]
-    showing: list[str] = []
-    if failed and not verbose and not (learning and approving):
-        showing = show_commands(failed, paths, typed=typed)[:1]
-        if len(failed) > 1 and not is_elsewhere and not typed.unkept:  # what failed is known where it ran
-            showing = [command_line("compare", *paths, "--lf", "-v", *typed.asking, *typed.operator)]
-    commands = going_on + learning + showing + approving
+    typed, commands = typed_of(report), []
+    options = (*typed.asking, *typed.operator)
+    has_stopped = report.interrupted and any(result.verdict == "limit" for result in report.results)
+    if has_stopped and not typed.results:  # goes on with what it did not come to, and what did not pass
+        commands.append(command_line("compare", *paths, *typed.selection, "--lf", *options))
+    paths = () if len(inside) == len(failed) else tuple(paths)
+    typed = replace(typed, paths=paths)
+    ids = [result.id for result in failed]
+    volatile = [result.id for result in failed if result.verdict in (VOLATILE, PARTLY_VOLATILE)]
+    is_learning = bool(volatile) and not typed.results
+    if is_learning:  # what differs is learnt, not approved
+        is_all = len(volatile) == len(failed) and len(volatile) > _MOST_NAMED
+        targets = paths or (["--all-failed"] if is_all else volatile[:_MOST_FILES])
+        commands.append(command_line("refresh", *targets, "--learn", *options))
+    is_only_volatile = is_learning and all(result.verdict == VOLATILE for result in failed)
+    is_approving = bool(select_renewable(failed)) and not is_only_volatile
+    if failed and not verbose and not (is_learning and is_approving):
+        is_known = len(failed) > 1 and not typed.results and not typed.unkept  # what failed, where it ran
+        shown = command_line("compare", *paths, "--lf", "-v", *options)
+        commands += [shown] if is_known else show_commands(failed, paths, typed=typed)[:1]
+    if is_approving:
+        is_named = (len(ids) == 1 or typed.unkept) and len(ids) <= _MOST_FILES
+        targets = paths or (ids if is_named else ())
+        commands.append(command_line("review", *_answers_from(typed), *targets, *typed.operator))
     if verbose and inside:
         commands.append(command_line("explain", inside[0].id, *typed.operator))
-    commands += explain_commands(error_codes(report))
+    commands += explain_commands(_error_codes(report))
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
     if drafts:
         commands.append(command_line("capture", *drafts[:_MOST_DRAFTS], *typed.operator))
-    return (commands or programs_that_compare(report))[:_MOST_COMMANDS]
+    return (commands or _programs_that_compare(report))[:_MOST_COMMANDS]
 
 
-def go_on_commands(report: Report, typed: Typed) -> list[str]:
-    """Return the command that compares what an interrupted run did not come to, with what did not pass."""
-    if (
-        typed.results
-        or not report.interrupted
-        or not any(result.verdict == "limit" for result in report.results)
-    ):
-        return []
-    return [command_line("compare", *typed.paths, *typed.selection, "--lf", *typed.asking, *typed.operator)]
-
-
-def _targets_to_repeat(failed: Sequence[Result]) -> list[str]:
-    """Return the ids to ask again if the failures were not kept; none, for all, if there are very many."""
-    return [result.id for result in failed] if len(failed) <= _MOST_FILES else []
-
-
-def programs_that_compare(report: Report) -> list[str]:
+def _programs_that_compare(report: Report) -> list[str]:
     """Return, for a run in which nothing was compared, the programs that compare their own values."""
-    if report.summary.passed:
-        return []
-    programs: dict[str, list[str]] = {}
-    for result in report.results:
-        if (kind := KINDS.get(result.kind)) is not None and kind.brought_by:
-            programs.setdefault(kind.brought_by, []).append(result.target)
+    targets: dict[str, dict[str, None]] = {}
+    for result in report.results if not report.summary.passed else ():
+        kind = KINDS.get(result.kind)
+        if kind is not None and (program := kind.brought_by):
+            targets.setdefault(program, {})[result.target.removeprefix(f"{program} ")] = None
     return [
-        one_line(
-            shlex.join([program, *dict.fromkeys(target.removeprefix(f"{program} ") for target in targets)])
-        )
-        if len(targets) <= _MOST_NAMED
-        else program
-        for program, targets in programs.items()
+        one_line(shlex.join([program, *(names if len(names) <= _MOST_NAMED else ())]))
+        for program, names in targets.items()
     ]
-
-
-def learn_commands(failed: Sequence[Result], paths: Sequence[str], typed: Typed) -> list[str]:
-    """Return the command for the results that differ in volatile values, which are learnt, not approved."""
-    ids = [
-        result.id
-        for result in failed
-        if result.verdict in (VOLATILE, PARTLY_VOLATILE) and result.case is None
-    ]
-    if not ids:
-        return []
-    targets = paths or ids[:_MOST_FILES]
-    if not paths and len(ids) > _MOST_NAMED and len(ids) == len(failed):
-        targets = ["--all-failed"]
-    return [command_line("refresh", *targets, "--learn", *typed.asking, *typed.operator)]
 
 
 def after_run(
@@ -283,15 +241,15 @@ def after_run(
     if is_own_target and (renewable := select_renewable(failed)):
         commands.append(command_line("review", place(renewable[0].file), *typed_of(report).operator))
     if any(result.verdict in _WAITING for result in report.results):
-        commands += ["baselinekit grade", *finish_commands(list_result_files([*files, *kept_files]))]
-    commands += explain_commands(error_codes(report))
+        commands += _grade_commands(_result_files([*files, *kept_files]))
+    commands += explain_commands(_error_codes(report))
     if commands:
         return commands[:_MOST_COMMANDS]
     # suggest a gate if there are enough attempts to judge, and no threshold is set
     metrics = report.suite.metrics if report.suite else ()
     is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
     is_stated = any(metric.threshold is not None for metric in metrics)
-    results = list_result_files(kept_files)
+    results = _result_files(kept_files)
     if not results or not is_several or is_stated or report.coverage.left_out:
         return []
     return [command_line("gate", results[0], "--preset", "staging")]
@@ -309,33 +267,33 @@ def after_gate(
         failing = [result for result in gate.report.results if result.outcome in ("failed", "error")]
         if gate.state != "met" and failing:
             # only a gate counts a baseline as a case
-            first = replace(failing[0], case=None) if is_baseline(failing[0]) else failing[0]
+            first = replace(failing[0], case=None) if _is_baseline(failing[0]) else failing[0]
             commands += show_commands([first], [place(gate.gate.suite)] if gate.gate.suite else None, place)
         unavailable = [
             metric for metric in gate.metrics if metric.value is None and metric.threshold is not None
         ]
-        if unavailable and not gate.gate.suite and not all(map(is_baseline, gate.report.results)):
+        if unavailable and not gate.gate.suite and not all(map(_is_baseline, gate.report.results)):
             needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in unavailable))
             commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
     if any(result.verdict in _WAITING for gate in judged for result in gate.report.results):
-        commands += ["baselinekit grade", *finish_commands(files)]
+        commands += _grade_commands(files)
     return list(dict.fromkeys(commands))[:_MOST_COMMANDS]
 
 
-def finish_commands(files: Sequence[str]) -> list[str]:
-    return [command_line("grade", "--finish", file) for file in files[:1]]
+def _grade_commands(files: Sequence[str]) -> list[str]:
+    return ["baselinekit grade", *(command_line("grade", "--finish", file) for file in files[:1])]
 
 
-def is_baseline(result: Result) -> bool:
+def _is_baseline(result: Result) -> bool:
     return result.case is None or not result.case.fingerprint
 
 
-def list_result_files(paths: Iterable[str]) -> list[str]:
+def _result_files(paths: Iterable[str]) -> list[str]:
     """Return the paths that a gate can read."""
     return [path for path in paths if _RESULT_FILE.fullmatch(path)]
 
 
-def error_codes(report: Report) -> list[str]:
+def _error_codes(report: Report) -> list[str]:
     codes = (result.code for result in report.results if result.outcome == "error" and result.code)
     return list(dict.fromkeys(codes))
 
@@ -346,6 +304,6 @@ def lies_in(file: str, folders: Sequence[str]) -> bool:
     return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in prefixes)
 
 
-def _id_options(ids: Sequence[str]) -> list[str]:
+def _id_options(ids: Sequence[str], most: int = _MOST_NAMED) -> list[str]:
     """Return `--id` options; none if there are too many to be useful: then everything is selected."""
-    return [word for id in ids for word in ("--id", id)] if len(ids) <= _MOST_NAMED else []
+    return [word for id in ids for word in ("--id", id)] if len(ids) <= most else []

@@ -1,5 +1,5 @@
 """Writes and reads the result file (`baselinekit.results/1`), from which every other form of report can be
-made.
+made. Its form is that of the classes of the model, but for what `written` states differently.
 
 Rare keys are written only when they have a value. A missing side of a difference has no key, since null is a
 value. A file that was read is written back to the same bytes."""
@@ -8,38 +8,20 @@ import json
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
 from baselinekit.files.languages import JSON
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import Kind, Number
-from baselinekit.model.grades import (
-    OUTCOMES,
-    Agreement,
-    Attempt,
-    Classified,
-    Grade,
-    GraderKind,
-    JudgeFacts,
-    Outcome,
-    PassRule,
-    State,
-)
+from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, JudgeFacts
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import (
-    NOT_NARROWED,
-    BaselineChanges,
     CaseFacts,
-    Coverage,
-    EarlierComparison,
-    Metric,
-    Repeats,
+    History,
     Report,
     ReportedDifference,
     Result,
-    Shard,
     SuiteFacts,
     Summary,
     Typed,
@@ -47,19 +29,8 @@ from baselinekit.model.results import (
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import encode, page, without_absent
 from baselinekit.report.wording import count_differences
-from baselinekit.schema import ParsedValue, place_problems, read_as
-from baselinekit.structs import (
-    NODEFAULT,
-    AtLeastOne,
-    Count,
-    Meta,
-    NotNegative,
-    Struct,
-    asdict,
-    field,
-    keys_of,
-    replace,
-)
+from baselinekit.schema import place_problems, read_as
+from baselinekit.structs import NODEFAULT, Struct, keys_of, replace
 from baselinekit.values.paths import render as render_path
 
 FORMAT = "baselinekit.results/1"
@@ -85,390 +56,101 @@ def path_of(text: str) -> Path | None:
             return None
         index, quoted, plain = match.groups()
         try:
-            steps.append(
-                int(index) if index else plain if plain is not None else json.loads(quoted, strict=False)
-            )
+            steps.append(int(index) if index else plain or json.loads(quoted, strict=False))
         except ValueError:
             return None
         position = match.end()
     return tuple(steps) if text else None
 
 
-# The keys of the file, in the order in which they are written. A class has a form of its own where its file
-# differs: keys that every file has although the class has a default, an order, or other names.
+# What the file states differently from the model, in both directions.
 
-NOTHING: Any = None
-"""The default of a key that is not written if it is missing. `null` is refused there."""
+_ALWAYS = {
+    Report: {"config", "environment", "shard"},
+    SuiteFacts: {"version", "metrics"},
+    JudgeFacts: {"agreement"},
+    Agreement: {"undecided", "kappa"},
+    ModelUsage: {"calls", "tokens", "usd"},
+    Result: {"reason", "code", "verdict", "differences", "attempts", "recipe_hash"},
+    ReportedDifference: {"rule"},
+    CaseFacts: {"attempts", "score", "fingerprint"},
+    Attempt: {"grades", "seconds"},
+}
+"""Keys that are written although they have their default."""
 
+_ELSEWHERE = {
+    Report: {"results", "complete", "coverage", "folder", "past"},
+    Agreement: {"model"},
+    ModelUsage: {"unanswered", "may_tokens", "may_usd"},
+    Result: {"difference_count", "seconds", "scores", "usage", "environment_drift", "resolved", "at"},
+    ReportedDifference: {"at"},
+    Typed: {"results", "unkept"},
+}
+"""Attributes that are no keys of the file, or are below other keys."""
 
-class SinglePath(ParsedValue):
-    words = "a single path, as in body.users[1].id"
-
-    @classmethod
-    def parse(cls, raw: Json) -> Path | None:
-        return path_of(raw) if isinstance(raw, str) else None
-
-
-class Dollars(ParsedValue):
-    words = "a number of 0 or more"
-
-    @classmethod
-    def parse(cls, raw: Json) -> Decimal | None:
-        return Decimal(str(raw)) if type(raw) in (int, float, Decimal) and raw >= 0 else None
-
-
-Started = Annotated[
-    str,
-    Meta(
-        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
-        description="a time such as 2024-01-20T14:00:00Z",
-    ),
-]
-Id = Annotated[
-    str,
-    Meta(
-        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
-        description="letters, digits, `.`, `_`, `-` and `/`",
-    ),
-]
+_UNANSWERED = {"unanswered": "calls", "may_tokens": "tokens", "may_usd": "cost_usd"}
+_USAGE = Usage.__struct_fields__
 
 
-class FileForm(Struct):
-    """How the file states a `MODEL`. Keys with a default are not written if they are empty or have it."""
-
-    MODEL: ClassVar[Any] = dict
-
-    def __init_subclass__(cls) -> None:
-        if "MODEL" in vars(cls):
-            _FORMS[cls.MODEL] = cls
-
-    @staticmethod
-    def stated(value: Any) -> dict[str, Any]:
-        """Return what is under keys that are no attributes of the value."""
-        return {}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        return cls.MODEL(**values)
-
-
-_FORMS: "dict[type, type[FileForm]]" = {}
-
-
-def written(value: Any, form: type[FileForm] | None = None) -> Any:
+def written(value: Any) -> Any:
     """Return a part of a report as the file states it."""
     if isinstance(value, tuple):
         return list(map(written, value))
     if not isinstance(value, Struct):
         return value
-    form = form or _FORMS.get(type(value))
-    stated = form.stated(value) if form else {}
+    kind = type(value)
+    always, elsewhere = _ALWAYS.get(kind, ()), _ELSEWHERE.get(kind, ())
     document: dict[str, Json] = {}
-    for name, key, default in keys_of(form or type(value)):
-        item = written(stated[name] if name in stated else getattr(value, name))
-        if default is not NODEFAULT and (
-            item is default if default is ABSENT else item == default or item in (None, "", [], {})
-        ):
+    for name, key, default in keys_of(kind):
+        if name in elsewhere:
+            continue
+        item = getattr(value, name)
+        if name == "usage":
+            document |= written(item)
             continue
         if name == "seconds":
             item = round(item, 6)
-        elif isinstance(item, Decimal) and default is not ABSENT:
-            item = Decimal(f"{item.normalize():f}")  # equal amounts are equal texts
-        document[key] = item
-    return document
+        elif key == "cost_usd" and item is not None:
+            item = _amount(item)
+        else:
+            item = render_path(item) if name == "path" else written(item)
+        is_rare = default is not NODEFAULT and name not in always
+        if not (item is ABSENT or (is_rare and (item == default or item in (None, "", [], {})))):
+            document[key] = item
+    return document | _further_keys(value)
 
 
-def model_of(part: Any) -> Any:
-    """Return the part of a report that a form stated."""
-    if isinstance(part, tuple):
-        return tuple(map(model_of, part))
-    if not isinstance(part, FileForm):
-        return part
-    return part.made({name: model_of(getattr(part, name)) for name in part.__struct_fields__})
+def _amount(usd: Decimal) -> Decimal:
+    return Decimal(f"{Decimal(usd).normalize():f}")  # equal amounts are equal texts
 
 
-class UsageForm(FileForm, kw_only=True):
-    """The usage of something is among the keys of it, the last ones."""
-
-    tokens_in: Count = NOTHING
-    tokens_out: Count = NOTHING
-    cost_usd: Dollars = NOTHING
-    tokens_cached: Count = NOTHING
-
-    @staticmethod
-    def stated(value: Any) -> dict[str, Any]:
-        return asdict(value.usage)
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        usage = Usage(**{key: values.pop(key) for key in Usage.__struct_fields__})
-        return super().made({**values, "usage": usage})
-
-
-class GradeForm(UsageForm):
-    MODEL = Grade
-
-    grader: str
-    kind: GraderKind
-    outcome: Outcome
-    score: Number | None
-    reason: str = ""
-    verdict: str = NOTHING
-    code: str = NOTHING
-    details: dict[str, Json] = field(default_factory=dict)
-    weight: Number = 1.0
-    required: bool = True
-    classified: Classified = NOTHING
-    line: AtLeastOne = NOTHING
-    failed_gates: tuple[str, ...] = ()
-    parts: "tuple[GradeForm, ...]" = ()
-
-
-class AttemptForm(UsageForm):
-    MODEL = Attempt
-
-    number: AtLeastOne
-    outcome: Outcome
-    score: Number | None
-    grades: tuple[GradeForm, ...]
-    seconds: NotNegative
-    reason: str = ""
-    verdict: str = NOTHING
-    code: str = NOTHING
-    again: Count = 0
-    environment: dict[str, Json] = field(default_factory=dict)
-    output: Json = ABSENT
-    sent: bool = False
-    verified: bool | None = None
-    notes: tuple[str, ...] = ()
-
-    @staticmethod
-    def stated(value: Attempt) -> dict[str, Any]:
-        return {**UsageForm.stated(value), "output": ABSENT if value.output is None else value.output}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        output = values["output"]
-        return super().made({**values, "output": None if output is ABSENT else output})
-
-
-class CaseForm(FileForm):
-    MODEL = CaseFacts
-
-    eval_type: str
-    score: Number | None
-    attempts: tuple[AttemptForm, ...]
-    fingerprint: dict[str, str]
-    category: str = NOTHING
-    tags: tuple[str, ...] = ()
-    retried: Count = 0
-    weight: Number = 1.0
-    pass_rule: PassRule = PassRule()
-
-
-class AgreementForm(FileForm):
-    MODEL = Agreement
-
-    rubric: str
-    labels: str
-    both: Count = field(name="both_passed")
-    only_judge: Count = field(name="only_judge_passed")
-    only_human: Count = field(name="only_people_passed")
-    neither: Count = field(name="both_failed")
-    undecided: Count
-    accuracy: Number | None
-    kappa: Number | None
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        del values["accuracy"]
-        return Agreement("", **values)
-
-
-class JudgeForm(FileForm):
-    MODEL = JudgeFacts
-
-    model: str
-    file: str
-    state: State
-    agreement: AgreementForm | None
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        agreement = values.pop("agreement")
-        return JudgeFacts(**values, agreement=agreement and replace(agreement, model=values["model"]))
-
-
-class SuiteForm(FileForm):
-    MODEL = SuiteFacts
-
-    name: str
-    version: str | None
-    metrics: tuple[Metric, ...]
-    judges: tuple[JudgeForm, ...] = ()
-    gate: str = NOTHING
-
-
-class UnansweredForm(FileForm):
-    unanswered: Count = field(name="calls")
-    may_tokens: Count = field(name="tokens")
-    may_usd: Dollars = field(name="cost_usd")
-
-
-class SpentForm(FileForm):
-    MODEL = ModelUsage
-
-    calls: Count
-    tokens: Count
-    usd: Dollars = field(name="cost_usd")
-    unanswered: UnansweredForm = NOTHING
-    full_price: Count = NOTHING
-
-    @staticmethod
-    def stated(value: ModelUsage) -> dict[str, Any]:
-        return {"unanswered": written(value, UnansweredForm) if value.unanswered else None}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        return ModelUsage(**values | (values.pop("unanswered") or {}))
-
-
-class TypedForm(FileForm):
-    MODEL = Typed
-
-    operator: tuple[str, ...] = ()
-    asking: tuple[str, ...] = ()
-    selection: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    narrowed: bool = False
-
-
-class RunForm(FileForm, kw_only=True):
-    MODEL = Report
-
-    id: str
-    started: Started
-    seconds: NotNegative
-    tool: str
-    command: str
-    typed: TypedForm = TypedForm()
-    config: str | None
-    environment: dict[str, Json]
-    shard: Shard | None
-    commit: str = NOTHING
-    coverage: Coverage = NOT_NARROWED
-    against: BaselineChanges = NOTHING
-    interrupted: bool = False
-    spent: SpentForm = NOTHING
-    suite: SuiteForm = NOTHING
-    classified: list[Json] = field(default_factory=list)
-    earlier: EarlierComparison = NOTHING
-    warnings: tuple[str, ...] = ()
-    not_recorded: tuple[str, ...] = ()
-
-    @staticmethod
-    def stated(value: Report) -> dict[str, Any]:
-        coverage = value.coverage if value.coverage.chosen else None
-        return {"coverage": coverage, "classified": _classified(value)}
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        del values["classified"]
-        return Report(**values, results=())
-
-
-class DifferenceForm(FileForm, kw_only=True):
-    MODEL = ReportedDifference
-
-    path: SinglePath
-    kind: Kind
-    expected: Json = ABSENT
-    actual: Json = ABSENT
-    file: str
-    line: AtLeastOne | None
-    rule: str | None
-    note: str = NOTHING
-
-    @staticmethod
-    def stated(value: ReportedDifference) -> dict[str, Any]:
-        return {"path": render_path(value.path)}
-
-
-class DriftForm(FileForm):
-    """A value of the environment at the capture and now."""
-
-    captured: Json = ABSENT
-    now: Json = ABSENT
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        return tuple(values.values())
+def _further_keys(value: Any) -> dict[str, Json]:
+    """Return the keys that are no attributes, or have another form there."""
+    if isinstance(value, Report):
+        coverage = {"coverage": written(value.coverage)} if value.coverage.chosen else {}
+        return coverage | ({"classified": found} if (found := _classified(value)) else {})
+    if isinstance(value, Agreement):
+        return {"accuracy": value.accuracy}
+    if isinstance(value, ModelUsage) and value.unanswered:
+        usd = _amount(value.may_usd)
+        return {"unanswered": {"calls": value.unanswered, "tokens": value.may_tokens, "cost_usd": usd}}
+    if not isinstance(value, Result):
+        return {}
+    scores = {"scores": value.scores} if value.scores else {}
+    resolved = value.resolved if value.outcome == "failed" else ABSENT
+    if resolved is not ABSENT and len(encode(resolved).encode()) > MOST_RESOLVED:
+        resolved = ABSENT
+    document = {
+        "difference_count": count_differences(value),
+        "observed": {"seconds": round(value.seconds, 6), **scores, **written(value.usage)},
+        "environment_drift": drift_document(value.environment_drift),
+        "resolved": resolved,
+    }
+    return without_absent(document)
 
 
 def drift_document(drift: dict[str, tuple[Json, Json]]) -> dict[str, Json]:
-    return {name: without_absent({"captured": was, "now": now}) for name, (was, now) in drift.items()}
-
-
-class ObservedForm(UsageForm):
-    seconds: NotNegative
-    scores: dict[str, Number] = field(default_factory=dict)
-
-
-class ResultForm(FileForm):
-    MODEL = Result
-
-    id: Id
-    file: str
-    line: AtLeastOne | None
-    kind: str
-    outcome: Outcome
-    verdict: str | None
-    reason: str
-    code: str | None
-    difference_count: Count
-    differences: tuple[DifferenceForm, ...]
-    attempts: Count
-    observed: ObservedForm
-    environment_drift: dict[str, DriftForm]
-    recipe_hash: str
-    expected_hash: str = ""
-    name: str = NOTHING
-    criticality: str = NOTHING
-    target: str = ""
-    notes: tuple[str, ...] = ()
-    explanation: tuple[str, ...] = ()
-    repeats: Repeats = NOTHING
-    case: CaseForm = NOTHING
-    position: Count = NOTHING
-    resolved: Json = ABSENT
-
-    @staticmethod
-    def stated(value: Result) -> dict[str, Any]:
-        return {
-            "difference_count": count_differences(value),
-            "observed": written(value, ObservedForm),
-            "environment_drift": drift_document(dict(sorted(value.environment_drift.items()))),
-            "resolved": _resolved(value),
-        }
-
-    @classmethod
-    def made(cls, values: dict[str, Any]) -> Any:
-        drift = {name: model_of(sides) for name, sides in values.pop("environment_drift").items()}
-        return Result(**values.pop("observed"), **values, environment_drift=drift)
-
-
-class ResultFile(Struct):
-    format: str
-    run: RunForm
-    summary: Summary
-    results: tuple[ResultForm, ...]
-
-
-def _resolved(result: Result) -> Json:
-    """Return the output that a failed result includes, unless it is too long."""
-    if result.outcome != "failed" or result.resolved is ABSENT:
-        return ABSENT
-    return result.resolved if len(encode(result.resolved).encode()) <= MOST_RESOLVED else ABSENT
+    return {name: without_absent({"captured": was, "now": now}) for name, (was, now) in sorted(drift.items())}
 
 
 def _classified(report: Report) -> list[Json]:
@@ -478,6 +160,70 @@ def _classified(report: Report) -> list[Json]:
     from baselinekit.report.confusion import classes_documents
 
     return classes_documents(report)
+
+
+def _maps(value: Json) -> list[dict[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def restore_usage(attempt: dict[str, Json]) -> None:
+    """Put the usage of an attempt and of its grades below a key of its own."""
+    waiting = [attempt]
+    while waiting:
+        part = waiting.pop()
+        part["usage"] = {key: part.pop(key) for key in _USAGE if key in part}
+        waiting += [*_maps(part.get("grades")), *_maps(part.get("parts"))]
+
+
+def restore_difference(difference: dict[str, Json]) -> None:
+    difference |= {"expected": ABSENT, "actual": ABSENT} | difference
+    path = path_of(difference["path"]) if isinstance(difference.get("path"), str) else None
+    if path is not None:
+        difference["path"] = list(path)
+
+
+def restore_drift(drift: Json) -> Json:
+    if not isinstance(drift, dict):
+        return drift
+    return {
+        name: [sides.get("captured", ABSENT), sides.get("now", ABSENT)] if isinstance(sides, dict) else sides
+        for name, sides in drift.items()
+    }
+
+
+def _restore(document: dict[str, Json]) -> None:
+    """Give a file the form of the classes. What has another form than ours stays, as a mistake."""
+    for run in _maps([document.get("run")]):
+        run.pop("classified", None)
+        run["results"] = []
+        for spent in _maps([run.get("spent")]):
+            for unanswered in _maps([spent.pop("unanswered", None)]):
+                spent |= {name: unanswered[key] for name, key in _UNANSWERED.items() if key in unanswered}
+        for suite in _maps([run.get("suite")]):
+            for judge in _maps(suite.get("judges")):
+                for agreement in _maps([judge.get("agreement")]):
+                    agreement.pop("accuracy", None)
+                    agreement["model"] = judge.get("model")
+    for result in _maps(document.get("results")):
+        for observed in _maps([result.get("observed")]):
+            result |= {key: observed.pop(key) for key in ("seconds", "scores", *_USAGE) if key in observed}
+            if not observed:
+                del result["observed"]
+        restore_usage(result)
+        result.setdefault("resolved", ABSENT)
+        result["environment_drift"] = restore_drift(result.get("environment_drift", {}))
+        for difference in _maps(result.get("differences")):
+            restore_difference(difference)
+        for case in _maps([result.get("case")]):
+            for attempt in _maps(case.get("attempts")):
+                restore_usage(attempt)
+
+
+class ResultFile(Struct):
+    format: str
+    run: Report
+    summary: Summary
+    results: tuple[Result, ...]
 
 
 def render(report: Report) -> str:
@@ -496,12 +242,8 @@ def compact(report: Report) -> bytes:
 
 def document(report: Report) -> dict[str, Json]:
     """Return the result file as plain values, its keys in order."""
-    return {
-        "format": FORMAT,
-        "run": written(report),
-        "summary": written(report.summary),
-        "results": written(report.results),
-    }
+    summary, results = written(report.summary), written(report.results)
+    return {"format": FORMAT, "run": written(report), "summary": summary, "results": results}
 
 
 def read(text: str, file: str) -> Report:
@@ -512,10 +254,11 @@ def read(text: str, file: str) -> Report:
     report: Report | None = None
     problems: Iterable[Problem] = ()
     if form == FORMAT:
+        _restore(raw)
         found, problems = read_as(ResultFile, raw)
         if found is not None:
-            run, results = model_of(found.run), model_of(found.results)
-            report = replace(run, results=results, complete=found.summary.complete)
+            complete = found.summary.complete
+            report = replace(found.run, results=found.results, complete=complete, folder="", past=History())
             problems = _contradictions(report, found.summary)
     elif isinstance(form, str) and form.startswith("baselinekit.results/"):
         message = f"has the format {form!r}, but this version reads {FORMAT!r}"
@@ -530,7 +273,7 @@ def read(text: str, file: str) -> Report:
 
 
 def _with_hint(problem: Problem) -> Problem:
-    """Return the problem with what to do: nobody writes a result file by hand."""
+    """Return the problem with what to do: people do not write result files by hand."""
     is_good = problem.code == "BK130" or problem.hint.startswith("did you mean")
     return problem if is_good else replace(problem, hint=_NEWER if problem.code == "BK103" else _HINT)
 

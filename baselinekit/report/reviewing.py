@@ -97,7 +97,7 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
     lost."""
     yield _heading(format_path(change), change, change.risk, style)
-    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in sides_of(change))
+    yield from (f"    {style.paint(line.text, line.tone)}" for line in sides_of(change))
     yield from lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
@@ -170,7 +170,7 @@ def group_lines(
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
     for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
-        yield f"    {style.paint(line.text, wording.TONES[line.tone])}"
+        yield f"    {style.paint(line.text, line.tone)}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
@@ -206,7 +206,7 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     for change in changes[:_MOST_LINES]:
         sides = sides_of(change)
         parts = [
-            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), wording.TONES[line.tone])
+            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), line.tone)
             for line in sides
         ]
         yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
@@ -241,8 +241,11 @@ def format_refresh_json(
         for plan, numbers in zip(proposal.plans, accepted, strict=True)
     ]
     groups = [
-        {"path": group.path, "kind": group.kind, "risk": group.risk}
-        | {"baselines": len({n for n, _ in group.members}), "changes": name_members(proposal, group.members)}
+        group_document(group)
+        | {
+            "baselines": len({n for n, _ in group.members}),
+            "changes": name_members(proposal, group.members),
+        }
         for group in proposal.groups
     ]
     head = {"format": "baselinekit.refresh/1", "baselines": baselines, "groups": groups}
@@ -250,6 +253,10 @@ def format_refresh_json(
 
 
 def change_document(change: Change, **facts: Json) -> dict[str, Json]:
+    lost = [
+        {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
+        for one in change.lost
+    ]
     return {
         "number": change.number,
         "path": format_path(change),
@@ -257,11 +264,12 @@ def change_document(change: Change, **facts: Json) -> dict[str, Json]:
         "risk": change.risk,
         **without_absent({"before": change.before, "after": change.after}),
         **facts,
-        "loses": [
-            {"path": render(lost.path), "text": lost.text, "file": lost.file, "line": lost.line}
-            for lost in change.lost
-        ],
+        "loses": lost,
     }
+
+
+def group_document(group: Group) -> dict[str, Json]:
+    return {"path": group.path, "kind": group.kind, "risk": group.risk}
 
 
 def name_members(proposal: RefreshProposal, members: Iterable[Member]) -> list[Json]:
@@ -273,10 +281,8 @@ def problem_document(problem: Problem) -> dict[str, Json]:
 
 
 def refused_document(proposal: RefreshProposal) -> list[Json]:
-    return [
-        {"id": refusal.id, "file": refusal.file, **problem_document(refusal.problem)}
-        for refusal in proposal.refusals
-    ]
+    refusals = proposal.refusals
+    return [{"id": one.id, "file": one.file, **problem_document(one.problem)} for one in refusals]
 
 
 def unified_file(rewritten: Rewritten) -> list[str]:
@@ -432,20 +438,12 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
         yield from _key_lines(keys, style, columns)
 
 
-def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
-    """Yield the keys with their words; only the keys if the words do not fit on two lines."""
-    full = list(wording.wrap_lines([f"{key}\0{one_line(word)}" for key, word in keys], columns))
-    if len(full) > 2:
-        full = [" ".join(key for key, _ in keys)]
-    key_names = {key for key, _ in keys}
-    for line in full:
-        parts = [word.partition("\0") for word in line.split("  ")]
-        yield "  ".join(
-            f"{style.paint(key, 'bold')} {action}"
-            if mark and key in key_names
-            else style.paint(f"{key}{mark}{action}", "bold")
-            for key, mark, action in parts
-        )
+def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterable[str]:
+    """Return the keys with their words; only the keys if the words do not fit on two lines."""
+    lines = list(
+        wording.wrap_lines([f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys], columns)
+    )
+    return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
 
 
 def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
@@ -467,16 +465,25 @@ def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
 def format_pending(
     proposal: RefreshProposal, style: Style, again: Sequence[str] = (), operator: Sequence[str] = ()
 ) -> str:
-    """Format all pending changes, and the commands for them. `again`: what was typed behind `review`, of it
-    `operator` about the project."""
+    """Format all pending changes, each with its command, or of many only one command for each baseline, and
+    the commands for all. `again`: what was typed behind `review`, of it `operator` about the project."""
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
-    total = sum(len(plan.changes) for plan in plans)
+    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_CHANGES
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
-        lines += pending_lines(plan, style, total <= _MOST_CHANGES, operator)
-        lines += [""] if total <= _MOST_CHANGES else []
+        baseline, size = plan.baseline, len(plan.changes)
+        number = f"   {size:,} changes" if size > 1 and not is_full else ""
+        file = style.paint(one_line(baseline.source.file), "cyan")
+        lines.append(f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}")
+        for change in plan.changes if is_full else ():
+            lines += change_lines(change, style, baseline.source.file)
+            if size > 1 and is_free(change) and change.part == "output":
+                lines.append(f"    {one_line(accept_command(plan, (change,), operator))}")
+        if all(map(is_free, plan.changes)):
+            lines.append(f"  {one_line(accept_command(plan, None, operator))}")
+        lines += [""] if is_full else []
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
@@ -487,20 +494,6 @@ def format_pending(
     lines.append(f"one by one: {command} (in a terminal)")
     lines.append(f"by a program: {command} --json, then {command} --decide FILE")
     return format_lines(lines)
-
-
-def pending_lines(plan: RefreshPlan, style: Style, is_full: bool, operator: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of one baseline: each change with its command, or one command for all of them."""
-    baseline = plan.baseline
-    file = style.paint(one_line(baseline.source.file), "cyan")
-    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not is_full else ""
-    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}"
-    for change in plan.changes if is_full else ():
-        yield from change_lines(change, style, baseline.source.file)
-        if len(plan.changes) > 1 and is_free(change) and change.part == "output":
-            yield f"    {one_line(accept_command(plan, (change,), operator))}"
-    if all(map(is_free, plan.changes)):
-        yield f"  {one_line(accept_command(plan, None, operator))}"
 
 
 def is_free(change: Change) -> bool:
@@ -531,24 +524,17 @@ def format_pending_json(
     for n, number in sorted(offers):
         plan, change = proposal.plans[n], proposal.plans[n].changes[number]
         can_accept = not change.blocked and change.part == "output"
-        accept = accept_command(plan, (change,), operator) if can_accept else None
+        head = {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
+        blocked = problem_document(change.blocked) if change.blocked else None
         choices = {
             name: [{"text": offer.text, "reason": offer.reason} for offer in offered]
             for name, offered in offers[n, number].items()
         }
-        pending.append(
-            {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
-            | change_document(change)
-            | {
-                "blocked": problem_document(change.blocked) if change.blocked else None,
-                "note": change.note or None,
-                **choices,
-                "commands": {"accept": accept},
-            }
-        )
+        accept = accept_command(plan, (change,), operator) if can_accept else None
+        tail = {"blocked": blocked, "note": change.note or None, **choices, "commands": {"accept": accept}}
+        pending.append(head | change_document(change) | tail)
     groups = [
-        {"path": group.path, "kind": group.kind, "risk": group.risk}
-        | {"members": name_members(proposal, group.members)}
+        group_document(group) | {"members": name_members(proposal, group.members)}
         for group in proposal.groups
         if len(group.members) > 1
     ]

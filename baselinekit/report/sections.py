@@ -6,31 +6,28 @@ from collections.abc import Iterator
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
-from baselinekit.model.grades import Agreement, JudgeFacts
+from baselinekit.model.grades import Agreement, Outcome
 from baselinekit.model.results import (
     VERDICTS,
-    BaselineChange,
     BaselineChanges,
-    CaseChange,
     EarlierComparison,
     Metric,
     Report,
+    Result,
 )
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table, terminal_lines
+from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table
 from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
 from baselinekit.report.resultfile import written
-from baselinekit.report.wording import PLAIN, first_of, list_first
+from baselinekit.report.wording import first_of, list_first
 
 RATE = "pass rate"
+WEAKENED = "weakened"
+"""The verdict of a baseline that accepts more than at the commit it is compared with."""
+
 _MOST_UNCOVERED = 10
 _MOST_NAMED = 20
-_CHANGES: dict[str, Tone] = {
-    "removed": "failed",
-    "loosened": "unscored",
-    "changed": "",
-    "added": "passed",
-}
+_CHANGES: dict[str, Tone] = {"removed": "failed", "loosened": "unscored", "changed": "", "added": "passed"}
 _NOTABLE: dict[str, Tone] = {
     "regressed": "failed",
     "improved": "passed",
@@ -44,77 +41,75 @@ _STATES = {
 }
 
 
+def page_blocks(report: Report) -> Iterator[Words]:
+    """Yield what a page states besides the results."""
+    yield from metric_blocks(report)
+    yield from beside_blocks(report)
+    if report.earlier is not None:
+        for label, ids in (("new", report.earlier.added), ("gone", report.earlier.gone)):
+            if ids:
+                yield Note(f"{label}: {list_first(ids, _MOST_NAMED)}")
+
+
 def beside_blocks(report: Report) -> Iterator[Words]:
     """Yield what every form states besides the results and the metrics."""
-    yield from judge_blocks(report)
+    for judge in report.suite.judges if report.suite else ():
+        if judge.agreement is not None:
+            yield Note(f"judge {one_line(judge.model)}: {describe_agreement(judge.agreement)}")
+        else:
+            state = f"{_STATES[judge.state]} ({one_line(judge.file)}): baselinekit calibrate"
+            yield Note(f"judge {one_line(judge.model)}: {state}", "unscored")
     yield from classes_blocks(report)
     yield from earlier_blocks(report.earlier)
     yield from weakened_blocks(report.against)
 
 
 def weakened_blocks(against: BaselineChanges | None) -> Iterator[Words]:
-    """Yield the baselines that changed, the worst first, for the person who approves the change."""
+    """Yield `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`, and the baselines that changed,
+    the worst first, for the person who approves the change."""
     if against is None:
         return
-    yield Heading(weakened_headline(against))
-    rows = [
-        (
-            Cell(change.change, _CHANGES[change.change]),
-            Cell(change.id, is_code=True),
-            Cell(change.file if change.line is None else f"{change.file}:{change.line}", is_code=True),
-            "\n".join([*change.how, *describe_approval(change)]),
-        )
-        for change in sort_revised(against)
-    ]
+    counts = Counter[str](change.change for change in against.changes)
+    counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
+    commit = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
+    yield Heading(f"against {commit}: {counted or 'nothing added, removed, loosened or changed'}")
+    rows = []
+    order = [*_CHANGES]
+    for change in sorted(against.changes, key=lambda change: (order.index(change.change), change.id)):
+        place = change.file if change.line is None else f"{change.file}:{change.line}"
+        how = [*change.how]
+        if change.approved_by is not None or change.reason is not None:
+            by = "" if change.approved_by is None else f" by {change.approved_by}"
+            how.append(f"approved{by}" + ("" if change.reason is None else f": {change.reason}"))
+        word, id = Cell(change.change, _CHANGES[change.change]), Cell(change.id, is_code=True)
+        rows.append((word, id, Cell(place, is_code=True), "\n".join(how)))
     if rows:
         yield table(("change", "baseline", "where", "what passes now, or is expected"), rows)
 
 
-def weakened_headline(against: BaselineChanges) -> str:
-    """Return `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`."""
-    counts = Counter[str](change.change for change in against.changes)
-    counted = ", ".join(f"{counts[kind]:,} {kind}" for kind in _CHANGES if counts[kind])
-    commit = f"{one_line(against.ref)} ({one_line(against.commit[:12])})"
-    return f"against {commit}: {counted or 'nothing added, removed, loosened or changed'}"
-
-
-def sort_revised(against: BaselineChanges) -> list[BaselineChange]:
-    """Sort the changes, the worst first."""
-    return sorted(against.changes, key=lambda change: (list(_CHANGES).index(change.change), change.id))
-
-
-def describe_revised(report: Report, revised: BaselineChange) -> str:
-    return f"{revised.change} since {report.against.ref if report.against else ''}"
-
-
-def describe_approval(revised: BaselineChange) -> Iterator[str]:
-    """Yield who approved what is expected now, according to the file."""
-    if revised.approved_by is not None or revised.reason is not None:
-        by = f"approved by {revised.approved_by}" if revised.approved_by is not None else "approved"
-        yield by + (f": {revised.reason}" if revised.reason is not None else "")
-
-
-def select_failing(report: Report) -> tuple[BaselineChange, ...]:
-    """Return the weakened baselines if they fail the run: no form of report may look as if all were well."""
+def weakened_results(report: Report) -> list[Result]:
+    """Return the weakened baselines as results: failed ones if they fail the run, as no form of report may
+    look as if all were well."""
     against = report.against
-    return against.weakened if against is not None and against.strict else ()
-
-
-def judge_blocks(report: Report) -> Iterator[Note]:
-    for judge in report.suite.judges if report.suite else ():
-        yield Note(f"judge {describe_judge(judge)}", "" if judge.agreement else "unscored")
-
-
-def describe_judge(judge: JudgeFacts) -> str:
-    """Return `gpt: agrees with people on 22 of 24 (accuracy 0.917, kappa 0.833; passes 1 that they fail,
-    …)`."""
-    name = one_line(judge.model)
-    if judge.agreement is None:
-        return f"{name}: {_STATES[judge.state]} ({one_line(judge.file)}): baselinekit calibrate"
-    return f"{name}: {describe_agreement(judge.agreement)}"
+    if against is None:
+        return []
+    outcome: Outcome = "failed" if against.strict else "unscored"
+    return [
+        Result(
+            f"{change.id} ({change.change} since {against.ref})",
+            change.file,
+            change.line,
+            "baseline",
+            outcome,
+            "\n".join(change.how) or f"the baseline is {change.change}",
+            verdict=WEAKENED,
+        )
+        for change in against.weakened
+    ]
 
 
 def describe_agreement(agreement: Agreement) -> str:
+    """Return `agrees with people on 22 of 24 (accuracy 0.917, …; passes 1 that they fail, …)`."""
     kappa = "not available" if agreement.kappa is None else f"{agreement.kappa:.3f}"
     accuracy = "not available"
     if agreement.accuracy is not None:
@@ -128,79 +123,50 @@ def describe_agreement(agreement: Agreement) -> str:
 
 
 def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
-    """Yield which cases changed since the earlier run, and whether the total did."""
+    """Yield `compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`, which cases changed
+    since that run, and whether the total did."""
     if earlier is None:
         return
-    yield Heading(earlier_headline(earlier))
+    counts = [*_count_verdicts(earlier), ("new", len(earlier.added)), ("gone", len(earlier.gone))]
+    counted = ", ".join(f"{number:,} {word}" for word, number in counts if number)
+    yield Heading(f"compared to {one_line(earlier.run)}: {counted or 'no case in common'}")
     metrics = []
     for metric in earlier.metrics:
         shares = (f"{metric.before:.3f}", f"{metric.now:.3f}")
-        counts = (f"{metric.lost:,}", f"{metric.won:,}", f"{metric.pairs:,}")
+        counts_of_pairs = (f"{metric.lost:,}", f"{metric.won:,}", f"{metric.pairs:,}")
         chances = (f"{metric.chance:.3g}", f"{metric.adjusted:.3g}")
         verdict = Cell(metric.verdict, _NOTABLE.get(metric.verdict, ""))
-        metrics.append((Cell(metric.name, is_code=True), *shares, *counts, *chances, verdict))
+        metrics.append((Cell(metric.name, is_code=True), *shares, *counts_of_pairs, *chances, verdict))
     if metrics:
         heads = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "verdict")
         yield table(heads, metrics, "Over the cases that can be compared: exact McNemar", figures=True)
     cases = [
         (
-            Cell(case.verdict, _NOTABLE[case.verdict]),
+            Cell(case.verdict, tone),
             Cell(case.id, is_code=True),
             f"{case.before} -> {case.now}",
             "" if case.chance is None else f"p={case.chance:.3g}",
             Cell(case.why, "dim"),
         )
-        for case in select_notable(earlier)
+        for verdict, tone in _NOTABLE.items()
+        for case in earlier.cases
+        if case.verdict == verdict
     ]
     if cases:
         case_heads = ("verdict", "case", "passed", "exact Fisher", "why")
         yield table(case_heads, cases, "Attempts that passed, of those decided")
-    for reason, number in count_incomparable(earlier).items():
+    reasons = Counter(case.why for case in earlier.those("not comparable"))
+    for reason, number in reasons.items():
         yield Note(f"{number:,} not comparable: {reason}")
-    yield from (Note(hint, "dim") for hint in earlier_hints(earlier))
-
-
-def page_blocks(report: Report) -> Iterator[Words]:
-    """Yield what a page states besides the results."""
-    yield from metric_blocks(report)
-    yield from beside_blocks(report)
-    if report.earlier is not None:
-        for label, ids in (("new", report.earlier.added), ("gone", report.earlier.gone)):
-            if ids:
-                yield Note(f"{label}: {list_first(ids, _MOST_NAMED)}")
-
-
-def earlier_headline(earlier: EarlierComparison) -> str:
-    """Return `compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`."""
-    counts = [*count_verdicts(earlier), ("new", len(earlier.added)), ("gone", len(earlier.gone))]
-    counted = ", ".join(f"{number:,} {word}" for word, number in counts if number)
-    return f"compared to {one_line(earlier.run)}: {counted or 'no case in common'}"
-
-
-def count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
-    """Return how many cases there are of each verdict."""
-    return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
-
-
-def select_notable(earlier: EarlierComparison) -> list[CaseChange]:
-    """Return the cases that are shown one by one, the worst first."""
-    return [case for verdict in _NOTABLE for case in earlier.cases if case.verdict == verdict]
-
-
-def count_incomparable(earlier: EarlierComparison) -> Counter[str]:
-    """Return the reasons why cases could not be compared, with their counts."""
-    return Counter(case.why for case in earlier.those("not comparable"))
-
-
-def earlier_hints(earlier: EarlierComparison) -> Iterator[str]:
-    """Yield hints on how to learn more."""
-    reasons = count_incomparable(earlier)
     parts = ("model", "judge", "files", "grader", "case")
-    across = [f"--across {part}" for part in parts if any(part in reason for reason in reasons)]
-    if across:
-        yield f"compare them anyway: {' '.join(across)}"
+    if across := [f"--across {part}" for part in parts if any(part in reason for reason in reasons)]:
+        yield Note(f"compare them anyway: {' '.join(across)}", "dim")
     if any(case.chance is not None for case in earlier.those("insufficient evidence")):
-        yield "more attempts tell more: --attempts 5, in both runs"
+        yield Note("more attempts tell more: --attempts 5, in both runs", "dim")
+
+
+def _count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
+    return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
 
 
 def verdicts_by_id(report: Report) -> dict[str, str]:
@@ -210,11 +176,8 @@ def verdicts_by_id(report: Report) -> dict[str, str]:
 
 def metric_blocks(report: Report) -> Iterator[Words]:
     """Yield the metrics with a value or a threshold, and why a run failed although these are met."""
-    metrics = [
-        metric
-        for metric in (report.suite.metrics if report.suite else ())
-        if metric.value is not None or metric.threshold is not None
-    ]
+    metrics = report.suite.metrics if report.suite else ()
+    metrics = tuple(metric for metric in metrics if metric.value is not None or metric.threshold is not None)
     if not metrics:
         return
     yield Heading("Metrics")
@@ -228,44 +191,52 @@ def metric_blocks(report: Report) -> Iterator[Words]:
                 Cell(metric.name, is_code=True),
                 metric.basis,
                 Cell("none", "dim") if metric.value is None else f"{metric.value:.3f}",
-                Cell(format_interval(metric), interval=interval),
+                Cell(format_interval(metric), drawn=interval),
                 f"{metric.count:,}" if metric.count else "",
                 "" if metric.threshold is None else f"{metric.threshold:g}",
-                Cell(format_status(metric), "passed" if metric.met else "failed"),
+                status_cell(metric),
             )
         )
     heads = ("metric", "view", "value", "95 % interval", "counted", "at least", "status")
-    yield table(
-        heads, rows, "Per case: the mean over the cases. Pooled: all attempts together.", figures=True
-    )
+    yield table(heads, rows, "Per case: the mean over the cases. Pooled: all attempts together.", True)
     for metric in metrics:
         if metric.value is None:
             yield Note(f"{metric.name} is not available: {metric.why}", "dim")
     yield from map(Note, describe_uncovered(report))
 
 
+def status_cell(metric: Metric) -> Cell:
+    return Cell({True: "PASS", False: "FAIL", None: ""}[metric.met], "passed" if metric.met else "failed")
+
+
+def format_interval(metric: Metric) -> str:
+    """Return `0.512 to 0.961`, or nothing if the metric has no interval."""
+    return "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
+
+
+def describe_uncovered(report: Report) -> list[str]:
+    """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
+    lines = []
+    for result in report.uncovered if report.thresholds else ():
+        if result.case is None or result.case.eval_type == "regression":
+            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
+        else:
+            why = "no threshold states how many cases may fail: add one of the pass rate"
+        lines.append(f"{one_line(result.id)} failed: {why}")
+    return [*first_of(lines, _MOST_UNCOVERED)]
+
+
 def suite_title(report: Report) -> str:
     """Return the name of the suite, with its version if it states one."""
-    if report.suite is None:
-        return ""
-    return " ".join(filter(None, (report.suite.name, report.suite.version)))
-
-
-def format_status(metric: Metric) -> str:
-    return {True: "PASS", False: "FAIL", None: ""}[metric.met]
-
-
-def describe_beside(report: Report) -> list[str]:
-    """Return what is besides the results as terminal lines, for forms that have no place for it."""
-    return [*terminal_lines(beside_blocks(report), PLAIN)]
+    return " ".join(filter(None, (report.suite.name, report.suite.version))) if report.suite else ""
 
 
 def beside_document(report: Report) -> dict[str, Json]:
-    """Return all of it as keys of the report of an eval run."""
+    """Return all of it as values for programs."""
     document: dict[str, Json] = {}
     if report.suite is not None:
         document["suite"] = report.suite.name
-        document["metrics"] = [metric_document(metric) for metric in report.suite.metrics]
+        document["metrics"] = [_metric_document(metric) for metric in report.suite.metrics]
         if report.suite.judges:
             document["judges"] = written(report.suite.judges)
     if classified := classes_documents(report):
@@ -277,34 +248,16 @@ def beside_document(report: Report) -> dict[str, Json]:
     return document
 
 
-def describe_uncovered(report: Report) -> list[str]:
-    """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
-    if not report.thresholds:
-        return []
-    lines = []
-    for result in report.uncovered:
-        if result.case is None or result.case.eval_type == "regression":
-            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
-        else:
-            why = "no threshold states how many cases may fail: add one of the pass rate"
-        lines.append(f"{one_line(result.id)} failed: {why}")
-    return [*first_of(lines, _MOST_UNCOVERED)]
-
-
-def metric_document(metric: Metric) -> dict[str, Json]:
+def _metric_document(metric: Metric) -> dict[str, Json]:
     name = f"{RATE} of decided" if metric.name == RATE else metric.name
-    return {"name": name, **metric_facts(metric, "view value low high count threshold met")}
+    return {"name": name, **metric_facts(metric)}
 
 
-def metric_facts(metric: Metric, names: str) -> dict[str, Json]:
-    """Return these attributes in their order; and which attempts count, or why the metric has no value."""
-    facts = {name: getattr(metric, name) for name in names.split()}
+def metric_facts(metric: Metric) -> dict[str, Json]:
+    """Return its figures; and which attempts count, or why it has no value."""
+    names = ("view", "value", "low", "high", "count", "threshold", "met")
+    facts = {name: getattr(metric, name) for name in names}
     return facts | {name: value for name in ("estimator", "why") if (value := getattr(metric, name))}
-
-
-def format_interval(metric: Metric) -> str:
-    """Return `0.512 to 0.961`, or nothing if the metric has no interval."""
-    return "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
 
 
 def list_figures(report: Report) -> Iterator[tuple[str, str]]:
@@ -316,5 +269,5 @@ def list_figures(report: Report) -> Iterator[tuple[str, str]]:
     yield from class_figures(report)
     if report.earlier is not None:
         yield "compared_to", report.earlier.run
-        for verdict, number in count_verdicts(report.earlier):
+        for verdict, number in _count_verdicts(report.earlier):
             yield verdict.replace(" ", "_"), str(number)

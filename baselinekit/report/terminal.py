@@ -24,8 +24,8 @@ _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
 _MOST_SHARED = 20
+_BARS = (40, 20, 10, 0)
 _FAULTS = ("failed", "error", "unscored")
-_WIDEST_BAR, _NARROWEST_BAR = 40, 5
 
 
 def format_failures(
@@ -35,64 +35,68 @@ def format_failures(
     as when a service is down, only the first ones are shown; a variable without a value is named once."""
     failing = [result for result in report.results if result.outcome in _FAULTS]
     errors = Counter(result.code for result in failing if result.outcome == "error")
-    code_counts: Counter[str | None] = Counter()
+    shown_counts: Counter[str | None] = Counter()
     hidden_ids: dict[str, list[str]] = {}
     named: set[str] = set()
-    shared_changes, unshared_results = _share(failing, style)
-    lines = [format_lines(shared_lines(change, style)) + "\n" for change in shared_changes[:_MOST_SHARED]]
-    if len(shared_changes) > _MOST_SHARED:
-        hidden_changes = count_noun(len(shared_changes) - _MOST_SHARED, "other change")
-        lines.append(
-            style.paint(f"… and {hidden_changes} that several baselines have (-v shows them)", "dim") + "\n\n"
-        )
+    shared: list[SharedChange] = []
+    unshared_results: Sequence[Result | None] = failing
+    if not style.verbose and sum(result.outcome == "failed" for result in failing) > 1:
+        from baselinekit.report.differences import share
+
+        shared, unshared_results = share(failing)
+    lines = [format_lines(_shared_lines(change, style)) + "\n" for change in shared[:_MOST_SHARED]]
+    if len(shared) > _MOST_SHARED:
+        changes = count_noun(len(shared) - _MOST_SHARED, "other change")
+        words = f"… and {changes} that several baselines have (-v shows them)"
+        lines.append(style.paint(words, "dim") + "\n\n")
     for result, unshared in zip(failing, unshared_results, strict=True):
         if unshared is None:
             continue
         code = result.code if result.outcome == "error" and not style.verbose else None
-        code_counts[code] += 1
+        shown_counts[code] += 1
         is_named = code in WITHOUT_VARIABLE and result.reason in named
         named.add(result.reason)
-        too_many = code and errors[code] > _MOST_WITH_CODE and code_counts[code] > _SHOWN_WITH_CODE
+        too_many = code and errors[code] > _MOST_WITH_CODE and shown_counts[code] > _SHOWN_WITH_CODE
         if code and (is_named or too_many):
             hidden_ids.setdefault(code, []).append(one_line(result.id))
         elif format_result is not None:
             lines.append(format_result(result, style) + "\n")
-        elif code is None and code_counts[None] > _MOST_FAILURES and not style.verbose:
+        elif code is None and shown_counts[None] > _MOST_FAILURES and not style.verbose:
             hidden_ids.setdefault("", []).append(one_line(result.id))
         else:
             lines.append(format_failure(unshared, style, wording.count_differences(result)) + "\n")
     for code, ids in hidden_ids.items():
         others = f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
-        names = ", ".join(ids[:_MOST_NAMES]) + others
-        word = style.paint("ERROR  " if code else "FAILED ", wording.OUTCOME_COLOURS["error"])
+        word = style.paint("ERROR  " if code else "FAILED ", "error")
         label = f"more with {code}" if code else "more"
-        lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names} (-v shows each)\n") + "\n")
+        names = f"{', '.join(ids[:_MOST_NAMES])}{others} (-v shows each)"
+        lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names}\n") + "\n")
     return "".join(lines)
 
 
-def _share(
-    failing: Sequence[Result], style: Style
-) -> tuple[Sequence["SharedChange"], Sequence[Result | None]]:
-    """Return the shared changes, without an import if there are too few failures to share any."""
-    if style.verbose or sum(result.outcome == "failed" for result in failing) < 2:
-        return [], failing
-    from baselinekit.report.differences import share
-
-    return share(failing)
-
-
-def shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
+def _shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
     yield style.paint(shared.headline, "bold")
     diff = shared.diff
     yield f"  {style.paint(diff.path, 'bold')}  {diff.remark}".rstrip()
-    yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in diff.lines)
+    yield from (f"    {style.paint(line.text, line.tone)}" for line in diff.lines)
     yield style.paint(f"    {shared.names()}", "cyan")
 
 
 def format_failure(result: Result, style: Style, number: int | None = None) -> str:
     """Format one result that did not pass, with every difference. Ends with a line break. `number`: how many
     differences there are, including those shown with other baselines."""
-    lines = [*_heading_lines(result, style, number)]
+    word = style.paint(f"{result.outcome.upper():<7} ", result.outcome)
+    title = cut_line(result.name or "", 200)
+    if result.criticality:
+        title = f"{title} ({one_line(result.criticality)})".strip()
+    lines = [f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()]
+    facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
+    own_count = wording.count_differences(result)
+    if number is not None and number > own_count:
+        facts.append(f"{count_noun(number, 'difference')}, {number - own_count:,} of them above")
+    elif own_count > 1:
+        facts.append(f"{own_count:,} differences")
+    lines.append("        " + "   ".join(filter(None, facts)))
     lines += [f"  {escape_controls(line)}" for line in wording.describe_reason(result).splitlines()]
     lines += [*difference_lines(result, style), *_drift_lines(result, style)]
     if style.verbose and result.explanation:
@@ -103,38 +107,21 @@ def format_failure(result: Result, style: Style, number: int | None = None) -> s
     return format_lines(lines)
 
 
-def _heading_lines(result: Result, style: Style, number: int | None) -> Iterator[str]:
-    word = style.paint(f"{result.outcome.upper():<7} ", wording.OUTCOME_COLOURS[result.outcome])
-    title = cut_line(result.name or "", 200)
-    if result.criticality:
-        title = f"{title} ({one_line(result.criticality)})".strip()
-    yield f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()
-    facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
-    own_count = wording.count_differences(result)
-    if number is not None and number > own_count:
-        facts.append(f"{count_noun(number, 'difference')}, {number - own_count:,} of them above")
-    elif own_count > 1:
-        facts.append(f"{own_count:,} differences")
-    yield "        " + "   ".join(fact for fact in facts if fact)
-
-
 def difference_lines(result: Result, style: Style) -> Iterator[str]:
     """Yield each place with its remark; the places in the file are aligned in a column."""
     from baselinekit.report.differences import diffs
 
     shown_diffs, left_out = diffs(result, fold=not style.verbose)
-    heads = [f"{diff.path}  {diff.remark}" if diff.remark else diff.path for diff in shown_diffs]
-    widest = max(
-        (width(head) for head, diff in zip(heads, shown_diffs, strict=True) if diff.place), default=0
-    )
-    column = min(widest, max(30, style.width // 2))
+    heads = [f"{diff.path}  {diff.remark}".rstrip() for diff in shown_diffs]
+    widths = [width(head) for head, diff in zip(heads, shown_diffs, strict=True) if diff.place]
+    column = min(max(widths, default=0), max(30, style.width // 2))
     if shown_diffs:
         yield ""
     for head, diff in zip(heads, shown_diffs, strict=True):
         padding = " " * (column - width(head))
         place = f"{padding}   {style.paint(diff.place, 'cyan')}" if diff.place else ""
         yield f"  {style.paint(diff.path, 'bold')}{head.removeprefix(diff.path)}{place}"
-        yield from (f"    {style.paint(line.text, wording.TONES[line.tone])}" for line in diff.lines)
+        yield from (f"    {style.paint(line.text, line.tone)}" for line in diff.lines)
     if left_out:
         yield style.paint(f"  {wording.describe_unshown(left_out)}", "dim")
 
@@ -177,7 +164,7 @@ def format_results(results: Sequence[Result], style: Style) -> str:
     widest = max((len(one_line(result.id)) for result in results), default=0)
     lines = []
     for result in results:
-        word = style.paint(f"{result.outcome:<8}", wording.OUTCOME_COLOURS[result.outcome])
+        word = style.paint(f"{result.outcome:<8}", result.outcome)
         place = style.paint(one_line(format_place(result)), "cyan")
         duration = wording.format_duration(result.seconds)
         usage = wording.describe_usage(result.usage)
@@ -190,27 +177,16 @@ def format_progress(
     activity: str, total: int, tally: Mapping[Outcome, int], seconds: float, style: Style, cells: str
 ) -> str:
     """Format the line of a progress bar. It leaves the last column free, since some terminals begin a new
-    line with it; if there is too little room, the least important parts are left out."""
+    line with it; if there is too little room, the bar is shorter, or there are only the counts."""
     done = sum(tally.values())
-    count, time_left = f"{done:,}/{total:,}", _format_time_left(done, total, seconds)
-    failures = ", ".join(
-        wording.count_outcome(word, number) for word, number in tally.items() if word != "passed"
-    )
-    room = style.width - 2 - len(" ".join(filter(None, (activity, count, failures, time_left))))
-    if room >= _NARROWEST_BAR:
-        length = min(room, _WIDEST_BAR)
+    minutes, second = divmod(round(seconds / done * max(total - done, 0)) if done else 0, 60)
+    left = f"{minutes // 60}:{minutes % 60:02}:{second:02}" if minutes >= 60 else f"{minutes}:{second:02}"
+    others = (wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
+    facts = [f"{done:,}/{total:,}", style.paint(", ".join(others), "red"), left if done else "-:--"]
+    for length in _BARS:
         full = length * min(done, total) // total
         bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
-        return " ".join(filter(None, (activity, bar, count, style.paint(failures, "red"), time_left)))
-    for parts in ((count, failures, time_left), (count, failures), (count,)):
-        if len(" ".join(filter(None, parts))) < style.width:
-            return " ".join(style.paint(part, "red") if part == failures else part for part in parts if part)
-    return ""
-
-
-def _format_time_left(done: int, total: int, seconds: float) -> str:
-    if not done:
-        return "-:--"
-    minutes, second = divmod(round(seconds / done * max(total - done, 0)), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+        line = " ".join(filter(None, (activity if length else "", bar, *facts)))
+        if width(line) < style.width:
+            return line
+    return facts[0] if len(facts[0]) < style.width else ""

@@ -13,7 +13,7 @@ from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import count_noun
 
 # The sentences that all reports share.
@@ -27,14 +27,12 @@ _COMMIT = lazy_pattern("[0-9a-f]{40,64}")
 def count_outcomes(report: Report) -> list[tuple[Outcome, str]]:
     """Return each outcome that occurred with its count, the worst first: `1 failed`, `2 errors`, `5
     passed`."""
-    summary = report.summary
     counts = []
     for outcome in OUTCOMES:
-        number: int = getattr(summary, outcome)
-        if number:
-            text = count_outcome(outcome, number)
-            borderline = count_borderline(result for result in report.results if result.outcome == outcome)
-            counts.append((outcome, text + (f" ({borderline:,} borderline)" if borderline else "")))
+        results = [result for result in report.results if result.outcome == outcome]
+        borderline = count_borderline(results)
+        text = count_outcome(outcome, len(results)) + (f" ({borderline:,} borderline)" if borderline else "")
+        counts += [(outcome, text)] if results else []
     return counts
 
 
@@ -60,22 +58,6 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds:.3f}s" if seconds < _SHORT_TIME else format_duration(seconds)
 
 
-def describe_nothing(report: Report) -> str:
-    """Describe a run without any result, which may be just right."""
-    if not report.nothing_changed:
-        return "nothing ran"
-    number = report.coverage.left_out
-    of = "the one baseline is untouched" if number == 1 else f"all {number:,} baselines are untouched"
-    return f"nothing to compare: {of} since {one_line(report.nothing_changed)}"
-
-
-def format_brief(seconds: float) -> str:
-    """Format as `format_duration`, for times that are mostly below a second."""
-    if seconds >= 1:
-        return format_duration(seconds)
-    return f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
-
-
 def describe_spent(report: Report) -> str:
     """Return `3 calls of models (1,204 tokens, $0.00121)`, or nothing if no model was called. Usage that is
     uncertain comes last: `; 1,024 of them from a cache, counted at full price; 2 without an answer may have
@@ -83,17 +65,16 @@ def describe_spent(report: Report) -> str:
     spent = report.spent
     if spent is None or not spent.calls:
         return ""
-    text = f"{count_noun(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
+    sums = [
+        f"{tokens:,} tokens" + (f", {format_dollars(usd)}" if usd else "")
+        for tokens, usd in ((spent.tokens, spent.usd), (spent.may_tokens, spent.may_usd))
+    ]
+    text = f"{count_noun(spent.calls, 'call')} of models ({sums[0]}"
     if spent.full_price:
         text += f"; {spent.full_price:,} of them from a cache, counted at full price"
     if spent.unanswered:
-        may = _sum(spent.may_tokens, spent.may_usd)
-        text += f"; {spent.unanswered:,} without an answer may have taken {may}"
+        text += f"; {spent.unanswered:,} without an answer may have taken {sums[1]}"
     return f"{text})"
-
-
-def _sum(tokens: int, usd: Decimal) -> str:
-    return f"{tokens:,} tokens" + (f", {format_dollars(usd)}" if usd else "")
 
 
 def format_dollars(usd: Decimal) -> str:
@@ -103,10 +84,12 @@ def format_dollars(usd: Decimal) -> str:
 
 def describe_usage(usage: Usage) -> str:
     """Return `120 tokens in, 30 out, $0.00121`, as far as it is known."""
-    parts = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
-    parts += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
-    parts += [format_dollars(usage.cost_usd)] if usage.cost_usd else []
-    return ", ".join(parts)
+    parts = (
+        "" if usage.tokens_in is None else f"{usage.tokens_in:,} tokens in",
+        "" if usage.tokens_out is None else f"{usage.tokens_out:,} out",
+        format_dollars(usage.cost_usd) if usage.cost_usd else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def describe_incomplete(report: Report) -> str:
@@ -160,28 +143,36 @@ def format_place(result: Result) -> str:
     return f"{result.file}:{result.line}" if result.line is not None else result.file
 
 
-def describe_shard(report: Report) -> str:
-    """Describe which part of a run this was; empty if it was all of it."""
-    if report.shard is None:
-        return ""
-    return f", shard {report.shard} of {count_noun(report.shard.total, 'baseline')}"
+def from_repository(report: Report) -> Report:
+    """Return the report with files named from the root of the repository, as a reviewer finds them."""
+    if not report.folder:
+        return report
 
+    def moved(file: str) -> str:
+        return normpath(join(report.folder, file)) if file else ""
 
-def in_repository(folder: str, file: str) -> str:
-    """Return the path of a project file in its repository."""
-    return normpath(join(folder, file)) if folder else file
+    results = tuple(
+        replace(
+            result,
+            file=moved(result.file),
+            differences=tuple(replace(spot, file=moved(spot.file)) for spot in result.differences),
+        )
+        for result in report.results
+    )
+    against = report.against
+    if against is not None:
+        changes = tuple(replace(change, file=moved(change.file)) for change in against.changes)
+        against = replace(against, changes=changes)
+    return replace(report, results=results, against=against)
 
 
 def describe_drift(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
     """Return the environment values that changed since the capture; and the git values in one line, since
     every commit changes them."""
-    drifts = sorted(result.environment_drift.items())
-    commits = ", ".join(
-        f"{short(name)} {_commit(was)} -> {_commit(now)}"
-        for name, (was, now) in drifts
-        if name.startswith("git.")
-    )
-    return [(name, was, now) for name, (was, now) in drifts if not name.startswith("git.")], commits
+    drifts = [(name, *sides) for name, sides in sorted(result.environment_drift.items())]
+    of_git = [drift for drift in drifts if drift[0].startswith("git.")]
+    commits = ", ".join(f"{short(name)} {_commit(was)} -> {_commit(now)}" for name, was, now in of_git)
+    return [drift for drift in drifts if drift not in of_git], commits
 
 
 def _commit(value: Json) -> str:
@@ -239,10 +230,16 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-TONES = {"gone": "red", "came": "green", "dim": "dim"}
-"""The colours of what was expected, what came instead, and what explains."""
-_COLOUR_CODE = lazy_pattern(r"\x1b\[[0-9;]*m")
-_CUT = "…"
+_TONES = {
+    "gone": "red",
+    "came": "green",
+    "passed": "green",
+    "failed": "bold red",
+    "error": "bold red",
+    "unscored": "bold yellow",
+    "skipped": "yellow",
+}
+_COLOUR_OR_CHARACTER = lazy_pattern(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 
 class Style(Struct):
@@ -252,10 +249,11 @@ class Style(Struct):
     width: int = 100
     verbose: bool = False
 
-    def paint(self, text: str, colours: str) -> str:
-        if not self.colour or not text or not colours:
+    def paint(self, text: str, tone: str) -> str:
+        """Return the text in the colours of a tone, such as an outcome, or in some colours by name."""
+        if not self.colour or not text or not tone:
             return text
-        codes = ";".join(_CODES[colour] for colour in colours.split())
+        codes = ";".join(_CODES[colour] for colour in _TONES.get(tone, tone).split())
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
@@ -267,63 +265,50 @@ def format_lines(lines: Iterable[str]) -> str:
     return escape_ci_commands("".join(f"{line}\n" for line in lines))
 
 
-OUTCOME_COLOURS: dict[Outcome, str] = {
-    "failed": "bold red",
-    "error": "bold red",
-    "unscored": "bold yellow",
-    "skipped": "yellow",
-    "passed": "green",
-}
-
-
 def headline(report: Report, style: Style = PLAIN) -> str:
     """Return `1 failed, 2 passed in 0.21s`, and the usage of models."""
-    parts = [style.paint(text, OUTCOME_COLOURS[outcome]) for outcome, text in count_outcomes(report)]
-    counted, spent = ", ".join(parts) or describe_nothing(report), describe_spent(report)
-    line = f"{counted} in {format_duration(report.seconds)}{describe_shard(report)}"
-    line += f", {spent}" if spent else ""
-    note = describe_incomplete(report)
-    return line + (f" ({style.paint(note, 'yellow')})" if note else "")
+    counted = ", ".join(style.paint(text, outcome) for outcome, text in count_outcomes(report))
+    if not counted and report.nothing_changed:
+        number = report.coverage.left_out
+        of = "the one baseline is untouched" if number == 1 else f"all {number:,} baselines are untouched"
+        counted = f"nothing to compare: {of} since {one_line(report.nothing_changed)}"
+    line = f"{counted or 'nothing ran'} in {format_duration(report.seconds)}"
+    if report.shard is not None:
+        line += f", shard {report.shard} of {count_noun(report.shard.total, 'baseline')}"
+    spent, note = describe_spent(report), describe_incomplete(report)
+    return line + (f", {spent}" if spent else "") + (f" ({style.paint(note, 'yellow')})" if note else "")
 
 
 def width(text: str) -> int:
     """Return the columns that a text takes in a terminal: two for a wide character, none for an accent or a
     colour."""
-    text = _COLOUR_CODE.sub("", text)
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    if text.isascii() and "\x1b" not in text:
+        return len(text)
+    characters = (part for part in _COLOUR_OR_CHARACTER.findall(text) if len(part) == 1)
+    return sum(0 if combining(part) else 1 + (east_asian_width(part) in "WF") for part in characters)
 
 
 def cut_to_width(text: str, columns: int) -> str:
     """Return the text, or as much of it as fits with a mark at its end."""
     if width(text) <= columns:
         return text
-    shown, room = [], columns - 1
-    painted = False
-    for part in re.split(r"(\x1b\[[0-9;]*m)", text):
-        if _COLOUR_CODE.fullmatch(part):
-            painted = True
-            shown.append(part)
-            continue
-        for character in part:
-            room -= _columns(character)
-            if room < 0:
-                return "".join(shown) + _CUT + ("\x1b[0m" if painted else "")
-            shown.append(character)
-    return "".join(shown)
+    shown, room = "", columns - 1
+    for part in _COLOUR_OR_CHARACTER.findall(text):
+        room -= width(part)
+        if room < 0:
+            break
+        shown += part
+    return f"{shown}…" + ("\x1b[0m" if "\x1b" in shown else "")
 
 
 def wrap_lines(words: Iterable[str], columns: int, gap: str = "  ") -> Iterator[str]:
     """Yield lines of words, which are not broken."""
     line = ""
     for word in words:
-        if line and width(line) + width(gap) + width(word) > columns:
+        if line and width(line + gap + word) > columns:
             yield line
             line = word
         else:
             line = f"{line}{gap}{word}" if line else word
     if line:
         yield line
-
-
-def _columns(character: str) -> int:
-    return 0 if combining(character) else 1 + (east_asian_width(character) in "WF")

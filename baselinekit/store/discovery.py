@@ -29,31 +29,6 @@ class Discovery(MutableStruct):
     configs: list[str] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
 
-    def add_below(
-        self, top: str, without: Collection[str], with_prompts: bool, endings: tuple[str, ...]
-    ) -> None:
-        """Add the files below a folder."""
-        found: list[str] = []
-        prompts: set[str] = set()
-        for folder, folders, names in os.walk(os.path.normpath(top)):
-            folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
-            if os.path.dirname(folder) in prompts or project.is_prompt_folder(names):
-                prompts.add(folder)
-            for name in names:
-                if name.startswith(".") or not name.endswith(endings) or records.MARK in name:
-                    continue
-                file = os.path.normpath(os.path.join(name_in_project(self.root, folder), name))
-                if name == project.CONFIG_NAME:
-                    self.configs.append(file)
-                elif with_prompts or folder not in prompts or holds_baselines(self.root, file):
-                    found.append(file)
-            most = project.limits_of(self.root).files
-            if len(self.files) + len(found) > most:
-                message = f"more than {most:,} files, which is the most that are read at once"
-                hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
-                raise InvalidInput(Problem("BK106", message, hint))
-        self.files |= dict.fromkeys(sorted(found, key=lambda file: file.split("/")))
-
     def pass_over_foreign(self, strict: Sequence[str]) -> None:
         """Leave out files that plainly belong to other tools. Named files stay, and so do those below the
         `strict` folders: what is wrong with them is reported."""
@@ -75,12 +50,29 @@ def discover_files(
     the root. Hidden folders, output files, links to folders and folders with a name in `without` are skipped;
     whether a file can be read is not checked. Below a folder with a prompt, only files that look like
     baselines count, unless `with_prompts`. `endings` are those of the files in folders."""
-    discovery = Discovery(root)
-    problems = []
+    discovery, most = Discovery(root), project.limits_of(root).files
+    problems, prompts = [], set[str]()
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            discovery.add_below(full, without, with_prompts, endings)
+            found: list[str] = []
+            for folder, folders, names in os.walk(os.path.normpath(full)):
+                folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
+                if os.path.dirname(folder) in prompts or project.is_prompt_folder(names):
+                    prompts.add(folder)
+                for name in names:
+                    if name.startswith(".") or not name.endswith(endings) or records.MARK in name:
+                        continue
+                    file = os.path.normpath(os.path.join(name_in_project(root, folder), name))
+                    if name == project.CONFIG_NAME:
+                        discovery.configs.append(file)
+                    elif with_prompts or folder not in prompts or holds_baselines(root, file):
+                        found.append(file)
+                if len(discovery.files) + len(found) > most:
+                    message = f"more than {most:,} files, which is the most that are read at once"
+                    hint = "name a folder with fewer, or state a higher number: limits: {files: …}"
+                    raise InvalidInput(Problem("BK106", message, hint))
+            discovery.files |= dict.fromkeys(sorted(found, key=lambda file: file.split("/")))
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith((*SUFFIXES, LINES)):

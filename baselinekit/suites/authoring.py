@@ -21,9 +21,6 @@ from baselinekit.suites.dialects.table import DIALECTS
 # the classes that read them.
 
 
-_ANYTHING: Schema = {}
-
-
 def json_schema() -> Schema:
     """Return the schema of a whole file."""
     return schema_with(GRADERS)
@@ -116,7 +113,7 @@ def add_expectations(parts: Parts) -> None:
     call = {**closed_object(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
     add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
     values: Parts = {
-        **dict.fromkeys(("exact", "contains", "pattern"), _ANYTHING),
+        **{name: {} for name in ("exact", "contains", "pattern")},
         "semantic": {"anyOf": [{"type": "string"}, ref("Lists")]},
         "functional": ref("Program"),
     }
@@ -138,22 +135,13 @@ skills:
   {SKILL}: {{python: "baselinekit.demo.skills:reverse"}}  # the example in evals/: put your own here
 """
 
-_EXAMPLE_FILES = (
-    "eval-suite.yaml",
-    "config/graders.yaml",
-    "config/thresholds.yaml",
-    "capability/strings.yaml",
-    "regression/sentence.yaml",
-    "baselines/sentence.txt",
-    ".gitignore",
-)
-_FILES_WITH_SCHEMA = ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml")
-
 
 def example_files() -> dict[str, str]:
     """Return the text of each file of the example, which is in a folder next to this module."""
     folder = Path(__file__).with_name("example")
-    return {name: (folder / name.removeprefix(".")).read_text("utf-8") for name in _EXAMPLE_FILES}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = [str(path.relative_to(folder)).replace("gitignore", ".gitignore") for path in files]
+    return {name: path.read_text("utf-8") for name, path in zip(names, files, strict=True)}
 
 
 def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
@@ -165,7 +153,7 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
         if os.path.lexists(path):
             skipped.append(os.path.join(folder, name))
             continue
-        if name in _FILES_WITH_SCHEMA:
+        if name.endswith(".yaml") and not name.startswith("config/"):
             schema = reference(root, os.path.dirname(os.path.join(folder, name)))
             text = f"# yaml-language-server: $schema={schema}\n{text}"
         write_text(path, text)

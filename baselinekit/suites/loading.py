@@ -20,17 +20,15 @@ from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import NUMBERED
 from baselinekit.suites.targets import NO_TARGETS, Targets
 
-# Which files hold evals: the named files, and those below the named folders.
+_EVAL_KEYS = """
+    eval_suite eval_trigger eval_type eval_report capability_eval regression_eval format
+    evalcases cases triggering test_cases tests evals prompts providers assertions
+    input input_messages expected expected_output expected_messages expected_outcome
+    grader graders evaluators rubrics outcome criteria current baseline human execution target dataset ref
+"""
 
-
-def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
-    """Return the suite files, those of upper folders first, and the other files."""
-    files = eval_files(paths, root)
-    suites = []
-    for file in files:  # a search in its bytes; reading it tells later whether it really is a suite
-        with suppress(BaselinekitError):
-            suites += [file] if WRAPPER.encode() in read(root, file) else []
-    return sorted(suites, key=lambda file: file.count("/")), [file for file in files if file not in suites]
+FetchFile = Callable[[str], FetchedFile]
+"""Reads a file that is named by the address of a git repository."""
 
 
 def forms_in(root: str, file: str) -> set[str]:
@@ -42,59 +40,19 @@ def forms_in(root: str, file: str) -> set[str]:
     return {item.form for document in documents for item in items(document, DIALECTS)}
 
 
-# Other files among eval files: a package.json, a schema.
-
-
-_EVAL_KEYS = (
-    *(
-        "eval_suite",
-        "eval_trigger",
-        "eval_type",
-        "eval_report",
-        "capability_eval",
-        "regression_eval",
-        "format",
-    ),
-    *(
-        "evalcases",
-        "cases",
-        "triggering",
-        "test_cases",
-        "tests",
-        "evals",
-        "prompts",
-        "providers",
-        "assertions",
-    ),
-    *("input", "input_messages", "expected", "expected_output", "expected_messages", "expected_outcome"),
-    *("grader", "graders", "evaluators", "rubrics", "outcome", "criteria", "current", "baseline", "human"),
-    *("execution", "target", "dataset", "ref"),
-)
-
-
 def is_foreign(root: str, file: str) -> bool:
-    """Whether a JSON file that was found, not named, has no key of an eval file, and no misspelling of
-    one."""
+    """Whether a JSON file that was found, not named, has no key of an eval file, and no misspelling of one: a
+    package.json, a schema."""
     keys = keys_of_json(root, file)
-    return bool(keys) and not resemble(keys or (), _EVAL_KEYS)
-
-
-# From eval files to cases and suites: either all of them, or all problems of all files.
-
-FetchFile = Callable[[str], FetchedFile]
-"""Reads a file that is named by the address of a git repository."""
+    return bool(keys) and not resemble(keys or (), _EVAL_KEYS.split())
 
 
 def load_suite(
-    file: str,
-    root: str,
-    target: Execution | None = None,
-    fetch_file: FetchFile | None = None,
-    targets: Targets = NO_TARGETS,
+    file: str, root: str, fetch_file: FetchFile | None = None, targets: Targets = NO_TARGETS
 ) -> Suite:
-    """Return a suite with all its cases. `target` replaces the targets that the files and cases name."""
-    loading = Loading(root, DIALECTS, fetch_file=fetch_file, targets=targets)
-    loading.file(file, Defaults(root, target), only_suite=True)
+    """Return a suite with all its cases."""
+    loading = Loading(root, DIALECTS, fetch_file, targets)
+    loading.file(file, Defaults(root), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)
 
@@ -108,8 +66,8 @@ def load_cases(
     targets: Targets = NO_TARGETS,
 ) -> list[Case]:
     """Return the cases of these files, in order. A suite among them adds its own cases; the defaults of a
-    folder's suite also apply to a file that is loaded alone."""
-    loading = Loading(root, dialects, fetch_file=fetch_file, targets=targets)
+    folder's suite also apply to a file that is loaded alone. `target` replaces those that files name."""
+    loading = Loading(root, dialects, fetch_file, targets)
     for file in files:
         loading.file(file, defaults_for(file, loading, Defaults(root, target)))
     loading.finish()
@@ -119,80 +77,67 @@ def load_cases(
 def load_evals(
     paths: Sequence[str],
     root: str,
-    target: Execution | None = None,
     dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
 ) -> Suite:
     """Return everything below these paths, each case once. If there is exactly one suite, its settings apply
     to all cases; otherwise none do."""
-    loading, suite = _load(paths, root, target, dialects, fetch_file, targets)
+    loading, suite = load_everything(paths, root, dialects, fetch_file, targets)
     loading.finish()
     return suite
 
 
 def load_partly(
-    paths: Sequence[str],
-    root: str,
-    fetch_file: FetchFile | None = None,
-    targets: Targets = NO_TARGETS,
+    paths: Sequence[str], root: str, fetch_file: FetchFile | None = None, targets: Targets = NO_TARGETS
 ) -> tuple[Suite, list[Problem]]:
     """Return what can be read, and the problems of the rest."""
-    loading, suite = _load(paths, root, None, DIALECTS, fetch_file, targets)
+    loading, suite = load_everything(paths, root, DIALECTS, fetch_file, targets)
     return suite, loading.all_problems()
 
 
 def load_everything(
-    paths: Sequence[str], root: str, targets: Targets = NO_TARGETS
-) -> tuple[list[Case], list[Suite], list[Problem]]:
-    """Return all cases and suites that can be read, and the problems of the rest."""
-    loading, _ = _load(paths, root, None, DIALECTS, None, targets)
-    return loading.cases, loading.suites, loading.all_problems()
-
-
-def _load(
     paths: Sequence[str],
     root: str,
-    target: Execution | None,
-    dialects: Sequence[Dialect],
-    fetch_file: FetchFile | None,
-    targets: Targets,
+    dialects: Sequence[Dialect] = DIALECTS,
+    fetch_file: FetchFile | None = None,
+    targets: Targets = NO_TARGETS,
 ) -> tuple[Loading, Suite]:
-    suites, other_files = discover_evals(paths, root)
+    """Return what was read, and the cases as one suite. Suites are read first, those of upper folders before
+    others; a file that a suite refers to is not read again."""
+    found = eval_files(paths, root)
     named_files = {name_in_project(root, os.path.join(root, path)) for path in paths}
-    foreign_files = [file for file in other_files if file not in named_files and is_foreign(root, file)]
-    other_files = [file for file in other_files if file not in foreign_files]
-    loading = Loading(
-        root,
-        dialects,
-        files=frozenset((*suites, *other_files)),
-        discovered={*suites, *other_files} - named_files,
-        fetch_file=fetch_file,
-        targets=targets,
-    )
-    defaults = Defaults(root, target)
-    for file in suites:
+    foreign_files = [file for file in found if file not in named_files and is_foreign(root, file)]
+    files = [file for file in found if file not in foreign_files]
+    discovered = {file for file in files if file not in named_files}
+    loading = Loading(root, dialects, fetch_file, targets, frozenset(files), discovered)
+    defaults = Defaults(root)
+    suites = [file for file in files if _mentions_suite(root, file)]
+    for file in sorted(suites, key=lambda file: file.count("/")):
         if file not in loading.references:
             loading.file(file, defaults)
     top_suites = [suite for suite in loading.suites if suite.file not in loading.references]
-    suite_defaults = loading.defaults.get(str(top_suites[0].file)) if len(top_suites) == 1 else None
-    for file in other_files:
-        if file not in loading.references:
-            loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
     suite = top_suites[0] if len(top_suites) == 1 else Suite("evals", ())
-    return loading, replace(_with_cases(suite, loading), notes=tuple(map(passed_over, foreign_files)))
+    for file in files:
+        if file not in suites and file not in loading.references:
+            suite_defaults = loading.defaults.get(suite.file or "")
+            loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
+    notes = (f"{file} was passed over: nothing in it belongs to an eval file" for file in foreign_files)
+    return loading, replace(_with_cases(suite, loading), notes=tuple(notes))
 
 
-def passed_over(file: str) -> str:
-    return f"{file} was passed over: nothing in it belongs to an eval file"
+def _mentions_suite(root: str, file: str) -> bool:
+    """Whether a file may be a suite, by a search in its bytes; reading it shows whether it is one."""
+    with suppress(BaselinekitError):
+        return WRAPPER.encode() in read(root, file)
+    return False
 
 
 def _with_cases(suite: Suite, loading: Loading) -> Suite:
     """Return the suite with the cases read, and with the targets' limit of workers unless it states one."""
-    config = suite.config
+    config, description = suite.config, suite.description
     if config.max_workers is None and loading.workers:
         config = replace(config, max_workers=min(loading.workers))
-    description = suite.description
     if description is None and len({case.source.file for case in loading.cases}) == 1:
         description = next(iter(loading.descriptions.values()), None)
     return replace(suite, config=config, cases=tuple(loading.cases), description=description)

@@ -2,7 +2,7 @@
 together, and whether a skill is described so that it is chosen when it is needed."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
@@ -12,7 +12,7 @@ from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.secrets.variables import NAME
 from baselinekit.structs import Struct
-from baselinekit.suites.dialects.triggering import LISTS
+from baselinekit.suites.dialects.eva import LISTS
 from baselinekit.suites.promptfolders import (
     TemplateFile,
     name_of,
@@ -58,28 +58,35 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
         data = read_mapping(root, folder.meta_file, "BK756", "")
         if data.broken and not data.raw:
             continue
-        problems += data.placed(
-            [*_check_description(root, folder, data.raw), *_check_aliases(folder, folders_by_name)]
+        aliases = _check_aliases(folder, folders_by_name)
+        problems += _placed(data, [*_check_meta(root, folder, data.raw), *aliases])
+        problems += _placed(data, _check_inputs(folder, template, data.raw))
+        warnings += _placed(
+            data, [*_meta_warnings(folder, data.raw), *_unused_inputs(folder, template, data.raw)]
         )
-        problems += data.placed(list(_check_skill(folder)))
-        problems += [*_check_variables(folder, template, data), *_check_too_long(template)]
-        warnings += data.placed(
-            [*_check_unknown_keys(data.raw), *_check_dates(data.raw), *_check_use_when(folder, data.raw)]
-        )
-        warnings += [
-            *_check_unused_inputs(folder, template, data),
-            *_check_literal_braces(template),
-            *_check_long(template),
-        ]
-        warnings += _check_files(root, folder)
-        warnings += _check_queries(root, folder)
+        if template is not None:
+            words = len(template.text.split())
+            if words >= _TOO_MANY_WORDS:
+                hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
+                at = Place(template.file, 1, 1)
+                problems.append(Problem("BK757", f"the prompt has {words:,} words", hint, at))
+            warnings += _template_warnings(template, words)
+        warnings += [*_file_warnings(root, folder), *_query_warnings(root, folder)]
     return broken, FolderShape(tuple(problems), tuple(warnings))
 
 
-# The description.
+def _placed(data: DataFile, problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems of the description with their places; those of other files have theirs."""
+    own: list[Problem] = []
+    others: list[Problem] = []
+    for problem in problems:
+        (own if problem.place is None else others).append(problem)
+    return [*data.placed(own), *others]
 
 
-def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+    """Check that a description is complete, and that of a skill."""
+    meta = folder.meta
     for key in REQUIRED:
         value = raw.get(key)
         if value is None or (isinstance(value, str) and not value.strip()):
@@ -92,44 +99,6 @@ def _check_description(root: str, folder: PromptFolder, raw: Mapping[str, Json])
     if status is not None and status not in STATUSES:
         hint = suggest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
-
-
-def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
-    seen_aliases: set[str] = set()
-    for number, alias in enumerate(folder.meta.aliases):
-        at = ("aliases", number)
-        if not _ALIAS.fullmatch(alias):
-            hint = "letters, digits, `_` and `-`, the first a letter or `_`"
-            yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
-        other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
-        if alias in seen_aliases or alias == folder.id:
-            yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
-        elif other_folders:
-            yield Problem(
-                "BK756", f"{other_folders[0]} is called {alias!r} too", "choose another alias", at=at
-            )
-        seen_aliases.add(alias)
-
-
-def _check_unknown_keys(raw: Mapping[str, Json]) -> Iterator[Problem]:
-    """Report keys that nothing reads. Misspelt keys are reported when the folder is read."""
-    for key in raw:
-        if key not in STATED and not suggest_key(key, raw):
-            yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
-
-
-def _check_dates(raw: Mapping[str, Json]) -> Iterator[Problem]:
-    for key in ("created", "updated"):
-        value = raw.get(key)
-        if isinstance(value, str) and value.strip() and parse_time(value) is None:
-            yield Problem("BK758", f"{value!r} is not a date", "such as 2026-03-01", at=(key,))
-
-
-# A skill: when it is loaded, and how long it is.
-
-
-def _check_skill(folder: PromptFolder) -> Iterator[Problem]:
-    meta = folder.meta
     word = next((word for word in _RESERVED if word in meta.id.lower()), None)
     if word is not None:
         message = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
@@ -140,101 +109,52 @@ def _check_skill(folder: PromptFolder) -> Iterator[Problem]:
         yield Problem("BK757", message, f"at most {_LONGEST_DESCRIPTION:,}", at=("description",))
     if "<" in description or ">" in description:
         message = "the description contains < or >, which a skill's must not"
-        yield Problem("BK757", message, "say it in words", at=("description",))
+        yield Problem("BK757", message, "write it in words", at=("description",))
     for key in ("triggers", "not_for"):
         for number, text in enumerate(getattr(meta, key)):
             if not text.strip():
                 yield Problem("BK757", f"an empty text in {key!r}", "remove it", at=(key, number))
 
 
-def _check_use_when(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
-    description = folder.meta.description
-    if not description:
-        message = "without a description, its summary says when the prompt is used"
-        yield Problem("BK758", message, "add `description:`", at=())
-    elif _USE_WHEN not in " ".join(description.casefold().split()):
-        message = "the description does not say when the prompt is used"
-        yield Problem("BK758", message, f"write a sentence with {_USE_WHEN!r}", at=("description",))
+def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for number, alias in enumerate(folder.meta.aliases):
+        at = ("aliases", number)
+        if not _ALIAS.fullmatch(alias):
+            hint = "letters, digits, `_` and `-`, the first a letter or `_`"
+            yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
+        other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
+        if alias in (folder.id, *folder.meta.aliases[:number]):
+            yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
+        elif other_folders:
+            message = f"{other_folders[0]} is called {alias!r} too"
+            yield Problem("BK756", message, "choose another alias", at=at)
 
 
-def _check_too_long(template: TemplateFile | None) -> Iterator[Problem]:
-    if template is not None and (words := len(template.text.split())) >= _TOO_MANY_WORDS:
-        hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
-        yield Problem("BK757", f"the prompt has {words:,} words", hint, Place(template.file, 1, 1))
-
-
-_BRACES = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
-
-
-def _check_literal_braces(template: TemplateFile | None) -> Iterator[Problem]:
-    """Report text that looks like a variable but is none: it is sent to the model with its braces."""
-    if template is None:
-        return
-    for match in _BRACES.finditer(template.text):
-        if not NAME.fullmatch(match[1]):
-            message = f"{{{{{match[1]}}}}} is sent as it stands: it is not the name of a variable"
-            hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
-            yield Problem("BK758", message, hint, place(template.file, template.text, match.start()))
-
-
-def _check_long(template: TemplateFile | None) -> Iterator[Problem]:
-    if template is None:
-        return
-    words = len(template.text.split())
-    if _MANY_WORDS <= words < _TOO_MANY_WORDS:
-        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
-        yield Problem("BK758", message, "move parts into files of their own", Place(template.file, 1, 1))
-    lines = sum(bool(line.strip()) for line in template.text.splitlines())
-    if lines >= _MANY_LINES:
-        message = f"the prompt has {lines:,} lines that are not blank"
-        hint = f"fewer than {_MANY_LINES} are easier to follow"
-        yield Problem("BK758", message, hint, Place(template.file, 1, 1))
-
-
-# Variables and files.
-
-
-def _check_variables(
-    folder: PromptFolder, template: TemplateFile | None, data: DataFile
+def _check_inputs(
+    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
 ) -> Iterator[Problem]:
     """Report required inputs that the template does not use, and used names if no inputs are declared."""
     if template is None:
         return
-    unused = [
-        Problem(
-            "BK756",
-            f"the prompt does not use {{{{{name}}}}}, which is required",
-            f"use it in {template.file}, or write `required: false`",
-            at=_declaration_path(data.raw.get("inputs"), name),
-        )
-        for name, variable in folder.meta.inputs.items()
-        if variable.required and name not in template.names
-    ]
-    yield from data.placed(unused)
-    if not data.raw.get("inputs"):
-        for name in template.names:
-            message = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
-            hint = f"declare it in {folder.meta_file}: inputs: [{name}]"
-            yield Problem("BK756", message, hint, template.place_of(name))
+    for name, variable in folder.meta.inputs.items():
+        if variable.required and name not in template.names:
+            message = f"the prompt does not use {{{{{name}}}}}, which is required"
+            hint = f"use it in {template.file}, or write `required: false`"
+            yield Problem("BK756", message, hint, at=_declaration_path(raw["inputs"], name))
+    for name in () if raw.get("inputs") else template.names:
+        message = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
+        hint = f"declare it in {folder.meta_file}: inputs: [{name}]"
+        yield Problem("BK756", message, hint, template.place_of(name))
 
 
-def _check_unused_inputs(
-    folder: PromptFolder, template: TemplateFile | None, data: DataFile
-) -> Sequence[Problem]:
+def _unused_inputs(
+    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
+) -> Iterator[Problem]:
     """Report optional inputs that are never used; only a warning, as a script might use them."""
-    names = template.names if template is not None else []
-    return data.placed(
-        [
-            Problem(
-                "BK758",
-                f"the prompt does not use {{{{{name}}}}}",
-                "",
-                at=_declaration_path(data.raw["inputs"], name),
-            )
-            for name, variable in folder.meta.inputs.items()
-            if template is not None and not variable.required and name not in names
-        ]
-    )
+    for name, variable in folder.meta.inputs.items():
+        if template is not None and not variable.required and name not in template.names:
+            message = f"the prompt does not use {{{{{name}}}}}"
+            yield Problem("BK758", message, at=_declaration_path(raw["inputs"], name))
 
 
 def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
@@ -245,7 +165,52 @@ def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
     return "inputs", declared.index(name)
 
 
-def _check_queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
+def _meta_warnings(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+    for key in raw:  # misspelt keys are reported when the folder is read
+        if key not in STATED and not suggest_key(key, raw):
+            yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
+    for key in ("created", "updated"):
+        value = raw.get(key)
+        if isinstance(value, str) and value.strip() and parse_time(value) is None:
+            yield Problem("BK758", f"{value!r} is not a date", "such as 2026-03-01", at=(key,))
+    description = folder.meta.description
+    if not description:
+        message = "without a description, its summary says when the prompt is used"
+        yield Problem("BK758", message, "add `description:`", at=())
+    elif _USE_WHEN not in " ".join(description.casefold().split()):
+        message = "the description does not say when the prompt is used"
+        yield Problem("BK758", message, f"write a sentence with {_USE_WHEN!r}", at=("description",))
+
+
+_BRACES = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
+
+
+def _template_warnings(template: TemplateFile, words: int) -> Iterator[Problem]:
+    at = Place(template.file, 1, 1)
+    for match in _BRACES.finditer(template.text):
+        if not NAME.fullmatch(match[1]):
+            message = f"{{{{{match[1]}}}}} is sent as it is: it is not the name of a variable"
+            hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
+            yield Problem("BK758", message, hint, place(template.file, template.text, match.start()))
+    if _MANY_WORDS <= words < _TOO_MANY_WORDS:
+        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
+        yield Problem("BK758", message, "move parts into files of their own", at)
+    lines = sum(bool(line.strip()) for line in template.text.splitlines())
+    if lines >= _MANY_LINES:
+        message = f"the prompt has {lines:,} lines that are not blank"
+        yield Problem("BK758", message, f"fewer than {_MANY_LINES} are easier to follow", at)
+
+
+def _file_warnings(root: str, folder: PromptFolder) -> Iterator[Problem]:
+    if folder.eval_file is None:
+        message = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
+        yield Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
+    for script in filter(None, (folder.guard, folder.verify)):
+        if not os.access(os.path.join(root, script), os.X_OK):
+            yield Problem("BK758", "it cannot be executed", f"chmod +x {script}", Place(script))
+
+
+def _query_warnings(root: str, folder: PromptFolder) -> Sequence[Problem]:
     """Report empty lists of queries, and duplicate queries."""
     if folder.eval_file is None:
         return ()
@@ -254,7 +219,7 @@ def _check_queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
     lists = {key: triggering.get(key) for key in LISTS} if isinstance(triggering, dict) else {}
     problems = []
     if lists and not any(lists.values()):
-        message = "`triggering` has no query, so nobody is asked"
+        message = "`triggering` has no query, so no judge is asked"
         problems.append(Problem("BK758", message, "add one, or remove it", at=("triggering",)))
     for key, queries in lists.items():
         query_list = queries if isinstance(queries, list) else []
@@ -264,13 +229,3 @@ def _check_queries(root: str, folder: PromptFolder) -> Sequence[Problem]:
             if query in query_list[:number]
         ]
     return data.placed(problems)
-
-
-def _check_files(root: str, folder: PromptFolder) -> Iterator[Problem]:
-    if folder.eval_file is None:
-        message = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
-        yield Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
-    for script in filter(None, (folder.guard, folder.verify)):
-        if not os.access(os.path.join(root, script), os.X_OK):
-            message = "it cannot be executed"
-            yield Problem("BK758", message, f"chmod +x {script}", Place(script))

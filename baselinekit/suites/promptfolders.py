@@ -40,7 +40,6 @@ _HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", r
 _HOLDS_CASE_LINES = lazy_pattern(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
 _MAX_BYTES_SCANNED = 100_000
 MOST_FOLDERS = 20_000
-_MAX_DEPTH = 12
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
@@ -50,7 +49,7 @@ _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packa
 def eval_file_in(root: str, folder: str) -> str | None:
     """Return the file with the cases of a prompt folder: by its name, else the one with `cases` or
     `triggering`."""
-    names = _list_names(root, folder)
+    names = _names_in_folder(root, folder)
     eval_names = [name for name in EVALS if name in names]
     if not eval_names:
         candidates = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
@@ -62,7 +61,7 @@ def eval_file_in(root: str, folder: str) -> str | None:
     return posixpath.join(folder, eval_names[0]) if eval_names else None
 
 
-def _list_names(root: str, folder: str) -> list[str]:
+def _names_in_folder(root: str, folder: str) -> list[str]:
     try:
         return sorted(os.listdir(os.path.join(root, folder)))
     except OSError:
@@ -86,13 +85,22 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     for path in paths:
         files = list(discover_files([path], root, BESIDE, True, (*SUFFIXES, LINES)).files)
         if os.path.isdir(os.path.join(root, path)):
+            top = name_in_project(root, os.path.join(root, path))
+            folders = {folder: None for file in files for folder in _parents(file, top)}
             eval_file_of = {
-                folder: eval_file_in(root, folder) for folder in _prompt_folders_of(files, path, root)
+                folder: eval_file_in(root, folder)
+                for folder in folders
+                if is_prompt_folder(_names_in_folder(root, folder))
             }
             files = [
-                file for file in files if file in eval_file_of.values() or not is_below(file, eval_file_of)
+                file
+                for file in files
+                if file in eval_file_of.values()
+                or (
+                    not is_below(file, eval_file_of)
+                    and (not file.endswith(LINES) or holds_case_lines(root, file))
+                )
             ]
-            files = [file for file in files if not file.endswith(LINES) or holds_case_lines(root, file)]
         eval_paths.update(dict.fromkeys(files))
     return list(eval_paths)
 
@@ -105,29 +113,17 @@ def holds_case_lines(root: str, file: str) -> bool:
     return False
 
 
-def _prompt_folders_of(files: Sequence[str], path: str, root: str) -> list[str]:
-    """Return the prompt folders that contain these files, at or below the named path."""
-    top = name_in_project(root, os.path.join(root, path))
-    top = "" if top == "." else top
-    checked: dict[str, bool] = {}
-    for file in files:
-        folder = posixpath.dirname(file)
-        while folder not in checked:
-            checked[folder] = is_prompt_folder(_list_names(root, folder))
-            if folder in (top, "", "/"):
-                break
-            folder = posixpath.dirname(folder)
-    return [folder for folder, is_prompt in checked.items() if is_prompt]
+def _parents(file: str, top: str = "") -> Iterator[str]:
+    """Yield the folders of a file, from its own to the top."""
+    folder = posixpath.dirname(file)
+    yield folder
+    while folder not in (top, "", "/"):
+        folder = posixpath.dirname(folder)
+        yield folder
 
 
 def is_below(file: str, folders: Collection[str]) -> bool:
-    folder = posixpath.dirname(file)
-    while True:
-        if folder in folders:
-            return True
-        if folder in ("", "/"):
-            return False
-        folder = posixpath.dirname(folder)
+    return any(folder in folders for folder in _parents(file))
 
 
 # Where prompt folders are: a bounded walk that follows no links.
@@ -142,23 +138,18 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
         full = os.path.join(root, path)
         if not os.path.isdir(full):
             parent = posixpath.dirname(name_in_project(root, full))
-            if is_prompt_folder(_list_names(root, parent)):
+            if is_prompt_folder(_names_in_folder(root, parent)):
                 folders[parent] = None
-            continue
         for folder, subfolders, names in os.walk(full):
             visited += 1
             if visited > most:
                 message = f"more than {most:,} folders to look for prompts in"
                 raise InvalidInput(Problem("BK755", message, "name the prompt's folder by its path"))
-            name = name_in_project(root, folder)
-            depth = os.path.relpath(folder, full).count(os.sep)
             subfolders[:] = sorted(
-                subfolder
-                for subfolder in subfolders
-                if subfolder[0] != "." and subfolder not in _SKIPPED_FOLDERS
+                name for name in subfolders if name[0] != "." and name not in _SKIPPED_FOLDERS
             )
-            subfolders[:] = subfolders if depth < _MAX_DEPTH else []
             if is_prompt_folder(names):
+                name = name_in_project(root, folder)
                 folders["" if name == "." else name] = None
     return list(folders)
 
@@ -171,18 +162,10 @@ def script_files(root: str) -> Iterator[str]:
 
 
 def find_folder(root: str, name: str) -> str | None:
-    """Return the prompt folder of the project with this id or alias, or None. The id of a folder that states
-    none is its name."""
-    by_id, by_alias = [], []
-    for folder in folders_below(root, [""]):
-        raw = _raw_meta(root, folder)
-        id = raw.get("id")
-        aliases = raw.get("aliases")
-        if name == (id if isinstance(id, str) else name_of(root, folder)):
-            by_id.append(folder)
-        elif isinstance(aliases, list) and name in aliases:
-            by_alias.append(folder)
-    matches = by_id or by_alias
+    """Return the prompt folder of the project with this id or, if there is none, this alias."""
+    names = [(folder, *_names_of(root, folder)) for folder in folders_below(root, [""])]
+    matches = [folder for folder, id, _ in names if name == id]
+    matches = matches or [folder for folder, _, aliases in names if name in aliases]
     if len(matches) > 1:
         message = f"{len(matches)} prompts are called {name!r}: {', '.join(matches)}"
         raise InvalidInput(Problem("BK755", message, "name the folder by its path, and rename one of them"))
@@ -193,42 +176,31 @@ def names_of_all(root: str) -> dict[str, list[str]]:
     """Return all ids and aliases of the project, each with its folders."""
     names: dict[str, list[str]] = {}
     for folder in folders_below(root, [""]):
-        raw = _raw_meta(root, folder)
-        aliases = raw.get("aliases")
-        folder_names = [
-            raw.get("id") or name_of(root, folder),
-            *(aliases if isinstance(aliases, list) else []),
-        ]
-        for name in dict.fromkeys(name for name in folder_names if isinstance(name, str)):
+        id, aliases = _names_of(root, folder)
+        for name in dict.fromkeys((id, *aliases)):
             names.setdefault(name, []).append(folder)
     return names
+
+
+def _names_of(root: str, folder: str) -> tuple[str, list[str]]:
+    """Return the id of a folder, which is its name if it states none, and its aliases."""
+    file, raw = _first_existing(root, folder, METAS), {}
+    if file is not None:
+        with suppress(BaselinekitError):
+            documents = language(file).load(decode(read(root, file), file).body, file)
+            raw = documents[0] if documents and isinstance(documents[0], dict) else {}
+    id, aliases = raw.get("id"), raw.get("aliases")
+    aliases = [alias for alias in aliases if isinstance(alias, str)] if isinstance(aliases, list) else []
+    return id if isinstance(id, str) and id else name_of(root, folder), aliases
 
 
 def name_of(root: str, folder: str) -> str:
     return posixpath.basename(folder) or os.path.basename(os.path.realpath(root))
 
 
-def _raw_meta(root: str, folder: str) -> dict[str, Json]:
-    """Return the raw description, or {} if it cannot be read."""
-    file = _first_existing(root, folder, METAS)
-    if file is not None:
-        with suppress(BaselinekitError):
-            documents = language(file).load(decode(read(root, file), file).body, file)
-            if documents and isinstance(documents[0], dict):
-                return documents[0]
-    return {}
-
-
 def _first_existing(root: str, folder: str, names: Sequence[str]) -> str | None:
     paths = (posixpath.join(folder, name) for name in names)
     return next((path for path in paths if os.path.isfile(os.path.join(root, path))), None)
-
-
-def _script_file(root: str, folder: str, name: str) -> str | None:
-    """Return the path of a script if it exists in any form. One that cannot be run, such as a broken link, is
-    reported when it is run, rather than skipped as if there were none."""
-    file = posixpath.join(folder, name)
-    return file if os.path.lexists(os.path.join(root, file)) else None
 
 
 # Its template, and the names in it.
@@ -336,22 +308,23 @@ def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile
 
 
 def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str]:
-    """Return the files that cases name, if they exist."""
+    """Return the files that cases name, if they exist. Mistakes in the form are reported when it is read."""
     for document in documents:
         cases = document.get("cases") if isinstance(document, dict) else None
         for case in cases if isinstance(cases, list) else ():
-            if not isinstance(case, dict):
-                continue
-            if isinstance(case.get("inputs_from"), str):
+            stated = case if isinstance(case, dict) else {}
+            assertions = stated.get("assert")
+            entries = assertions if isinstance(assertions, list) else ()
+            schemas = [entry.get("json_schema") for entry in entries if isinstance(entry, dict)]
+            with suppress(BaselinekitError):
+                if isinstance(stated.get("inputs_from"), str):
+                    yield find_inputs(root, folder, stated["inputs_from"])
+            for schema in schemas:
                 with suppress(BaselinekitError):
-                    yield find_inputs(root, folder, case["inputs_from"])
-            assertions = case.get("assert")
-            for entry in assertions if isinstance(assertions, list) else ():
-                schema = entry.get("json_schema") if isinstance(entry, dict) else None
-                if isinstance(schema, str):
-                    with suppress(BaselinekitError):
-                        file, _ = beside_or_below_root(root, folder, schema)
-                        yield from [file] if file else []
+                    file, _ = (
+                        beside_or_below_root(root, folder, schema) if isinstance(schema, str) else (None, [])
+                    )
+                    yield from [file] if file else []
 
 
 # The whole folder.
@@ -373,14 +346,19 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
             eval_file = eval_file_in(root, folder)
         except InvalidInput as error:
             problems += error.problems
+    # a script that cannot be run, such as a broken link, is reported when it is run, not skipped
+    guard, verify = (
+        script if os.path.lexists(os.path.join(root, script)) else None
+        for script in (posixpath.join(folder, name) for name in (GUARD, VERIFY))
+    )
     prompt_folder = PromptFolder(
         folder,
         meta,
         file or posixpath.join(folder, METAS[0]),
         posixpath.join(folder, TEMPLATE),
         eval_file,
-        _script_file(root, folder, GUARD),
-        _script_file(root, folder, VERIFY),
+        guard,
+        verify,
         content_digest(root, folder, eval_file, data),
     )
     return prompt_folder, problems

@@ -6,14 +6,14 @@ from typing import get_args
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.files.languages import language
-from baselinekit.files.text import decode, mark, reach
-from baselinekit.model.prompts import Promotion, PromptMeta, PromptVariable, Status
+from baselinekit.files.text import SCALAR, MarkedNode, decode, mark
+from baselinekit.model.prompts import PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as, read_right_keys
 from baselinekit.secrets.variables import NAME
 from baselinekit.store.dialects import native
 from baselinekit.store.project import read
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Struct, field, replace
 
 # A file of a folder: a mapping, and its problems with their places.
 
@@ -43,71 +43,40 @@ def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
             "more than one document" if len(documents) > 1 else f"not a mapping but a JSON {json_type(raw)}"
         )
         return DataFile(file, broken=(Problem(code, message, example, Place(file, 1, 1)),))
-    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file, raw or {})})
+    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file)})
     return DataFile(file, body, raw or {}, tuple(boolean_problems))
 
 
 _BOOLEANS = frozenset(["yes", "no", "on", "off"])
 
 
-def bare_booleans(body: str, file: str, raw: Json, document: int = 0) -> list[Problem]:
+def bare_booleans(body: str, file: str) -> list[Problem]:
     """Report unquoted texts that YAML 1.1 reads as true or false, and YAML 1.2 as text: their meaning depends
     on the program that reads the file."""
-    paths = [path for path, text in _texts_with_paths(raw, ()) if text.lower() in _BOOLEANS]
-    if not paths:
-        return []
-    marks = mark(language(file).events(body))
-    problems = []
-    for path in paths:
-        nodes, rest = reach(marks, document, path)
-        if not rest and not nodes[-1].style:
-            word = nodes[-1].value
-            message = f"{word} without quotes is a text here, and true or false in YAML 1.1"
-            hint = f'write "{word}", or true or false'
-            problems.append(Problem("BK759", message, hint, at=path))
-    return problems
+    documents = mark(language(file).events(body))
+    return [
+        Problem(
+            "BK759",
+            f"{word} without quotes is a text here, and true or false in YAML 1.1",
+            f'write "{word}", or true or false',
+            at=at,
+        )
+        for at, word in (_bare_words(documents[0], ()) if documents else ())
+        if word.lower() in _BOOLEANS
+    ]
 
 
-def _texts_with_paths(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        yield at, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts_with_paths(item, (*at, key))
+def _bare_words(node: MarkedNode, at: Path) -> Iterator[tuple[Path, str]]:
+    if node.kind == SCALAR and not node.style:
+        yield at, node.value
+    for key, child in node.children.items():
+        yield from _bare_words(child, (*at, key))
 
 
 # Its description: meta.yml.
 
 
-class StatedMeta(Struct):
-    """The keys of meta.yml. Which of them are required is checked with the folder's shape."""
-
-    id: str | None = None
-    title: str | None = None
-    summary: str | None = None
-    status: Json = None
-    version: str | int | float | None = None
-    created: str | None = None
-    updated: str | None = None
-    description: str | None = None
-    triggers: list[str] = field(default_factory=list)
-    not_for: list[str] = field(default_factory=list)
-    aliases: list[str] = field(default_factory=list)
-    inputs: Json = None
-    promotion: Promotion = field(default_factory=Promotion)
-
-
-class StatedVariable(Struct):
-    """A variable in `inputs:`; it has a name here only if `inputs:` is a list."""
-
-    name: str | None = None
-    description: str | None = None
-    required: bool = True
-    default: Json = None
-    type: str | None = None
-
-
-STATED = frozenset(StatedMeta.__struct_fields__)
+STATED = frozenset(PromptMeta.__struct_fields__)
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -129,66 +98,47 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
-    stated_values = {key: value for key, value in raw.items() if key in STATED}
     problems = [
         Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
         for key in raw
         if (hint := suggest_key(key, raw))
     ]
-    stated_meta, meta_problems = read_right_keys(StatedMeta, stated_values)
-    variables, variable_problems = _read_variables(stated_values.get("inputs"))
+    stated = {key: value for key, value in raw.items() if key in STATED}
+    variables, variable_problems = _read_variables(stated.pop("inputs", None))
+    if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
+        stated.pop("status", None)
+    meta, meta_problems = read_right_keys(PromptMeta, stated)
     problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
-    if stated_meta is not None and stated_meta.id:
-        problems += native.check_id(stated_meta.id)
-    placed_problems = [*data.broken, *data.placed(problems)]
-    if stated_meta is None:
-        id = raw.get("id")
-        return PromptMeta(id if isinstance(id, str) and id else name), data, placed_problems
-    meta = PromptMeta(
-        stated_meta.id or name,
-        stated_meta.title or "",
-        stated_meta.summary or "",
-        stated_meta.status if stated_meta.status in STATUSES else "draft",
-        "" if stated_meta.version is None else str(stated_meta.version),
-        stated_meta.created or "",
-        stated_meta.updated or "",
-        stated_meta.description,
-        tuple(stated_meta.triggers),
-        tuple(stated_meta.not_for),
-        tuple(stated_meta.aliases),
-        variables,
-        stated_meta.promotion,
-    )
-    return meta, data, placed_problems
+    meta = meta or PromptMeta()
+    if meta.id:
+        problems += native.check_id(meta.id)
+    meta = replace(meta, id=meta.id or name, inputs=variables)
+    return meta, data, [*data.broken, *data.placed(problems)]
 
 
 def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]]:
     """Read `inputs:`, a list of names, a list of mappings with a name, or a mapping by name."""
-    variables: dict[str, PromptVariable] = {}
-    problems: list[Problem] = []
     entries: list[tuple[Path, Json, Json]] = []
     if isinstance(raw, list):
         for number, item in enumerate(raw):
-            item_name = item.get("name") if isinstance(item, dict) else item
-            entries.append(((number,), item_name, item if isinstance(item, dict) else {}))
+            is_mapping = isinstance(item, dict)
+            entries.append(((number,), item.get("name") if is_mapping else item, item if is_mapping else {}))
     elif isinstance(raw, dict):
         for name, item in raw.items():
             entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
     elif raw is not None:
         message = f"expected a list of variables, found {describe_value(raw)}"
-        problems.append(Problem("BK105", message, "such as - {name: constraints, required: true}", at=()))
+        return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
+    variables: dict[str, PromptVariable] = {}
+    problems: list[Problem] = []
     for at, name, item in entries:
-        variable, variable_problems = read_as(StatedVariable, item)
+        variable, variable_problems = read_as(PromptVariable, item)
         problems += prefix_paths(variable_problems, at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            message = (
-                f"{describe_value(name)} is not the name of a variable"
-                if name
-                else "a variable without a name"
-            )
+            message = f"{describe_value(name)} is not the name of a variable"
             problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
         elif name in variables:
             problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
         elif variable is not None:
-            variables[name] = PromptVariable(variable.description, variable.required, variable.default)
+            variables[name] = variable
     return variables, problems

@@ -9,18 +9,17 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from little_api import LittleApi
 from manycases import project_of_cases
 
 distributed = pytest.importorskip(
@@ -98,51 +97,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
                 process.kill()
 
 
-class Api:
-    """Answers /users/N, late for /slow/N; remembers who was asked, and of whom."""
+class Api(LittleApi):
+    """Answers /users/N, late for /slow/N, and tells whether it knows who asks."""
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                api.asked.append(self.path)
-                kind, number = self.path.strip("/").split("/")
-                if kind == "slow":
-                    time.sleep(0.25)
-                told = {"n": int(number), "known": self.headers.get("Authorization") == f"Bearer {SECRET}"}
-                body = json.dumps(told).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                self.do_GET()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def answer(self, path: str, number: int, headers: Any) -> tuple[int, str, bytes]:
+        kind, n = path.strip("/").split("/")
+        time.sleep(0.25 * (kind == "slow"))
+        told = {"n": int(n), "known": headers.get("Authorization") == f"Bearer {SECRET}"}
+        return 200, "application/json", json.dumps(told).encode()
 
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    one = Api()
-    yield one
-    one.close()
+    with Api({}) as one:
+        yield one
 
 
 USER = """\
@@ -166,10 +134,6 @@ OTHERS = {
         f"current: {{input: {{endpoint: /users/{n}}}, execution: {{type: http}}}}\n"
         for n in range(100, 120)
     ),
-    "baselines/post.yaml": "id: post\nbaseline: {output: {status: 200, body: {n: 1, known: false}}}\n"
-    "current:\n  input: {method: POST, endpoint: /users/1, body: {file: data/sent.txt}}\n"
-    "  execution: {type: http}\n",
-    "baselines/data/sent.txt": "what is sent\n",
     "baselines/beside.yaml": "id: beside\nbaseline: {output_file: beside.output.json}\n"
     "current: {input: {endpoint: /users/5}, execution: {type: http}}\n",
     "baselines/beside.output.json": '{"status": 200, "body": {"n": 6, "known": false}}\n',
@@ -259,15 +223,10 @@ def test_the_report_and_the_record_are_those_of_a_plain_run(
     assert contents(there) == contents(here)
     results = json.loads((there / "r.json").read_text())["results"]
     outcomes = {one["id"]: one["outcome"] for one in results}
-    assert outcomes["count"] == outcomes["post"] == outcomes["s2"] == "passed"
+    assert outcomes["count"] == outcomes["s2"] == "passed"
     assert outcomes["u7"] == outcomes["beside"] == outcomes["missing"] == "failed"
     left = [path for one in ("w1", "w2") for path in (cluster.folder / one).rglob("baselinekit-*")]
     assert left == []
-
-
-def test_workers_that_the_command_starts_itself(api: Api, tmp_path: Path) -> None:
-    here, there = both_ways(tmp_path, api.url, "--no-record", on="local:2", count=12)
-    assert told(there / "r.json") == told(here / "r.json")
 
 
 def test_the_workers_of_a_script_do_not_run_it_again(api: Api, tmp_path: Path) -> None:
@@ -320,7 +279,7 @@ def test_no_page_log_or_state_of_the_cluster_shows_a_secret(
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
 
-@pytest.mark.parametrize("after", [1, 6, 15, 30] if THOROUGH else [1, 15])
+@pytest.mark.parametrize("after", [1, 6, 15, 30] if THOROUGH else [15])
 def test_what_a_worker_had_that_was_killed_is_done_again_and_counts_once(
     cluster: Running, api: Api, tmp_path: Path, after: int
 ) -> None:
@@ -362,18 +321,6 @@ def test_a_ctrl_c_ends_it_on_the_workers_and_keeps_what_is_done(
     assert outcomes.count("passed") >= 5
 
 
-def test_a_ctrl_c_at_a_terminal_is_none_for_workers_that_the_command_started(
-    api: Api, tmp_path: Path
-) -> None:
-    """It goes to all programs of the terminal."""
-    folder = project_in(tmp_path / "project", api.url, 200, "slow", others=False)
-    running = start(folder, "compare", "-q", "--no-record", "-j", "4", "--dask", "local:2")
-    until(lambda: len(api.asked) >= 8)
-    os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=30)
-    assert (running.returncode, err.decode()) == (130, "")
-
-
 @pytest.mark.parametrize(("kill", "number"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)])
 def test_a_signal_while_workers_are_started_leaves_nothing(
     api: Api, tmp_path: Path, kill: Callable[[int, int], None], number: int
@@ -391,55 +338,6 @@ def test_a_signal_while_workers_are_started_leaves_nothing(
     assert running.returncode == 130
     assert err.decode().split() in ([], ["interrupted"])
     assert [*temporary.glob("baselinekit-dask-*")] == []
-
-
-@pytest.mark.parametrize("limit", [3, 7])
-def test_a_limit_of_calls_holds_over_all_workers(
-    cluster: Running, api: Api, tmp_path: Path, limit: int
-) -> None:
-    folder = project_in(tmp_path / "project", api.url, 0, others=False)
-    for name in ("tools/model.sh", "tools/count.sh"):
-        (folder / "tools").mkdir(exist_ok=True)
-        (folder / name).write_text(OTHERS[name])
-    (folder / "baselines").mkdir()
-    for n in range(10):
-        (folder / f"baselines/p{n}.yaml").write_text(
-            f'id: p{n}\nbaseline: {{output: {{text: "another"}}}}\n'
-            f"current: {{input: {{text: say word {n}}}, execution: {{type: prompt}}}}\n"
-        )
-    until(lambda: len(cluster.worker_pids()) == 2)
-    words = ("--no-record", "--max-calls", str(limit), "-o", "r.json", "--dask", cluster.address)
-    code, _out, err = ran(folder, "compare", "-q", *words)
-    report = json.loads((folder / "r.json").read_text())
-    outcomes = [one["outcome"] for one in report["results"]]
-    assert (outcomes.count("failed"), outcomes.count("skipped"), err) == (limit, 10 - limit, "")
-    assert report["run"]["spent"]["calls"] == limit
-    assert code == 1
-
-
-def test_what_is_wrong_is_told_before_a_cluster_is_begun(api: Api, tmp_path: Path) -> None:
-    folder = project_in(tmp_path / "project", api.url, 2, others=False)
-    (folder / "baselines/u000.yaml").write_text("id: u0\nbaseline: {}\n")
-    code, _, err = ran(folder, "compare", "--dask", "127.0.0.1:9")
-    assert (code, "BK361" in err) == (2, False)
-
-
-@pytest.mark.parametrize(
-    ("place", "code", "words"),
-    [
-        ("127.0.0.1:9", 3, ["BK361", "no Dask scheduler answers at 127.0.0.1:9"]),
-        ("local:0", 2, ["BK508", "neither the address of a scheduler nor local:N"]),
-    ],
-)
-def test_a_place_where_no_cluster_is(
-    api: Api, tmp_path: Path, place: str, code: int, words: list[str]
-) -> None:
-    folder = project_in(tmp_path / "project", api.url, 2, others=False)
-    ended, out, err = ran(folder, "compare", "--dask", place)
-    assert ended == code
-    assert all(word in err for word in words), err
-    assert len(err.splitlines()) <= 2
-    assert out == ""
 
 
 def told_of_run(report: Path) -> list[dict[str, Any]]:
@@ -483,40 +381,3 @@ def test_what_a_run_says_and_writes_is_that_of_a_plain_one(cluster: Running, tmp
     assert there_kept.keys() == here_kept.keys()
     assert there_kept["evals/known.yaml"] == here_kept["evals/known.yaml"]
     assert "failure_count: 1" in there_kept["evals/known.yaml"]
-
-
-@pytest.mark.parametrize("after", [1, 20])
-def test_the_attempts_of_a_worker_that_was_killed_are_made_again_and_count_once(
-    cluster: Running, tmp_path: Path, after: int
-) -> None:
-    folder = project_of_cases(tmp_path / "project", works=60, others=False)
-    pids = until(lambda: len(found := cluster.worker_pids()) == 2 and found)
-    noted = tmp_path / "noted"
-    words = ("run", "evals", "-q", "--record", "-j", "4", "-o", "r.json", "--dask", cluster.address)
-    running = start(folder, *words)
-    until(lambda: noted.exists() and len(noted.read_text().splitlines()) >= after)
-    os.kill(pids[after % 2], signal.SIGKILL)
-    out, err = running.communicate(timeout=120)
-    assert (running.returncode, err) == (1, b"")
-    outcomes = {one["id"]: one["outcome"] for one in told_of_run(folder / "r.json")}
-    wrong = {f"w{n}" for n in range(60) if "3" in str(n)}
-    assert {id for id, outcome in outcomes.items() if outcome != "passed"} == {*wrong, "known"}
-    assert out.startswith(f"{len(wrong) + 1} failed, {60 - len(wrong)} passed".encode())
-    assert "failure_count: 1" in (folder / "evals/known.yaml").read_text()
-
-
-def test_a_run_asks_no_more_than_it_may_over_all_workers(cluster: Running, tmp_path: Path) -> None:
-    folder = project_of_cases(tmp_path / "project", works=0, others=False)
-    cases = "".join(
-        f'- {{id: p{n}, input: {{type: prompt, content: "say {n}"}}, '
-        "expected: {type: contains, value: say}}\n"
-        for n in range(10)
-    )
-    (folder / "evals/cases.yaml").write_text(cases)
-    until(lambda: len(cluster.worker_pids()) == 2)
-    words = ("-q", "--no-record", "--max-calls", "7", "-o", "r.json", "--dask", cluster.address)
-    code, _, err = ran(folder, "run", "evals/cases.yaml", *words)
-    report = json.loads((folder / "r.json").read_text())
-    outcomes = [one["outcome"] for one in report["results"]]
-    assert (code, outcomes.count("passed"), outcomes.count("skipped"), err) == (3, 7, 3, "")
-    assert report["run"]["spent"]["calls"] == 7

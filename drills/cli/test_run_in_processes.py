@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from console import Console, console
-from promptfiles import FOLDER, prompt_folder
 from storehelp import write
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
@@ -131,32 +130,6 @@ def test_the_report_is_that_of_threads_and_so_are_all_files(tmp_path: Path) -> N
             run(here, f"--processes {processes} --offline calls --id 'p*' -o again.json", 1)
     assert found[1] == found[0]
     assert found[0][2]
-
-
-def test_each_use_of_a_prompt_is_noted_once(tmp_path: Path) -> None:
-    cases = "cases:\n" + "".join(
-        f"  - {{name: c{n}, inputs: {{constraints: none}}, assert: [contains: total]}}\n" for n in range(9)
-    )
-    rows = []
-    for processes in (1, 2):
-        with console(tmp_path / f"of-{processes}") as here:
-            write(here.folder, "baselinekit.yaml", CONFIG)
-            write(here.folder, "models.py", MODELS)
-            prompt_folder(here.folder, cases)
-            assert here.run(f"baselinekit run {FOLDER} --processes {processes}").exit_code == 0
-            logs = sorted((here.folder / FOLDER).rglob("*.jsonl"))
-            rows.append([(log.name, len(log.read_text().splitlines())) for log in logs])
-    assert rows[1] == rows[0]
-    assert rows[0]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 4] if THOROUGH else [3])
-def test_no_more_is_asked_than_may_be(here: Console, limit: int) -> None:
-    """And no less: what one process has not taken of its part another one may."""
-    run(here, f"--processes 3 --max-calls {limit} --id 'p[0-4]' -o out.json", 3)
-    assert sum(asked(here.folder).values()) == limit
-    found = read(here.folder / "out.json")
-    assert found["run"]["spent"]["calls"] == limit
 
 
 def start(folder: Path, *words: str) -> "subprocess.Popen[bytes]":

@@ -102,36 +102,12 @@ def test_the_report_is_that_of_threads(here: Console) -> None:
         assert there == alone
 
 
-def test_each_verdict_is_recorded_once(here: Console) -> None:
-    echoes(here, 30)
-    for times in (1, 2):
-        run(here, "compare -q --processes 2", 1)
-        texts = [path.read_text() for path in (here.folder / "baselines").iterdir()]
-        counts = [found[1] for text in texts if (found := re.search(r"failure_count: (\d+)", text))]
-        assert counts == [str(times)] * 5
-        assert sum("last_passed" in text for text in texts) == 25
-    assert len(list((here.folder / ".baselinekit/pending").iterdir())) == 5
-
-
-@pytest.mark.parametrize(
-    "words", ["--tag t1", "-k 'e1 and not t0'", "--id 'e?'", "--lf", "--ff", "--shard 2/3"]
-)
+@pytest.mark.parametrize("words", ["-k 'e1 and not t0'", "--ff", "--shard 2/3"])
 def test_a_selection_is_that_of_threads(here: Console, words: str) -> None:
     echoes(here, 30)
     run(here, "compare -q", 1)
     alone = report(here, f"--no-record {words}", 1)
     assert report(here, f"--no-record {words} --processes 2", 1) == alone
-
-
-def test_what_is_wrong_in_files_is_told_alike_and_in_their_order(here: Console) -> None:
-    echoes(here, 8)
-
-    write(here.folder, "baselines/e001.yaml", "id: [\n")
-    write(here.folder, "baselines/e006.yaml", ECHO.format(n=5, stored=3, token="{{unset}}", tag=0))
-    alone = run(here, "compare", 2)
-    assert "e006" in alone
-    assert "e001" in alone
-    assert run(here, "compare --processes 2", 2) == alone
 
 
 def test_who_ends_its_process_is_an_error_and_takes_no_other_along(here: Console) -> None:
@@ -211,14 +187,8 @@ def environ_of(here: Console) -> dict[str, str]:
 
 def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
     argv = [sys.executable, "-P", "-m", "baselinekit", "compare", "--allow-exec", "--processes", "2", *words]
-    return subprocess.Popen(
-        argv,
-        cwd=here.folder,
-        env=environ_of(here),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, cwd=here.folder, env=environ_of(here), start_new_session=True, **pipes)  # type: ignore[call-overload, no-any-return]
 
 
 SCRIPT = """\
@@ -229,7 +199,7 @@ main([*sys.argv[1:]])
 """
 
 
-@pytest.mark.parametrize("way", [["script.py"], ["-"], ["-c", SCRIPT]])
+@pytest.mark.parametrize("way", [["script.py"], ["-"]])
 def test_a_script_that_calls_it_is_run_once(here: Console, way: list[str]) -> None:
     """Also one without `if __name__ == "__main__"`, and one that stands in no file."""
     echoes(here, 8)
@@ -276,11 +246,8 @@ def sleepers(here: Console, quick: int) -> None:
     for n in range(quick + 8):
         program = "echo done >> ../done; echo s" if n < quick else "echo begun >> ../begun; sleep 60"
         text = SHELL.format(n=f"{n:02}", stored="s", program=program, more="")
-        write(
-            here.folder,
-            f"baselines/s{n:02}.yaml",
-            text.replace("type: command", "type: command, timeout: 90"),
-        )
+        text = text.replace("type: command", "type: command, timeout: 90")
+        write(here.folder, f"baselines/s{n:02}.yaml", text)
 
 
 def lines(here: Console, name: str) -> int:
@@ -301,17 +268,6 @@ def test_an_interrupted_run_ends_soon_and_says_so(here: Console) -> None:
     assert report["run"]["interrupted"]
     assert Counter(one["outcome"] for one in report["results"])["passed"] == 4
     assert b"Traceback" not in err
-    until(lambda: not are_running(workers))
-
-
-def test_workers_end_with_whoever_started_them(here: Console) -> None:
-    sleepers(here, 0)
-    running = start(here, "-q", "-j", "4")
-    until(lambda: lines(here, "begun") >= 4)
-    workers = below(running.pid)
-    assert len(workers) >= 6
-    running.kill()
-    running.communicate()
     until(lambda: not are_running(workers))
 
 
@@ -344,15 +300,6 @@ def test_limits_hold_over_all_processes_and_are_used_up(here: Console) -> None:
             assert all(f"{asked} of {asked} calls are used" in one for one in told)
 
 
-def test_a_model_that_answers_one_at_a_time_is_asked_one_at_a_time(here: Console) -> None:
-    with CountedModel(lambda number: 0.02) as model:
-        prompts(here, model, 12, ", concurrency: 1")
-        found = report(here, "--no-record --processes 3", 0)
-        assert {one["outcome"] for one in found["results"]} == {"passed"}
-        assert len(model.asked) == 12
-        assert model.most_at_once == 1
-
-
 def test_answers_are_kept_by_the_caller_and_a_run_goes_on(here: Console) -> None:
     with CountedModel() as model:
         prompts(here, model, 10)
@@ -378,7 +325,7 @@ def tapes(here: Console, folder: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("words", "most"), [("-x", 2), ("--maxfail 3 -j 2", 4)])
+@pytest.mark.parametrize(("words", "most"), [("--maxfail 3 -j 2", 4)])
 def test_a_run_that_stops_at_failures_stops_in_all_processes(here: Console, words: str, most: int) -> None:
     for n in range(60):
         write(here.folder, f"baselines/e{n:02}.yaml", ECHO.format(n=n, stored=-1, token="{{token}}", tag=0))

@@ -135,14 +135,6 @@ def test_f14_what_may_not_be_written_is_compared_and_told(here: Drill, runs: War
     assert "BK120" not in quiet.said
 
 
-@pytest.mark.parametrize("variable", ["true", "1", "yes"])
-def test_f14_in_ci_no_baseline_is_written_and_that_is_said_once(here: Drill, variable: str) -> None:
-    done = compare(here, CI=variable)
-    assert done.returncode == 1
-    assert done.stdout.count("nothing is recorded in the files (--record changes that)") == 1
-    untouched(here)
-
-
 def test_f14_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> None:
     (tmp_path / "project").mkdir()
     files = {"baselines/a.yaml": record("a", 1)}
@@ -163,10 +155,3 @@ def test_f14_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> No
     assert "BK120" not in done.said
     assert here.standing(files) == {"a": (False, 0)}
     assert here.litter() == []
-
-
-def test_f14_ci_may_be_told_to_record(here: Drill) -> None:
-    assert compare(here, "--record", CI="true").returncode == 1
-    counted_once(here)
-    assert compare(here, CI="false").returncode == 1
-    assert here.standing()["b"].count == 2

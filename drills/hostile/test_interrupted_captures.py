@@ -118,16 +118,3 @@ def test_a_full_disk_ends_it_at_the_first_file_that_has_no_place(here: Drill, ru
     assert f"{COUNT - len(kept)} captured, {len(kept)} captured already" in again.out
     assert len(stored(here)) == COUNT
     assert here.litter() == []
-
-
-def test_recipes_without_an_output_keep_what_was_captured_too(here: Drill, runs: Warm) -> None:
-    draft = "id: {id}\ncurrent: {{input: {{endpoint: /{id}}}, execution: {{type: http}}}}\n"
-    here.lay({f"baselines/n{n}.yaml": draft.format(id=f"n{n}") for n in range(COUNT)})
-    with Steady({"n": 1}, slow_from=36) as service:
-        process = begin(here.folder, "baselines", "-j2", "--repeat", "1", "--base-url", service.url)
-        stop_at(process, service, 36, signal.SIGKILL)
-    assert len(stored(here)) == 32
-    again = runs.run(here.folder, "capture", "baselines", "-j2", "--repeat", "1")
-    assert again.exit_code == 0, again.said
-    assert again.out.count("captured n") == COUNT - 32
-    assert len(stored(here)) == COUNT

@@ -1,18 +1,14 @@
 """kill -9 at random moments while verdicts are recorded, several commands at once, and a human who edits
 meanwhile: nothing is torn or counted twice."""
 
-import fcntl
-import random
 import re
-import signal
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from drill import FAILING, FILES, HOLD, PASSING, THOROUGH, Drill, Standing, record
+from drill import FAILING, FILES, HOLD, PASSING, Drill, record
 from steady import Steady
 from warm import Warm
 
@@ -20,40 +16,6 @@ from baselinekit.errors import NotRecorded
 from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record_all
-
-KILLS = 100 if THOROUGH else 16
-"""Of each number of baselines: 300 in all, or fewer of them."""
-
-
-@pytest.mark.parametrize("count", [1, 3, 100])
-def test_f01_killed_at_random_moments_nothing_is_torn_or_left(here: Drill, runs: Warm, count: int) -> None:
-    """Every second baseline fails. After the next command each verdict is in its file once, or is lost."""
-    ids = [f"n{index}" for index in range(count)]
-    files = {f"baselines/{index % 7}/{id}.yaml": record(id, 2 - index % 2) for index, id in enumerate(ids)}
-    files["next.yaml"] = record("next", 1)
-    fails = {id: index % 2 == 0 for index, id in enumerate(ids)}
-    source = random.Random(count)
-    here.lay(files)
-    whole = min(runs.run(here.folder, "compare", "--no-record").seconds for _ in range(3)) * 1.5
-    sums = [0, 0]
-    for number in range(4 * KILLS):
-        if number >= KILLS and min(sums) > 2:
-            break  # a busy machine needs more of them to meet the moments that count
-        here.lay(files)
-        jobs, words = source.choice([1, 8]), here.of_its_own(number)
-        when = source.uniform(0.4 * whole, whole)
-        ended = runs.run(here.folder, "compare", f"-j{jobs}", *words, signals=[(when, signal.SIGKILL)])
-        assert ended.exit_code in (-9, 1), ended.said
-        runs.run(here.folder, "doctor")
-        now = here.standing(files)
-        for id in ids:
-            assert now[id] in (Standing(False, 0), Standing(not fails[id], int(fails[id]))), id
-        recorded = sum(now[id] != (False, 0) for id in ids)
-        assert recorded <= here.asked(number)
-        assert here.litter() == []
-        sums = [sums[0] + recorded, sums[1] + (ended.exit_code == -9 and recorded > 0)]
-        whole *= 0.9 if ended.exit_code == 1 else 1.1 if not recorded else 1.0  # as busy as the machine is
-    assert min(sums) > 2, "nothing was ever recorded before a kill"
 
 
 @pytest.mark.parametrize("number", [2, 4, 8])
@@ -129,41 +91,6 @@ def test_f06_a_comment_that_somebody_adds_meanwhile_is_kept_and_the_verdict_reco
     assert "changed while" not in said
     assert "# what b says, and so on\r\n\r\n# more\r\n" in text
     assert re.findall(r"failure_count: (\d+)", text) == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("words", "exit_code"),
-    [
-        (("compare",), 1),
-        (("compare", "baselines/deeper", "-o", "out/report.json"), 1),
-        (("doctor",), 0),
-        (("explain", "a"), 0),
-        (("capture", "http", "GET", "/n", "--id", "new"), 0),
-        (("capture", "baselines"), 2),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_whatever_comes_next_removes_what_the_dead_left(
-    here: Drill, runs: Warm, words: tuple[str, ...], exit_code: int
-) -> None:
-    """Beside the files that the command reads or writes; what is alive is kept."""
-    here.lay()
-    (here.folder / "out").mkdir()
-    folders = [here.folder / "baselines/deeper"]
-    folders += [here.folder / "out"] if "-o" in words else [here.folder / "baselines"]
-    if "baselines/deeper" in words:
-        folders = [folder for folder in folders if folder.name != "baselines"]
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".baselinekit-dead.tmp").write_text("half a fi")
-        (folder / ".baselinekit-alive.tmp").write_text("somebody is at it")
-    with ExitStack() as alive:
-        for folder in folders:
-            fcntl.flock(alive.enter_context((folder / ".baselinekit-alive.tmp").open()), fcntl.LOCK_EX)
-        ended = runs.run(here.folder, *words)
-    assert ended.exit_code == exit_code, ended.said
-    left = [path.name for path in here.folder.rglob(".baselinekit-*")]
-    assert left == [".baselinekit-alive.tmp"] * len(folders)
 
 
 STYLES = {

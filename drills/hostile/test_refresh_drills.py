@@ -4,7 +4,6 @@ markers: each file is the old one or the new one, whole."""
 import random
 import re
 import signal
-from pathlib import Path
 
 import pytest
 from drill import THOROUGH, Drill, record
@@ -114,13 +113,3 @@ def test_a_file_with_conflict_markers_is_explained_and_not_mangled(laid: Drill, 
         where = f"baselines/0/n0.yaml:{number}:1: an unresolved git conflict"
         assert where in ended.said, ended.said
         assert path.read_text() == torn
-
-
-def test_a_folder_of_state_that_is_a_link_is_refused(laid: Drill, runs: Warm, tmp_path: Path) -> None:
-    before = texts(laid)
-    (tmp_path / "elsewhere").mkdir()
-    (laid.folder / ".baselinekit/locks").symlink_to(tmp_path / "elsewhere")
-    ended = runs.run(laid.folder, *APPROVE)
-    assert ended.exit_code == 3, ended.said
-    assert "BK120" in ended.said
-    assert texts(laid) == before

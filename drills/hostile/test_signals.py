@@ -8,12 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from drill import FAILING, HOLD, PASSING, ROOT, THOROUGH, Drill, record
-from faults import AVAILABLE, Fault
 from steady import Steady
 from warm import Ended, Warm
 
@@ -94,21 +93,6 @@ def test_f02_a_signal_at_a_random_moment_leaves_whole_files(here: Drill, runs: W
     assert interrupted > 2
 
 
-@pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
-def test_f02_a_signal_at_every_call_that_changes_a_file(here: Drill, runs: Warm) -> None:
-    for at in range(1, 200):
-        here.lay()
-        ended = runs.run(here.folder, "compare", fault=Fault(at, ("INT", "TERM")[at % 2]))
-        if len(ended.seen) < at and ended.exit_code == 1:
-            break
-        assert ended.seconds < LONGEST
-        if THOROUGH or at % 4 == 0:
-            clean(here, runs, ended)
-    else:
-        raise AssertionError("it never ends")
-    assert at > 20
-
-
 @pytest.mark.parametrize(
     ("number", "times"),
     [*((number, 1) for number in (*ENDING, signal.SIGPIPE)), (signal.SIGINT, 2), (signal.SIGTERM, 9)],
@@ -142,43 +126,6 @@ def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
     assert "8 skipped, 4 passed" in said, said
     assert sum(one.passed for one in kept.values()) == 12  # 8 of them by the next command
     assert here.litter() == []
-
-
-@contextmanager
-def passed_over(number: int) -> Iterator[None]:
-    """What is started inherits it."""
-    before = signal.signal(number, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
-
-
-def test_how_a_program_ended_is_known_where_children_are_not_waited_for(tmp_path: Path, start: Start) -> None:
-    (tmp_path / "baselines").mkdir()
-    baseline = "id: n{0}\nbaseline: {{output: {{exit_code: {0}}}}}\n"
-    baseline += "current: {{input: {{argv: [sh, -c, 'exit 7']}}, execution: {{type: command}}}}\n"
-    for code in (0, 7):
-        (tmp_path / f"baselines/{code}.yaml").write_text(baseline.format(code))
-    with passed_over(signal.SIGCHLD):
-        process = start(tmp_path, "compare", "--allow-exec")
-    out, err = process.communicate(timeout=LONGEST * 4)
-    assert process.returncode == 1, (out, err)
-    assert b"1 failed, 1 passed" in out
-
-
-def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start) -> None:
-    """As nohup does it."""
-    files = {"baselines/a.yaml": record("a", 1)}
-    (tmp_path / "project").mkdir()
-    with Steady({"n": 1}, slow_from=0) as service:
-        here = Drill(tmp_path / "project", service)
-        here.lay(files)
-        with passed_over(signal.SIGHUP):
-            process = start(here.folder, "compare")
-        until(lambda: service.asked == 1)
-        said, _ = gone(process, signal.SIGHUP, then=service.go_on)
-    assert (process.returncode, here.standing(files)["a"].passed) == (0, True), said
 
 
 def until(condition: object) -> None:
@@ -215,54 +162,6 @@ id: sleeper
 baseline: {output: {exit_code: 0}}
 current: {input: {argv: [sleeper, NOTE]}, execution: {type: command}}
 """
-SCRIPT = """\
-#!/bin/sh
-sleep 61 &
-sleep 62 &
-echo $$ > "$1"
-TRAP
-wait
-"""
-
-
-@pytest.mark.parametrize(
-    ("verb", "trap", "number"),
-    [
-        *(("compare", "", number) for number in ENDING),
-        ("compare", "trap '' TERM INT HUP", signal.SIGTERM),
-        ("capture", "", signal.SIGINT),
-        ("capture", "", signal.SIGTERM),
-    ],
-)
-def test_f28_a_child_that_sleeps_ends_with_the_command(
-    tmp_path: Path, start: Start, number: int, trap: str, verb: str
-) -> None:
-    note = tmp_path / "note"
-    folder = tmp_path / "project"
-    (folder / "baselines").mkdir(parents=True)
-    script = folder / "sleeper.sh"
-    script.write_text(SCRIPT.replace("TRAP", trap))
-    script.chmod(0o755)
-    (folder / "baselinekit.yaml").write_text("commands: {sleeper: [./sleeper.sh]}\n")
-    if verb == "compare":
-        (folder / "baselines/s.yaml").write_text(SLEEPER.replace("NOTE", str(note)))
-    words = ["compare"] if verb == "compare" else ["capture", "command", "--", "sleeper", str(note)]
-    process = start(folder, *words)
-    until(note.exists)
-    until(lambda: len(below(process.pid)) >= 3)
-    children = below(process.pid)
-    said, took = gone(process, number)
-    assert process.returncode == 130, said
-    assert took < LONGEST
-    until(lambda: not any(map(runs_still, children)))
-
-
-def runs_still(pid: int) -> bool:
-    """What nobody has collected yet has ended all the same."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def is_pending(pid: int) -> bool:

@@ -1,5 +1,5 @@
 """The runs of pytest, as in tests/pytest_plugin."""
 
-from tests.pytest_plugin.conftest import alone, nothing_compiled, pytests
+from tests.pytest_plugin.conftest import alone, nothing_compiled
 
-__all__ = ["alone", "nothing_compiled", "pytests"]
+__all__ = ["alone", "nothing_compiled"]

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from warmpytest import WarmPytest
+from startedpytest import run_pytest
 
 from baselinekit.store.reading import load
 
@@ -55,9 +55,9 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 class Project:
     """A project in a folder of its own, in which pytest is run."""
 
-    def __init__(self, root: Path, pytests: WarmPytest, after: Path | None = None):
+    def __init__(self, root: Path, after: Path | None = None):
         """New, or as another one is."""
-        self.root, self.pytests = root, pytests
+        self.root = root
         if after:
             shutil.copytree(after, root, ignore=shutil.ignore_patterns("__pycache__"))
             return
@@ -78,7 +78,7 @@ class Project:
 
     def run(self, *words: str, code: int = 0, **env: str) -> str:
         """What a run says, which ends so."""
-        ended, said = self.pytests.run(self.root, *_ALONE, *words, env=environment(env))
+        ended, said = run_pytest(self.root, *_ALONE, *words, env=environment(env))
         assert ended == code, said
         return said
 
@@ -108,22 +108,22 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path, pytests: WarmPytest) -> Project:
-    return Project(tmp_path / "project", pytests)
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
 
 
 @pytest.fixture(scope="module")
-def first_run(tmp_path_factory: pytest.TempPathFactory, pytests: WarmPytest) -> Path:
-    project = Project(tmp_path_factory.mktemp("recorded") / "project", pytests)
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = Project(tmp_path_factory.mktemp("recorded") / "project")
     assert unused(project.run()) == []
     assert len(project.files()) == 11
     return project.root
 
 
 @pytest.fixture
-def recorded(first_run: Path, tmp_path: Path, pytests: WarmPytest) -> Project:
+def recorded(first_run: Path, tmp_path: Path) -> Project:
     """Everything has its baseline."""
-    return Project(tmp_path / "project", pytests, first_run)
+    return Project(tmp_path / "project", first_run)
 
 
 def unused(said: str) -> list[str]:
@@ -134,12 +134,9 @@ def unused(said: str) -> list[str]:
 GONE = ["test_b/TestIt.test_one.yaml"]
 WAYS = [
     (),
-    ("-n", "0"),
     ("-n", "2"),
     ("-n", "3", "--dist", "loadfile"),
-    ("-n", "2", "--dist", "loadscope"),
     ("-n", "2", "--dist", "loadgroup"),
-    ("-n", "2", "--dist", "worksteal"),
     ("--tx", "2*popen", "--dist", "each"),
 ]
 NONE_REMOVED = "no baseline was removed: each is used by a test"
@@ -164,65 +161,6 @@ def test_unused_baselines_are_known_to_a_run_of_everything(recorded: Project, wo
     assert recorded.files() == sorted({*before, "test_b/TestIt.test_new.yaml"} - {*GONE})
 
 
-@pytest.mark.parametrize("words", [WAYS[0], WAYS[2]], ids=" ".join)
-def test_who_is_not_asked_to_remove_them_tells_them(recorded: Project, words: tuple[str, ...]) -> None:
-    assert unused(recorded.run(*words)) == []
-    rename(recorded)
-    said = recorded.run(*words)
-    assert unused(said) == GONE
-    assert "1 baseline is used by no test (to remove: pytest --baseline-prune):" in said
-    before = recorded.files()
-    recorded.run(*words, "--baseline-prune")
-    assert recorded.files() == [file for file in before if file not in GONE]
-    assert NONE_REMOVED in recorded.run(*words, "--baseline-prune")
-
-
-@pytest.mark.parametrize("words", [WAYS[0], WAYS[2]], ids=" ".join)
-def test_a_run_that_begins_from_nothing_says_and_does_the_same(
-    recorded: Project, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    """As those in these tests that begin at once."""
-    rename(recorded)
-    recorded.files()
-    other = Project(tmp_path / "other", recorded.pytests, recorded.root)
-    begun = recorded.start(*words, "--baseline-prune")
-    said, _ = begun.communicate(timeout=120)
-    assert begun.returncode == 0, said
-    seconds = re.compile(r" in [\d.]+s =+")
-    at_once = other.run(*words, "--baseline-prune").replace(str(other.root), str(recorded.root))
-    assert seconds.sub("", at_once) == seconds.sub("", said)
-    assert unused(said) == GONE
-    assert other.files() == recorded.files()
-
-
-PARTS = [
-    (("-k", "two"), "of 11 tests 1 were run"),
-    (("-m", "not slow", "-k", "not two"), "of 11 tests 10 were run"),
-    (("--deselect", "test_a.py::test_two"), "of 11 tests 10 were run"),
-    (("test_a.py",), "test_b.py was not collected"),
-    (("test_a.py", "test_b.py::test_other"), "of its file only test_b.py::test_other was run"),
-    (("--ignore", "test_b.py"), "test_b.py was not collected"),
-]
-
-
-@pytest.mark.parametrize("xdist", [(), ("-n", "2")], ids=["", "xdist"])
-@pytest.mark.parametrize(("words", "why"), PARTS, ids=lambda part: " ".join(part) if part[0] == "-" else None)
-def test_a_part_claims_nothing(
-    recorded: Project, words: tuple[str, ...], why: str, xdist: tuple[str, ...]
-) -> None:
-    """What came of syrupy's 1132: a shard, a selection or a file alone called the others unused."""
-    recorded.edit("test_a.py", "range(8)", "range(7, 15)")
-    recorded.edit("test_b.py", "test_one", "test_new")
-    before = recorded.files()
-    code = 1 if "two" not in words else 0
-    if not xdist:  # who is not asked to remove any says nothing at all
-        assert unused(recorded.run(*words, CI="true", code=code)) == []
-    said = recorded.run(*words, *xdist, "--baseline-prune", CI="true", code=code)
-    assert unused(said) == []
-    assert f"no baseline was removed: {why}; only a run of everything tells what is unused" in said
-    assert recorded.files() == before
-
-
 HOOK = """\
 def pytest_collection_modifyitems(items):
     items[:] = items[1:]
@@ -233,10 +171,8 @@ FAILING = "def test_first():\n    assert False\n"
 ENDINGS = {
     "a hook": ({"conftest.py": HOOK}, (), 0, "of 11 tests 10 were run"),
     "an error": ({"test_0.py": "1 / 0\n"}, ("--continue-on-collection-errors",), 1, "test_0.py could not be"),
-    "stopped": ({"test_0.py": FAILING}, ("-x",), 1, "did not finish"),
     "interrupted": ({"test_0.py": STOPPED}, (), 2, "the run was stopped"),
     "last failed": ({"test_0.py": FAILING}, ("--lf",), 1, "of 1 tests 1 were run|--lf may leave tests out"),
-    "crashed": ({"test_0.py": CRASH}, ("-n", "2", "--max-worker-restart", "0"), 1, "did not finish"),
     "crashed and replaced": ({"test_0.py": CRASH}, ("-n", "2"), 1, "1 test did not finish"),
 }
 
@@ -256,14 +192,6 @@ def test_a_run_that_did_not_come_to_its_end_claims_nothing(recorded: Project, na
     assert re.search(rf"no baseline was removed: .*({why})", said), said
     assert unused(said) == []
     assert recorded.files() == before
-
-
-def test_a_failing_and_a_skipped_test_keep_their_baselines(recorded: Project) -> None:
-    recorded.edit("test_b.py", '"x" ==', "import_of_nothing() ==")
-    recorded.edit("test_a.py", "def test_two", "@pytest.mark.skip\ndef test_two")
-    recorded.edit("test_a.py", "range(8)", "range(7)")
-    assert unused(recorded.run("-n", "2", code=1)) == []
-    assert unused(recorded.run("--ff", code=1)) == []
 
 
 # Updates of many at once, and what is killed meanwhile.
@@ -367,12 +295,6 @@ def test_two_runs_at_once_write_each_baseline_once(project: Project) -> None:
             said, _ = run.communicate(timeout=120)
             assert run.returncode == 0, said
         assert states(project.root) == {f"test_it-{n}.yaml": words[-1] for n in range(COUNT)}
-
-
-def test_workers_of_each_write_the_same_value_once(project: Project) -> None:
-    said = project.run("--tx", "2*popen", "--dist", "each")
-    assert "11 baselines written" in said
-    assert len(project.files()) == 11
 
 
 def small_files() -> None:

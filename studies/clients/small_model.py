@@ -1,5 +1,5 @@
-"""A sentence model in a folder, small enough for plain Python: the layout of MiniLM, weights by chance.
-`slowly` is its arithmetic once more, straight from what BERT is."""
+"""A small sentence model in a folder: the layout of MiniLM, weights by chance. `slowly` is its arithmetic,
+in double precision and straight from what BERT is."""
 
 import json
 import math
@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "dog", "sat", "ran", "on", "a", "mat", "ship"]
 WORDS += ["##s", "##ped", "not", ".", ",", "!"]
@@ -26,61 +31,23 @@ CONFIG: dict[str, Any] = {
     "layer_norm_eps": 1e-12,
 }
 MOST_TOKENS = 12
-TOKENIZER: dict[str, Any] = {
-    "version": "1.0",
-    "truncation": {"max_length": 5, "strategy": "LongestFirst", "stride": 0},
-    "padding": {
-        "strategy": {"Fixed": 9},
-        "direction": "Right",
-        "pad_to_multiple_of": None,
-        "pad_id": 0,
-        "pad_type_id": 0,
-        "pad_token": "[PAD]",
-    },
-    "added_tokens": [
-        {
-            "id": number,
-            "content": WORDS[number],
-            "special": True,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-        }
-        for number in range(4)
-    ],
-    "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
-        "lowercase": True,
-    },
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "post_processor": {
-        "type": "TemplateProcessing",
-        "single": [
-            {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
-            {"Sequence": {"id": "A", "type_id": 0}},
-            {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
-        ],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            "[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
-            "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]},
-        },
-    },
-    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-    "model": {
-        "type": "WordPiece",
-        "unk_token": "[UNK]",
-        "continuing_subword_prefix": "##",
-        "max_input_chars_per_word": 100,
-        "vocab": {word: number for number, word in enumerate(WORDS)},
-    },
-}
 
 
+def _tokenizer() -> dict[str, Any]:
+    """Its own truncation and padding have to be ignored."""
+    vocabulary = {word: number for number, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.add_special_tokens(WORDS[:4])
+    tokenizer.normalizer = BertNormalizer()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.post_processor = TemplateProcessing("[CLS] $A [SEP]", "$A $B:1", [("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer.enable_truncation(5)
+    tokenizer.enable_padding(length=9, pad_token="[PAD]")
+    stored: dict[str, Any] = json.loads(tokenizer.to_str())
+    return stored
+
+
+TOKENIZER = _tokenizer()
 Weights = dict[str, Any]
 
 
@@ -133,78 +100,42 @@ def write(
 
 def slowly(parts: Sequence[Sequence[str]], given: Weights) -> list[float]:
     """The vector of a text that is seen in these parts, the marks of each included."""
-    rows = [row for part in parts for row in _rows([WORDS.index(word) for word in part], given)]
-    total = [sum(column) for column in zip(*rows, strict=True)]
-    length = math.sqrt(sum(figure * figure for figure in total))
-    return [figure / length for figure in total]
+    arrays = {name: np.array(value, "float64") for name, value in given.items()}
+    total = sum(_rows([WORDS.index(word) for word in part], arrays).sum(axis=0) for part in parts)
+    vector: list[float] = (total / np.linalg.norm(total)).tolist()
+    return vector
 
 
-Row = list[float]
+def _rows(ids: list[int], given: Weights) -> Any:
+    def dense(rows: Any, name: str) -> Any:
+        return rows @ given[f"{name}.weight"].T + given[f"{name}.bias"]
 
+    def norm(rows: Any, name: str) -> Any:
+        middle, spread = rows.mean(axis=1, keepdims=True), rows.var(axis=1, keepdims=True)
+        scaled = (rows - middle) / np.sqrt(spread + CONFIG["layer_norm_eps"])
+        return scaled * given[f"{name}.LayerNorm.weight"] + given[f"{name}.LayerNorm.bias"]
 
-def _rows(ids: list[int], given: Weights) -> list[Row]:
     words, places, kinds = (
         given[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
     )
-    rows = [
-        _norm(
-            [a + b + c for a, b, c in zip(words[token], places[at], kinds[0], strict=True)],
-            given,
-            "embeddings",
-        )
-        for at, token in enumerate(ids)
-    ]
+    rows = norm(words[ids] + places[: len(ids)] + kinds[0], "embeddings")
+    width = CONFIG["hidden_size"] // CONFIG["num_attention_heads"]
     for layer in range(CONFIG["num_hidden_layers"]):
         name = f"encoder.layer.{layer}"
-        attention = _attention(rows, given, f"{name}.attention.self")
-        attended = [_dense(row, given, f"{name}.attention.output.dense") for row in attention]
-        rows = [
-            _norm(_sum(a, b), given, f"{name}.attention.output") for a, b in zip(rows, attended, strict=True)
-        ]
-        inner = [[_gelu(x) for x in _dense(row, given, f"{name}.intermediate.dense")] for row in rows]
-        outer = [_dense(row, given, f"{name}.output.dense") for row in inner]
-        rows = [_norm(_sum(a, b), given, f"{name}.output") for a, b in zip(rows, outer, strict=True)]
+        query, key, value = (
+            dense(rows, f"{name}.attention.self.{part}") for part in ("query", "key", "value")
+        )
+        heads = []
+        for start in range(0, CONFIG["hidden_size"], width):
+            head = slice(start, start + width)
+            scores = np.exp(query[:, head] @ key[:, head].T / math.sqrt(width))
+            heads.append(scores / scores.sum(axis=1, keepdims=True) @ value[:, head])
+        attended = dense(np.concatenate(heads, axis=1), f"{name}.attention.output.dense")
+        rows = norm(rows + attended, f"{name}.attention.output")
+        inner = np.vectorize(_gelu)(dense(rows, f"{name}.intermediate.dense"))
+        rows = norm(rows + dense(inner, f"{name}.output.dense"), f"{name}.output")
     return rows
-
-
-def _attention(rows: list[Row], given: Weights, name: str) -> list[Row]:
-    queries, keys, values = ([_dense(row, given, f"{name}.{what}") for row in rows] for what in _SELF)
-    width = CONFIG["hidden_size"] // CONFIG["num_attention_heads"]
-    found = []
-    for query in queries:
-        seen: Row = []
-        for head in range(0, CONFIG["hidden_size"], width):
-            span = slice(head, head + width)
-            weights = [math.exp(_dot(query[span], key[span]) / math.sqrt(width)) for key in keys]
-            shares = [weight / sum(weights) for weight in weights]
-            columns = zip(*(value[span] for value in values), strict=True)
-            seen += [_dot(shares, column) for column in columns]
-        found.append(seen)
-    return found
-
-
-_SELF = ("query", "key", "value")
-
-
-def _dense(row: Row, given: Weights, name: str) -> Row:
-    pairs = zip(given[f"{name}.weight"], given[f"{name}.bias"], strict=True)
-    return [_dot(row, to) + bias for to, bias in pairs]
-
-
-def _norm(row: Row, given: Weights, name: str) -> Row:
-    middle = sum(row) / len(row)
-    spread = math.sqrt(sum((x - middle) ** 2 for x in row) / len(row) + CONFIG["layer_norm_eps"])
-    pairs = zip(row, given[f"{name}.LayerNorm.weight"], given[f"{name}.LayerNorm.bias"], strict=True)
-    return [(x - middle) / spread * weight + bias for x, weight, bias in pairs]
 
 
 def _gelu(x: float) -> float:
     return x / 2 * (1 + math.erf(x / math.sqrt(2)))
-
-
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def _sum(one: Row, other: Row) -> Row:
-    return [a + b for a, b in zip(one, other, strict=True)]

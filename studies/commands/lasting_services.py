@@ -5,16 +5,17 @@ import hashlib
 import hmac
 import json
 import random
-import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
+from functools import partial
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
+
+from little_api import LittleApi
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -281,7 +282,7 @@ SERVICES: dict[str, Callable[[Process], Any]] = {
 }  # fmt: skip
 
 
-class Running:
+class Running(LittleApi):
     """The services as one process on a socket. A request takes a second of their clock."""
 
     def __init__(
@@ -293,42 +294,20 @@ class Running:
     ):
         one = Process(number, now)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body in one packet: two of them wait for each other
+        def answer(service: Callable[[Process], Any]) -> Any:
+            one.now += 1.13
+            one.count += one.dice.randint(1, 9)
+            return service(one)
 
-            def do_GET(self) -> None:
-                one.now += 1.13
-                one.count += one.dice.randint(1, 9)
-                answer = services[self.path](one)
-                is_text = isinstance(answer, str)
-                data = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain" if is_text else "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
-        self._server = Server(("127.0.0.1", port), Handler)
-        self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        super().__init__(
+            {path: partial(lambda made, _: answer(made), made) for path, made in services.items()}, port
+        )
+        self.port = int(self.url.rpartition(":")[2])
         self._connection = HTTPConnection("127.0.0.1", self.port)
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__()
 
     def ask(self, path: str) -> Any:
         self._connection.request("GET", path)

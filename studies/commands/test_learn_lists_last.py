@@ -100,7 +100,7 @@ def learnt(folder: Path, service: Service) -> Ticking:
     desk.put("x", json.dumps({"status": 200, "body": first}))
     proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
     assert not proposal.failures
-    assert [one.message for plan in proposal.plans for one in plan.stays] == []
+    assert [one.message for plan in proposal.plans for one in plan.lesson.refusals] == []
     apply_learning(desk.project, proposal.plans, ApprovalNote())
     return desk
 

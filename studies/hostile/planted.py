@@ -28,19 +28,12 @@ DECLARED = [
     *(letters(count) for count in (6, 8, 12, 16, 20, 24, 32, 40, 64)),
     *(letters(_CHANCE.randrange(9, 30), _LETTERS + "+/=_-.~!$&'()*,;:@ %#?[]{}|\\\"<>`^") for _ in range(15)),
     *(
-        "q7Z~x9",
-        "pw-1.a",
-        "kö9€ßé",
-        "日本語のひみつ",
-        "a b\tc\nd",
-        "\\\\n\\u0041x",
-        "%41%42%43x",
-        "<<any_string>>x",
-        "{{name}}x",
+        "q7Z~x9", "pw-1.a", "kö9€ßé", "日本語のひみつ", "a b\tc\nd", "\\\\n\\u0041x", "%41%42%43x",
+        "<<any_string>>x", "{{name}}x",
     ),
     *("9f8e7d", "9f8e7d6c", "9f8e7d6c5b4a", "xx9f8e7d6c5b4ayy", "9f8e7d9f8e7d"),
     *("31415926535", "correct horse battery", "hunter2hunter2"),
-]
+]  # fmt: skip
 KNOWN = [
     *("ghp_" + letters(36), "gho_" + letters(36), "github_pat_" + letters(60), "glpat-" + letters(20)),
     *("AKIA" + letters(16, string.ascii_uppercase + "234567"), "AIza" + letters(35), "ya29." + letters(60)),

@@ -227,7 +227,7 @@ WAYS = {
     "a parameter": ["http", "GET", "{url}/fine", "--id", "x", "--param", f"password={SMALL[0]}"],
     "what a program writes": ["command", "--id", "x", "--", "program", "writes"],
     "what a skill answers": ["skill", "answers", "--id", "x"],
-    "what a model says": ["prompt", "ask.md", "--id", "x"],
+    "what a model says": ["prompt", "ask.md", "--id", "x", "--collect", "text", "--collect", "tool_calls"],
 }
 
 
@@ -264,17 +264,6 @@ def test_f07_a_declared_secret_is_named_in_file_names_too(project: Attacked) -> 
     nothing_is_out(project, captured)
 
 
-def test_an_empty_secret_is_none(project: Attacked) -> None:
-    project.server.routes["/n"] = kept(answer({"text": "as it is"}))
-    env = {**environment(), "S1": ""}
-    captured = project.run(
-        "capture", "http", "GET", f"{project.server.url}/n", "--id", "x", env=env, base_url=""
-    )
-    assert captured.exit_code == 0, captured.said
-    (file,) = project.folder.glob("baselines/**/*.yaml")
-    assert "as it is" in file.read_text()
-
-
 def test_a_secret_around_a_run_is_no_drift(project: Attacked) -> None:
     """Masked at the capture, it is masked when it is compared as well."""
     said = ["echo", f"{DECLARED[6]} {KNOWN[0]}"]
@@ -308,16 +297,3 @@ def test_questions_with_other_tokens_are_other_questions(project: Attacked) -> N
     assert asked(RANDOM[1], "--offline") == 3
     (call,) = (project.folder / "calls").rglob("*.json")
     assert "Use *** (a random token)." in call.read_text()
-
-
-@pytest.mark.parametrize(("said", "asked"), [("as it was", 1), (f"Take {RANDOM[2]}.", 2)])
-def test_a_cache_keeps_an_answer_whole_or_not_at_all(project: Attacked, said: str, asked: int) -> None:
-    """A run that goes on sees what the first one saw."""
-    project.configure(models={"default": {"openai": "m", "base_url": project.server.url}})
-    choices = [{"message": {"content": said}, "finish_reason": "stop"}]
-    project.server.routes["/v1/chat/completions"] = kept(answer({"choices": choices}))
-    file = project.baseline("p", [], {"input": {"text": "Go."}, "execution": {"type": "prompt"}})
-    file.write_text(file.read_text().replace("{output: []}", f"{{output: {said}}}"))
-    for _ in range(2):
-        assert project.run("compare", "--cache").exit_code == 0
-    assert len(project.server.asked("/v1/chat/completions")) == asked

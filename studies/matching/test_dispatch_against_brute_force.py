@@ -76,3 +76,14 @@ def test_f08_f11_f12_the_verdict_is_that_of_brute_force(round_: int) -> None:
     assert verdicts["passed"] > size / 4
     assert verdicts["failed"] > size / 3
     assert verdicts["invalid"] < size / 10
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_an_ignore_rule_never_makes_a_comparison_stricter(round_: int) -> None:
+    for seed in range(round_, PAIRS // 4, ROUNDS):
+        given, expected, actual = Maker(seed).pair()
+        rules = given.rules()
+        fewer = {name: rule for name, rule in rules.items() if not name.startswith("ignore")}
+        with_them, without = _matcher(expected, rules), _matcher(expected, fewer)
+        if with_them and without and without.compare(Observation(actual, 0.0)).passed:
+            assert with_them.compare(Observation(actual, 0.0)).passed, (seed, expected, actual, rules)

@@ -1,7 +1,6 @@
 """Arrays whose order is free and whose rows are hard to tell apart: a verdict, however hard the pairing."""
 
 import time
-from itertools import permutations
 from random import Random
 
 import pytest
@@ -90,44 +89,6 @@ def test_one_broken_row_among_thousands_is_told_in_time_that_grows_with_their_nu
     pytest.fail(f"{kind}: {ratio:.1f} times")
 
 
-PLACEHOLDERS = (
-    "<<any_integer>>",
-    "<<any_integer(1, 2)>>",
-    "<<one_of(1, 3)>>",
-    "<<any as k>>",
-    "<<any_integer as j>>",
-)
-CELLS = st.sampled_from([*PLACEHOLDERS, 1, 2, 3])
-ROWS = st.lists(st.fixed_dictionaries({"a": CELLS, "b": CELLS}), min_size=2, max_size=5)
-VALUES = st.lists(st.fixed_dictionaries({"a": st.integers(1, 4), "b": st.integers(1, 4)}), max_size=5)
-
-
-def some_order(stored: list[dict[str, Json]], actual: list[dict[str, Json]]) -> bool:
-    """Every way to set the rows beside each other."""
-    return len(stored) == len(actual) and any(_agree(stored, order) for order in permutations(actual))
-
-
-def _agree(stored: list[dict[str, Json]], order: tuple[dict[str, Json], ...]) -> bool:
-    bindings: dict[str, Json] = {}
-    for row, other in zip(stored, order, strict=True):
-        for key, cell in row.items():
-            template = compile_text(cell, PlaceholderContext()) if isinstance(cell, str) else cell
-            if isinstance(template, int | str):
-                if template != other[key]:
-                    return False
-            elif not template.accepts(other[key], bindings):
-                return False
-    return True
-
-
-@given(ROWS, VALUES, st.data())
-def test_as_trying_every_order_would_say(
-    stored: list[dict[str, Json]], values: list[dict[str, Json]], data: st.DataObject
-) -> None:
-    actual = [data.draw(st.sampled_from(values)) for _ in stored] if values else []
-    assert ruled.compare([*stored], [*actual], FREE).passed is some_order(stored, actual)
-
-
 ENDS = st.integers(0, 12) | st.sampled_from([0.1, 2.5, 10.0])
 OTHER = ENDS | st.sampled_from([2**53 + 1, None, "5", True])
 
@@ -146,7 +107,7 @@ def ranged(draw: st.DrawFn) -> tuple[str, Json]:
 
 
 @given(st.lists(ranged(), min_size=17, max_size=20), st.randoms())
-@settings(max_examples=60)
+@settings(max_examples=1_000)
 def test_rows_told_apart_by_ranges_find_the_partners_that_trying_all_would_find(
     pairs: list[tuple[str, Json]], random: Random
 ) -> None:

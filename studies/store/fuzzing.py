@@ -30,139 +30,34 @@ from baselinekit.model.recipes import ProcessResult, ProcessSpec
 HERE = Path(__file__).parent
 LONGEST = 2.0
 """Seconds for one file: of the processor, as others use the machine too."""
-TOKENS = {
-    "yaml": [
-        *(
-            "[",
-            "]",
-            "{",
-            "}",
-            ": ",
-            "- ",
-            "? ",
-            "\n",
-            "\t",
-            "\r",
-            "#",
-            "|",
-            ">",
-            "|2-\n",
-            ">+\n",
-            "'",
-            '"',
-            ", ",
-        ),
-        *(
-            "&a ",
-            "*a",
-            "<<: *a",
-            "!!x ",
-            "!!str ",
-            "!!binary ",
-            "!!python/object:os.system ",
-            "!<tag:x> ",
-            "%YAML 9\n",
-        ),
-        *("---\n", "...\n", "\x00", "\ufeff", "\u2028", "\x85", "\\ud800", "\\U00110000", "\\x0", "\udcff"),
-        *(
-            "no",
-            "on",
-            "~",
-            ".nan",
-            ".inf",
-            "-.inf",
-            "1e999999999",
-            "0o7",
-            "0x",
-            "1_0",
-            "12:30:45",
-            "2024-01-15",
-        ),
-        *(
-            "9" * 2_000,
-            ":59" * 300,
-            "<<<<<<< a\n",
-            ">>>>>>> b\n",
-            "regression_eval:\n",
-            "metadata:\n",
-            "id: ",
-        ),
-    ],
-    "json": [
-        *(
-            "[",
-            "]",
-            "{",
-            "}",
-            ":",
-            ",",
-            '"',
-            "\\",
-            "/",
-            "//",
-            "\n",
-            "\t",
-            "null",
-            "true",
-            "NaN",
-            "Infinity",
-            "-",
-        ),
-        *(
-            '"id": ',
-            '{"a":',
-            "[[",
-            '"a", ',
-            "0",
-            "01",
-            "1e999",
-            "-0",
-            "1E+",
-            ".5",
-            "9" * 2_000,
-            "\x00",
-            "\ufeff",
-        ),
-        *('"\\ud800"', '"\\u12"', '"\\x"', "\u2028", "\udcff", "<<<<<<< a\n", ">>>>>>> b\n", "'a'", "/* */"),
-    ],
-    "both": [
-        *(
-            "<<any_uuid>>",
-            "<<any",
-            "<<one_of(a,b)>>",
-            "<<regex('(a+)+$')>>",
-            "<<number(1 ± 2)>>",
-            "<<var(x)>>",
-            "\\<<",
-        ),
-        *(
-            "{{x}}",
-            "{{",
-            "{{any_string}}",
-            "$..a",
-            "users[*].id",
-            "**",
-            "a.b.c",
-            "$[?(@.a=~'x')]",
-            "$",
-            "../../x",
-        ),
-        *(
-            "exact",
-            "structural",
-            "numeric",
-            "semantic",
-            "http",
-            "skill",
-            "command",
-            "status",
-            "body",
-            "tolerance",
-        ),
-    ],
+WORDS = {
+    "yaml": """[ ] { } # | > ' " &a *a !!x !!str !!binary !!python/object:os.system !<tag:x> \ud800
+    \\U00110000 \\x0 \udcff \x00 \ufeff no on ~ .nan .inf -.inf 1e999999999 0o7 0x 1_0 12:30:45 2024-01-15""",
+    "json": """[ ] { } : , " \\ / // null true NaN Infinity - {"a": [[ 0 01 1e999 -0 1E+ .5 \x00 \ufeff \udcff
+    "\\ud800" "\\u12" "\\x" 'a'""",
+    "both": """<<any_uuid>> <<any <<one_of(a,b)>> <<regex('(a+)+$')>> <<var(x)>> \\<< {{x}} {{ {{any_string}}
+    $..a users[*].id ** a.b.c $[?(@.a=~'x')] $ ../../x exact structural numeric semantic http skill command
+    status body tolerance""",
 }
-
-
+NEAR = ("9" * 2_000, "<<<<<<< a\n", ">>>>>>> b\n", "\u2028", "\n", "\t")
+TOKENS: dict[str, list[str]] = {kind: text.split() for kind, text in WORDS.items()}
+TOKENS["yaml"] += [
+    *NEAR,
+    ": ",
+    "- ",
+    "? ",
+    ", ",
+    "\r",
+    "|2-\n",
+    ">+\n",
+    "<<: *a",
+    "%YAML 9\n",
+    "---\n",
+    "...\n",
+]
+TOKENS["yaml"] += ["\x85", ":59" * 300, "regression_eval:\n", "metadata:\n", "id: "]
+TOKENS["json"] += [*NEAR, '"id": ', '"a", ', "/* */"]
+TOKENS["both"] += ["<<number(1 ± 2)>>"]
 VALUES: list[Any] = [
     *(
         None,
@@ -190,7 +85,8 @@ VALUES: list[Any] = [
 
 def seeds(kind: str) -> list[tuple[str, list[Any]]]:
     """Every real baseline that the tests have, as text and as values; in JSON those that are YAML as well."""
-    folders = [HERE.parent / "reference", HERE.parent / "golden", HERE.parent.parent / "baselines"]
+    top = HERE.parent.parent
+    folders = [top / "tests/reference", top / "tests/golden", top / "baselines"]
     files = sorted(
         path for folder in folders for path in folder.rglob("*") if path.suffix in (".yaml", ".json")
     )

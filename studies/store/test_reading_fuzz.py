@@ -27,16 +27,8 @@ def test_f25_a_broken_file_is_an_error_with_its_place_and_nothing_else(
     tmp_path: Path, kind: str, first: int
 ) -> None:
     """In a process of its own, whose memory is bounded and whose death would be seen."""
-    script = [
-        sys.executable,
-        "-W",
-        "error",
-        fuzzing.__file__,
-        kind,
-        str(first),
-        str(FILES // 2),
-        str(tmp_path),
-    ]
+    words = (fuzzing.__file__, kind, str(first), str(FILES // 2), str(tmp_path))
+    script = [sys.executable, "-W", "error", *words]
     done = subprocess.run(
         script,
         capture_output=True,

@@ -12,11 +12,10 @@ from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import PromptScript, TemplateJudge
 from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
 from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
-from baselinekit.graders.rubricitems import RubricItem
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer

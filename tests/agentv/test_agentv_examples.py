@@ -8,7 +8,6 @@ import pytest
 from storehelp import EXAMPLES, write
 
 from baselinekit.files.languages import YAML, dump_yaml
-from baselinekit.graders.rubricitems import criteria_of
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.settings import NUMBERED
@@ -42,4 +41,5 @@ def test_a1_a2_a3_a25_a30_a40_every_example_is_read(tmp_path: Path, name: str) -
 def test_a42_score_ranges_as_a_map_and_as_a_list_are_the_same(tmp_path: Path) -> None:
     item = {"id": "correctness", "weight": 2.0, "required_min_score": 7, **read_example(LIST)}
     (as_list,), (as_map,) = load(tmp_path, {"rubrics": [item]}), load(tmp_path, read_example(MAP))
-    assert criteria_of(as_list.rubrics) == criteria_of(as_map.rubrics)
+    ((of_list,), (of_map,)) = (method.items.values() for method in (as_list, as_map))
+    assert of_list.ranges == of_map.ranges

@@ -24,7 +24,7 @@ def test_package_without_agentv_passes_the_tests_of_our_own_eval_files(tmp_path:
     paths = f"pythonpath={tmp_path} {ROOT / 'tests'} {ROOT / 'studies'}"
     options = ["-q", "-x", "--import-mode=append", "-p", "no:cacheprovider", "-o", paths]
     files = [
-        "tests/suites/test_wanted.py",
+        "tests/suites/test_loading_cases.py",
         "tests/suites/test_loading_suites.py",
         "tests/suites/test_schema.py",
     ]

@@ -1,8 +1,6 @@
 """The changes between what is on file and what came back: which they are, what they put at risk, what is
 lost, and that any part of them can be accepted by itself."""
 
-from itertools import count
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -11,10 +9,9 @@ from baselinekit.kinds.http import HTTP
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.programs import COMMAND
 from baselinekit.model.changes import Change
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
-from baselinekit.structs import replace
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import render
 
@@ -40,14 +37,12 @@ OUTCOMES: dict[Path, OutcomePlace] = {
     ("status",): OutcomePlace(HTTP.judge_outcome),
     ("exit_code",): OutcomePlace(COMMAND.judge_outcome),
     ("login", "status"): OutcomePlace(HTTP.judge_outcome, "login"),
-    ("b",): OutcomePlace(HTTP.judge_outcome, "buy"),
 }
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},
     {"id": 2, "n": "b", "t": "<<any>>"},
     {"id": 3, "n": "c", "t": "<<any>>"},
 ]
-NAMED = {"k": "x", "n": "<<any_integer>>", "a": 1, "b": 2, "c": 3}
 
 
 @pytest.mark.slow
@@ -56,47 +51,29 @@ NAMED = {"k": "x", "n": "<<any_integer>>", "a": 1, "b": 2, "c": 3}
     [
         ({"a": 1}, {"a": 2}, ["value a medium"]),
         ({"a": 1}, {"a": "1"}, ["retyped a high"]),
-        ({"a": 1}, {"a": None}, ["retyped a high"]),
-        ({"a": 1}, {"a": True}, ["retyped a high"]),
         ({"a": 1, "b": 2}, {"b": 2}, ["removed a high"]),
         ({"a": 1}, {"a": 1, "b": {"c": 2}}, ["added b low"]),
-        ({"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 2}}}, ["value a.b.c medium"]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ["order $ medium"]),
         ([1, 2, 3], [0, 1, 2, 3], ["added [0] low"]),
-        ([1, 2, 3], [1, 3], ["removed [1] medium"]),
-        ([1, 2, 3], [1, 9, 3], ["value [1] medium"]),
         ([1, 2, 3], [3, 1, 2], ["order $ medium"]),
         (ROWS, [ROWS[0], ROWS[2]], ["removed [1] medium"]),
-        (ROWS, [{"id": 9, "n": "z", "t": 1}, *ROWS], ["added [0] low"]),
-        (ROWS, [ROWS[0], {**ROWS[1], "n": "B"}, ROWS[2]], ["value [1].n medium"]),
         (ROWS, [ROWS[0], {"id": 2, "n": "b"}, ROWS[2]], ["removed [1].t high"]),
         (ROWS, [ROWS[2], {**ROWS[0], "n": "A"}, ROWS[1]], ["value [1].n medium", "order $ medium"]),
         ({"status": 200, "body": 1}, {"status": 503, "body": 1}, ["value status high"]),
+        ({"exit_code": 0}, {"exit_code": 1}, ["value exit_code high"]),
         ({"status": 200, "body": 1}, {"status": 201, "body": 1}, ["value status medium"]),
         ({"login": {"status": 200}}, {"login": {"status": 401}}, ["value login.status high"]),
-        ({"b": 201}, {"b": 500}, ["value b high"]),
         ({"body": {"status": 200}}, {"body": {"status": 500}}, ["value body.status medium"]),
         ({"status": 404, "body": 1}, {"status": 500, "body": 1}, ["value status high"]),
-        ({"status": 500, "body": 1}, {"status": 404, "body": 1}, ["value status medium"]),
         ("one", "two", ["value $ medium"]),
         ("<<any_integer>>", "12", ["retyped $ high"]),
-        ("<<any_integer|null>>", "12", ["retyped $ high"]),
-        ("<<any_uuid>>", 12, ["retyped $ high"]),
         ("<<any_uuid>>", "12", ["value $ medium"]),
         ("<<any_integer>>", 1.5, ["value $ medium"]),
-        ("<<one_of(1,2)>>", "x", ["value $ medium"]),
-        ("a <<any_integer>>", "b", ["value $ medium"]),
         ("a <<any_integer>>", 5, ["retyped $ high"]),
-        ([], [], []),
     ],
 )  # fmt: skip
 def test_which_changes_there_are_and_what_they_put_at_risk(old: Json, new: Json, wanted: list[str]) -> None:
     assert told(found(old, new)) == wanted
-
-
-def test_a_program_that_fails_from_now_on_is_a_change_of_high_risk() -> None:
-    assert told(found({"exit_code": 0}, {"exit_code": 1})) == ["value exit_code high"]
-    assert told(found({"exit_code": 2}, {"exit_code": 1})) == ["value exit_code medium"]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +85,6 @@ def test_a_program_that_fails_from_now_on_is_a_change_of_high_risk() -> None:
          ["a.b[0] <<any_uuid>>", "a.b[1] {{any_string}}"]),
         ({"a": "/u/<<any_integer>>/<<any_uuid>>"}, {"a": "/v/1/2"}, ["a <<any_uuid>>"]),
         ({"a": "<<any_integer>>"}, {"a": "<<any_integer?>>"}, ["a <<any_integer>>"]),
-        ({"a": r"\<<any>>"}, {"a": 1}, []),
-        (ROWS, [ROWS[0], ROWS[2]], []),
         ({"a": 1}, {"a": 1, "b": "<<any>>"}, []),
     ],
 )  # fmt: skip
@@ -133,14 +108,6 @@ def test_a_row_under_another_name_has_its_placeholders_back() -> None:
     assert not changes[0].lost
 
 
-def test_a_row_that_is_another_one_keeps_nothing() -> None:
-    old = [{"id": 1, "n": "x"}, {"id": 2, "at": "<<any_iso_datetime>>", "m": "y"}]
-    new = [{"id": 1, "n": "x"}, {"id": 7, "at": "never", "m": "z"}]
-    changes = found(old, new)
-    assert told(changes) == ["removed [1] medium", "added [1] low"]
-    assert [one.text for change in changes for one in change.lost] == []
-
-
 TEMPLATE = [{"id": "<<any_uuid>>", "n": "<<any_string>>"}]
 EACH = {(): "each"}
 
@@ -148,15 +115,12 @@ EACH = {(): "each"}
 @pytest.mark.parametrize(
     ("new", "row"),
     [
-        ([{"id": "<<any_uuid>>"}] * 3, {"id": "<<any_uuid>>"}),
         ([{**TEMPLATE[0], "mail": f"{n}@x.org"} for n in "abc"], {**TEMPLATE[0], "mail": "<<any_email>>"}),
-        ([{**TEMPLATE[0], "n": n} for n in (1, 2)], {**TEMPLATE[0], "n": "<<any_integer>>"}),
         (
             [{**TEMPLATE[0], "on": True}, {**TEMPLATE[0], "on": None}],
             {**TEMPLATE[0], "on": "<<any_boolean|null>>"},
         ),
         ([{**TEMPLATE[0], "on": 1}, TEMPLATE[0]], {**TEMPLATE[0], "on": "<<any_integer?>>"}),
-        ([{**TEMPLATE[0], "in": {"a": n}} for n in (1.5, 2)], {**TEMPLATE[0], "in": {"a": "<<any_number>>"}}),
         ([{**TEMPLATE[0], "v": 1}] * 2, {**TEMPLATE[0], "v": 1}),
     ],
 )
@@ -189,20 +153,6 @@ def test_a_part_can_be_accepted_by_itself() -> None:
     assert only("b.z") == {**old, "b": {"x": 1, "y": "<<any>>", "z": 3}}
 
 
-def test_a_new_order_is_accepted_by_itself() -> None:
-    shape, changes, _ = changes_of([1, 2, 3, 4], [4, 1, 9, 2], ComparisonRules())
-    order = next(change.number for change in changes if change.kind == "order")
-    others = {change.number for change in changes} - {order}
-    assert (
-        merge_accepted(shape, changes, {order}) == [4, 1, 2, 3]
-        or merge_accepted(shape, changes, {order})[0] == 4
-    )
-    kept = merge_accepted(shape, changes, others)
-    assert [n for n in kept if n in (1, 2, 4)] == [1, 2, 4]
-    assert 9 in kept
-    assert 3 not in kept
-
-
 LEAVES = st.sampled_from(
     [0, 1, 2, True, False, None, 1.5, "a", "b", "<<any>>", "x <<any_integer>>", r"\<<any>>", ""]
 )
@@ -229,37 +179,3 @@ def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
     halfway = merge_accepted(shape, changes, part)
     shape, rest, _ = changes_of(halfway, new, ComparisonRules())
     assert identical(merge_accepted(shape, rest, range(len(rest))), new)
-
-
-@pytest.mark.slow
-@given(VALUES)
-def test_nothing_changes_between_equal_outputs(value: Json) -> None:
-    assert changes_of(value, value, ComparisonRules())[1] == ()
-
-
-@pytest.mark.slow
-@given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=8))
-def test_every_row_has_at_most_one_partner(old: list[int], new: list[int]) -> None:
-    """What is lost and what is new add up."""
-    changes = found(old, new)
-    gone = sum(change.kind == "removed" for change in changes)
-    came = sum(change.kind == "added" for change in changes)
-    assert len(old) - gone + came == len(new)
-
-
-def test_the_placeholders_of_rows_survive_what_happens_to_other_rows() -> None:
-    names = count()
-    rows = [{"id": n, "name": f"row {next(names)}", "at": "<<any_iso_datetime>>"} for n in range(30)]
-    fresh = {"id": 99, "name": "new", "at": "2026-01-01T00:00:00Z"}
-    for new in ([fresh, *rows], [*rows, fresh], [*rows[:15], fresh, *rows[15:]], rows[5:], rows[::-1]):
-        changes = found(rows, new)
-        assert not any(change.lost for change in changes)
-
-
-def test_a_change_says_what_would_be_written() -> None:
-    shape, changes, _ = changes_of(
-        {"u": "x"}, {"u": "http://h/1"}, ComparisonRules(fresh=lambda value: f"<<var(base)>>{value[8:]}")
-    )
-    assert changes[0].after == "<<var(base)>>/1"
-    assert merge_accepted(shape, changes, {0}) == {"u": "<<var(base)>>/1"}
-    assert replace(changes[0], after=ABSENT).before == "x"

@@ -17,7 +17,7 @@ from baselinekit.report.reviewing import format_screen
 from baselinekit.report.wording import Style, width
 from baselinekit.values.paths import render
 
-EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150
+EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 USER = """\
 body:
   id: <<any_uuid>>   # made anew
@@ -70,14 +70,8 @@ def _finish(desk: Desk, review: Review) -> Applied:
     return apply(desk.project, settle_plans(review.plans, review.ledger.decided), ApprovalNote())
 
 
-def test_the_same_change_in_many_places_is_one_question(desk: Desk) -> None:
-    scene = _review(desk).scene
-    assert (scene.number, scene.of, len(scene.members)) == (1, 5, 2)
-    assert [len(question) for question in _review(desk).ledger.questions] == [2, 2, 2, 4, 2]
-
-
 NAME, ROWS, ID, AGE, OLD = "body.name", "body.rows[0].n", "body.id", "body.age", "body.old"
-NAMES, IDS, AGES, OLDS = (("a name", "b name"), ("a id", "b id"), ("a age", "b age"), ("a old", "b old"))
+NAMES, IDS = ("a name", "b name"), ("a id", "b id")
 EVERY_ROW = ("a rows.0.n", "a rows.1.n", "b rows.0.n", "b rows.1.n")
 WIPE, BACK, ESC = "\x15", "\x7f", "\x1b"
 
@@ -94,42 +88,26 @@ def _at(review: Review, path: str) -> Review:
     [
         (NAME, "a", dict.fromkeys(NAMES, "accept")),
         (NAME, "r", dict.fromkeys(NAMES, "reject")),
-        (NAME, "s", dict.fromkeys(NAMES, "skip")),
-        (NAME, "x", {}),
         (NAME, "i?i", {}),
         (NAME, "au", {}),
-        (NAME, "ma", {"a name": "accept"}),
         (NAME, "mar", {"a name": "accept", "b name": "reject"}),
         (NAME, "maru", {"a name": "accept"}),
-        (NAME, "maruuu", {}),
-        (NAME, "mauua", dict.fromkeys(NAMES, "accept")),
-        (NAME, f"p{ESC}", {}),
-        (NAME, "pq", {}),
         (NAME, "p\r", dict.fromkeys(NAMES, "placeholder <<any_nonempty_string>>")),
         (NAME, "p2", dict.fromkeys(NAMES, "placeholder <<any_string>>")),
-        (NAME, "p9", {}),
         (NAME, "p<<any>>\r", dict.fromkeys(NAMES, "placeholder <<any>>")),
         (NAME, f"pt{WIPE}<<any_uuid>>\r", {}),
-        (NAME, f"pt{WIPE}plain\r", {}),
         (NAME, f"pt{WIPE}<<any_strin>>{BACK}{BACK}g>>\r", dict.fromkeys(NAMES, "placeholder <<any_string>>")),
         (NAME, f"pt{WIPE}<<any{ESC}a", dict.fromkeys(NAMES, "accept")),
         (NAME, "g1", dict.fromkeys(NAMES, "ignore body.name")),
-        (NAME, f"gt{WIPE}body.wrong\r", {}),
         (NAME, f"mgt{WIPE}**.name\r", {"a name": "ignore **.name"}),
         (ROWS, "g\r", dict.fromkeys(EVERY_ROW, "ignore body.rows.*.n")),
         (ROWS, "mg1", dict.fromkeys(EVERY_ROW[:2], "ignore body.rows.*.n")),
         (ROWS, f"mgt{WIPE}body.rows[0].n\r", {"a rows.0.n": "ignore body.rows[0].n"}),
-        (ID, "a", {}),
-        (ID, "an", {}),
         (ID, "a\r", {}),
         (ID, "ay", dict.fromkeys(IDS, "accept")),
-        (ID, "p<<any>>\rn", {}),
         (ID, "p<<any>>\ry", dict.fromkeys(IDS, "placeholder <<any>>")),
-        (AGE, "ay", dict.fromkeys(AGES, "accept")),
         (OLD, "aa", {}),
-        (OLD, "ay", dict.fromkeys(OLDS, "accept")),
         (OLD, "p", {}),
-        (OLD, "g1", dict.fromkeys(OLDS, "ignore body.old")),
     ],
 )
 def test_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) -> None:
@@ -142,9 +120,7 @@ def test_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) 
     ("keys", "counts"),
     [
         ("Ay", {"accept": 6}),  # the risky ones stay questions
-        ("An", {}),
         ("Ry", {"reject": 12}),
-        ("Rn", {}),
         ("rSy", {"reject": 2, "skip": 10}),
         ("Ryu", {}),
     ],
@@ -159,16 +135,11 @@ def test_a_capital_decides_what_remains_once_it_was_asked(
     ("keys", "ended"),
     [
         ("q", "write"),  # which is nothing
-        ("sq", "write"),
-        ("Sy", "write"),
         ("rq", ""),
         ("rqy", "write"),
         ("rqn", "nothing"),
-        ("rqx", ""),
         ("Ry", ""),  # the last question is whether to write
-        ("Rya", ""),
         ("Ry\r", "write"),
-        ("Ryy", "write"),
         ("Ryny", "write"),
         ("Rynn", "nothing"),
     ],
@@ -254,7 +225,7 @@ DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placehol
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES // 5, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(DECIDED, min_size=6, max_size=6))
 @example(["ignore"] * 5 + ["accept"])
 @example(["ignore"] * 6)

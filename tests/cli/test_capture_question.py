@@ -40,9 +40,7 @@ def url() -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.parametrize(
-    ("answer", "stored"), [("y\r", "<<any_uuid(4)>>"), ("n\r", ID), ("\r", ID)], ids=["yes", "no", "enter"]
-)
+@pytest.mark.parametrize(("answer", "stored"), [("y\r", "<<any_uuid(4)>>"), ("\r", ID)], ids=["yes", "enter"])
 def test_one_question_decides_about_all_of_them(tmp_path: Path, url: str, answer: str, stored: str) -> None:
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
     with in_terminal(tmp_path, "http", url, "--id", "order", command="capture", columns=200) as tty:
@@ -57,9 +55,7 @@ def test_one_question_decides_about_all_of_them(tmp_path: Path, url: str, answer
     assert (TENANT in text.split("captured_at")[0]) == (stored == ID)
 
 
-@pytest.mark.parametrize(
-    ("words", "is_stored"), [(["--placeholder-like", "ids"], False), (["--exact"], True), (["-q"], True)]
-)
+@pytest.mark.parametrize(("words", "is_stored"), [(["--placeholder-like", "ids"], False), (["-q"], True)])
 def test_where_it_is_answered_already_nothing_is_asked(
     tmp_path: Path, url: str, words: list[str], is_stored: bool
 ) -> None:

@@ -1,4 +1,4 @@
-"""The demo's service by itself; that it answers is what docs/evals.md and docs/prompts.md begin with."""
+"""The demo's service by itself; that it answers is what docs/prompts.md begins with."""
 
 import socket
 from pathlib import Path

@@ -5,14 +5,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.slow
 
-THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ROOT = Path(__file__).parents[2]
 
 INTERRUPTED = """\
@@ -28,10 +26,6 @@ sys.argv = ["baselinekit", "compare"]
 from baselinekit.cli.entry import main
 main()
 """
-CLOSED = [
-    " ".join(one) for one in product(("", "<&-"), (">&-", ">&2", ""), ("2>&-", "")) if "&-" in "".join(one)
-]
-"""Every way to be started without some of the three, for a shell."""
 
 
 def python(code: str, folder: Path, before: Callable[[], object] | None = None) -> tuple[int, str]:
@@ -61,7 +55,7 @@ def shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("name", ["click", "baselinekit.cli.compare", "baselinekit.store.reading"])
+@pytest.mark.parametrize("name", ["click", "baselinekit.cli.compare"])
 def test_a_ctrl_c_while_it_is_still_being_imported_is_told_in_one_word(name: str, tmp_path: Path) -> None:
     assert python(INTERRUPTED.format(name=name), tmp_path) == (130, "interrupted\n")
 
@@ -73,7 +67,7 @@ def test_who_was_told_not_to_hear_a_ctrl_c_does_not(tmp_path: Path) -> None:
     assert (code, "BK505" in said or "no baseline" in said) == (5, True), said
 
 
-@pytest.mark.parametrize("closed", CLOSED if THOROUGH else ["<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_takes_nothing_from_the_others(closed: str, tmp_path: Path) -> None:
     ran = shell(f"explain BK120 {closed}", tmp_path)
     assert ran.returncode == 0, ran
@@ -88,21 +82,16 @@ current: {{input: {{argv: [say]}}, execution: {{type: command}}}}
 """
 
 
-@pytest.mark.parametrize("closed", CLOSED if THOROUGH else ["2>&-"])
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [("compare -o x.json", 1), *([("compare --id same -o x.json", 0)] if THOROUGH else [])],
-)
-def test_a_closed_stream_changes_no_verdict(command: str, code: int, closed: str, tmp_path: Path) -> None:
+def test_a_closed_stream_changes_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "baselines").mkdir()
     (tmp_path / "baselinekit.yaml").write_text(
         'version: 1\ncommands: {say: [sh, -c, "echo same; echo x >&2"]}\n'
     )
     for id in ("same", "other"):
         (tmp_path / f"baselines/{id}.yaml").write_text(EACH.format(id=id))
-    ran = shell(f"{command} {closed}", tmp_path)
-    assert ran.returncode == code, ran
+    ran = shell("compare -o x.json 2>&-", tmp_path)
+    assert ran.returncode == 1, ran
     assert (tmp_path / "x.json").exists()
-    assert ("passed" in ran.stdout) == (">" not in closed.replace("2>&-", "")), ran
+    assert "passed" in ran.stdout, ran
     written = [path.read_text("utf-8") for path in tmp_path.rglob("*.*") if path.suffix in (".yaml", ".lock")]
     assert not any("passed in" in text for text in written), "what is said has landed in a file"

@@ -219,9 +219,7 @@ def test_what_models_may_cost_is_a_sum_of_dollars(
     project: Path, dollars: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["run", "e.yaml", "--max-cost", dollars]) == 2
-    assert capsys.readouterr().err.startswith(
-        f"BK508 --max-cost {dollars} is not an amount in dollars: 0 or more"
-    )
+    assert "Invalid value for '--max-cost'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["-o", "x.txt"], ["--preset", "stagin"], ["--required-pass-rate", "90"]])

@@ -45,32 +45,35 @@ commands:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Console]:
+def project(tmp_path: Path) -> Iterator[Console]:
     """A project in which four outputs wait for two people each."""
-    with console(tmp_path / "project") as here:
-        (here.folder / "evals").mkdir()
-        (here.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "false"))
-        (here.folder / "baselinekit.yaml").write_text(CONFIG)
-        assert here.run("baselinekit run evals -q").exit_code == 3
-        yield here
+    with console(tmp_path / "project") as project:
+        (project.folder / "evals").mkdir()
+        (project.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "false"))
+        (project.folder / "baselinekit.yaml").write_text(CONFIG)
+        assert project.run("baselinekit run evals -q").exit_code == 3
+        yield project
 
 
-def grading(here: Console, *words: str, rows: int = 24, columns: int = 80) -> AbstractContextManager[Tty]:
-    return in_terminal(here.folder, *words, rows=rows, columns=columns, command="grade")
+def grading(project: Console, *words: str, rows: int = 24, columns: int = 80) -> AbstractContextManager[Tty]:
+    return in_terminal(project.folder, *words, rows=rows, columns=columns, command="grade")
 
 
-def said(here: Console) -> dict[str, list[tuple[str, object]]]:
-    """What is in the queue, by case."""
-    assert here.run("baselinekit grade --export all.json").exit_code == 0
-    items = json.loads((here.folder / "all.json").read_text())["items"]
-    return {item["case"]: [(one["rater"], one["value"]) for one in item["ratings"]] for item in items}
+def ratings_in(project: Console) -> dict[str, list[tuple[str, object, str]]]:
+    """The ratings in the queue, by case, with their notes."""
+    assert project.run("baselinekit grade --export all.json").exit_code == 0
+    items = json.loads((project.folder / "all.json").read_text())["items"]
+    return {
+        item["case"]: [(one["rater"], one["value"], one.get("note", "")) for one in item.get("ratings", [])]
+        for item in items
+    }
 
 
-def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) -> None:
-    with grading(here, "--as", "ada") as tty:
+def test_grade_keys_rate_one_after_the_other_and_each_rating_is_kept(project: Console) -> None:
+    with grading(project, "--as", "ada") as tty:
         tty.until("1 of 2  warm")
         assert "Is it friendly?" in tty.seen
-        assert "Dear \\x1B[31mcustomer" in tty.seen  # nothing that came from outside is obeyed
+        assert "Dear \\x1B[31mcustomer" in tty.seen  # control characters of an output are shown, not sent
         tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
         tty.type("N", "nothing has been rated yet")
         tty.type("9", "a number from 1 to 5")
@@ -82,14 +85,14 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         tty.type("N", "note for a-tone: ")
         tty.type("afterwards\r", "note added to a-tone")
         tty.type("2", "best first")
-        tty.type("2", "> 2 >")
-        tty.type("2", "one of 1, 3")
-        tty.type("3", "4 of 4")
+        tty.type("2 3\r", "all 3 numbers, the best first")
+        tty.type("\x7f\x7f\x7f231\r", "4 of 4")
+        tty.type("87x", "a number from 0 to 100")
         tty.type("87", "> 87")
         tty.type("\r", "4 ratings kept")
         assert tty.end() == 0
     assert tty.seen.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
-    for told in (
+    for line in (
         "kept     a-tone  4, 5  with a note  (took longer than the limit: marked)",
         "undone      a-tone",
         "kept     a-tone  3, 5",
@@ -97,61 +100,48 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         "kept     c-order  2 > 3 > 1",
         "kept     d-wide  87",
     ):
-        assert told in tty.seen
-    assert said(here) == {
-        "a-tone": [("ada", [3, 5])],
-        "b-send": [("ada", False)],
-        "c-order": [("ada", [2, 3, 1])],
-        "d-wide": [("ada", 87)],
+        assert line in tty.seen
+    assert ratings_in(project) == {
+        "a-tone": [("ada", [3, 5], "afterwards")],
+        "b-send": [("ada", False, "")],
+        "c-order": [("ada", [2, 3, 1], "")],
+        "d-wide": [("ada", 87, "")],
     }
-    items = json.loads((here.folder / "all.json").read_text())["items"]
-    notes = {item["case"]: rating.get("note", "") for item in items for rating in item["ratings"]}
-    assert notes == {"a-tone": "afterwards", "b-send": "", "c-order": "", "d-wide": ""}
 
 
-@pytest.mark.parametrize(
-    ("key", "code", "last"),
-    [("\x03", 130, "interrupted"), ("\x04", 130, "interrupted"), ("q", 3, "1 rating kept")],
-)
-def test_whoever_leaves_loses_nothing(here: Console, key: str, code: int, last: str) -> None:
-    with grading(here, "--as", "ada") as tty:
+@pytest.mark.parametrize(("key", "code", "last"), [("\x03", 130, "interrupted"), ("q", 3, "1 rating kept")])
+def test_grade_that_is_left_keeps_what_was_rated(project: Console, key: str, code: int, last: str) -> None:
+    with grading(project, "--as", "ada") as tty:
         tty.until("warm")
         tty.type("44", "1 Pass")
         tty.type("s", "best first")
-        tty.type("1", "> 1 >")
+        tty.type("1", "> 1")
         tty.type(key, last)
         assert tty.end() == code
-    assert said(here)["a-tone"] == [("ada", [4, 4])]
-    assert said(here)["c-order"] == []
+    kept = ratings_in(project)
+    assert (kept["a-tone"], kept["c-order"]) == ([("ada", [4, 4], "")], [])
 
 
-def test_what_others_said_is_in_sight_unless_it_is_blind(here: Console) -> None:
-    assert here.run("baselinekit grade a-tone --as ada --value '4 4' --note hm").exit_code == 0
-    with grading(here, "a-tone", "--as", "bob") as tty:
+def test_grade_shows_other_ratings_unless_it_is_blind(project: Console) -> None:
+    assert project.run("baselinekit grade a-tone --as ada --value '4 4' --note hm").exit_code == 0
+    with grading(project, "a-tone", "--as", "bob") as tty:
         tty.until("warm")
         assert "ada: 4, 4 (hm)" in tty.seen
         tty.type("q", "0 ratings kept")
-    (here.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "true"))
-    assert here.run("baselinekit run evals -q").exit_code == 3
-    with grading(here, "a-tone", "--as", "bob") as tty:
+    (project.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "true"))
+    assert project.run("baselinekit run evals -q").exit_code == 3
+    with grading(project, "a-tone", "--as", "bob", rows=6, columns=30) as tty:
         tty.until("warm")
         assert "ada" not in tty.seen
         tty.type("55", "1 rating kept")
         assert tty.end() == 0
 
 
-def test_two_who_rate_the_same_at_once_are_told(here: Console) -> None:
-    with grading(here, "b-send", "--as", "ada") as tty:
+def test_grade_of_an_output_that_the_same_person_rates_elsewhere_is_refused(project: Console) -> None:
+    with grading(project, "b-send", "--as", "ada") as tty:
         tty.until("1 Pass")
-        assert here.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
+        assert project.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
         tty.type("1", "ada has already rated b-send")
         tty.type("q", "0 ratings kept")
         assert tty.end() == 3
-    assert said(here)["b-send"] == [("Ada", False)]
-
-
-def test_a_small_terminal_and_one_that_cannot_move_are_no_trouble(here: Console) -> None:
-    with grading(here, "b-send", "--as", "ada", rows=6, columns=30) as tty:
-        tty.until("1 Pass")
-        tty.type("1", "1 rating kept")
-        assert tty.end() == 0
+    assert ratings_in(project)["b-send"] == [("Ada", False, "")]

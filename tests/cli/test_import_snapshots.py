@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 import yaml
 from console import Console, console
-from importers.test_vcr import MADE
+from moving.test_vcr import MADE
 
 NAMES = ("secret", "text", "large")
 

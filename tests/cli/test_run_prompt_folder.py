@@ -65,10 +65,10 @@ def test_e13_cases_by_name(here: Console) -> None:
         ("--var-file file=text.md", "of a {{file}}\nof two lines"),
         ("--var-file values.yml", "of the mapping"),
         ("--var-file values.json", "of the other"),
+        ("--var-file values.json --var file=mid --var-file values.yml", "of the mapping"),
         ("--var file=first --var-file values.yml", "of the mapping"),
         ("--var-file values.yml --var file=last", "last"),
         ("--var-file=values.yml --var-file values.json --var constraints=x", "of the other"),
-        ("--var-file values.json --var file=mid --var-file values.yml", "of the mapping"),
         ("--var file=typed --var other=x", "typed"),
         ("--var file=", ""),
         ("--var file={{constraints}}", "{{constraints}}"),
@@ -87,8 +87,8 @@ def test_e23_the_later_typed_of_two_inputs_counts(here: Console, words: str, fil
         ("--var-file none.yml", "--var-file none.yml cannot be read"),
         ("--var-file file=none.md", "--var-file none.md cannot be read"),
         ("--var-file notes.md", "--var-file 'notes.md' is neither NAME=FILE nor a file of values"),
-        ("--var-file list.yml", "--var-file list.yml is no mapping"),
-        ("--var-file names.yml", "--var-file names.yml: 'a b' is no name of a variable"),
+        ("--var-file list.yml", "--var-file list.yml is not a mapping"),
+        ("--var-file names.yml", "--var-file names.yml: 'a b' is not the name of a variable"),
         ("--var-file broken.yml", "broken.yml:1:"),
         ("--var-file ''", "--var-file '' is neither"),
         ("--var file", "--var 'file' is not NAME=VALUE"),
@@ -139,10 +139,10 @@ def test_e23_doctor_tells_who_allows_a_script(here: Console) -> None:
         "script prompts/refactor/guard.sh: allowed by `commands: refactor-guard` in baselinekit.yaml\n"
         in said
     )
-    assert "script prompts/refactor/verify.sh: allowed by nobody: a run is refused (exit 4)\n" in said
+    assert "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)\n" in said
     told = json.loads(here.run("baselinekit doctor --ci --json").stdout)
     assert (
-        "script prompts/refactor/verify.sh: allowed by nobody: a run is refused (exit 4)" in told["allowed"]
+        "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)" in told["allowed"]
     )
     named = here.run("baselinekit doctor prompts/refactor --ci")
     assert "note: BK403 prompts/refactor/verify.sh" in named.stdout
@@ -161,7 +161,7 @@ def test_e23_a_pull_request_that_adds_a_script_adds_no_capability(here: Console)
     assert "BK403 prompts/refactor/guard.sh" in ran.stderr
     assert not (here.folder / "prompts/refactor/ran").exists()
     said = here.run("CI=1 baselinekit doctor --ci --config-from main~1").stdout
-    assert "script prompts/refactor/guard.sh: allowed by nobody" in said
+    assert "script prompts/refactor/guard.sh: allowed by no one" in said
     assert here.run("CI=1 baselinekit run prompts/refactor --config-from main").exit_code == 1
     said = here.run("CI=1 baselinekit doctor --ci --config-from main").stdout
     assert "allowed by `commands: refactor-guard` in baselinekit.yaml as of main" in said
@@ -175,16 +175,6 @@ def test_e23_a_failed_verify_is_told_in_every_report(here: Console, form: str) -
     assert ran.exit_code == 0
     assert f"warning refactor/small-file: not verified: {told}" in ran.stdout
     assert told in (here.folder / form).read_text().replace("\\", ""), form
-
-
-def test_a_script_that_stops_the_attempt_is_an_error_on_the_screen(here: Console) -> None:
-    script(here, "echo no branch called main >&2; exit 2")
-    ran = here.run("baselinekit run prompts/refactor --case 'small file' --allow-exec")
-    assert ran.exit_code == 3
-    assert (
-        "nothing was sent: prompts/refactor/guard.sh ended with exit code 2; it said: no branch" in ran.stdout
-    )
-    assert "baselinekit explain BK761" in ran.stdout + ran.stderr or "BK761" in ran.stdout
 
 
 def test_what_a_prompt_needs_and_nobody_gives_is_told_beforehand(here: Console) -> None:

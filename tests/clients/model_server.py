@@ -1,19 +1,17 @@
-"""A loopback server that speaks both wire forms without a model, well or badly, as it is told; and a world to
-ask it in."""
+"""A model that speaks both wire forms, well or badly, as it is told; and a world to ask it in."""
 
 import json
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+from urllib.parse import urlsplit
 
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import World
-from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay
 from baselinekit.model.recipes import (
     Answer,
     Limits,
@@ -47,7 +45,6 @@ class Said:
     body: Any = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    pause: float = 0.0
     hang_up: bool = False
 
 
@@ -77,77 +74,25 @@ def message(*blocks: Any, ended: str | None = "end_turn", **usage: int) -> dict[
     }
 
 
-class ModelServer:
-    """Answers what is in `script`, in this order, and when that is used up, `usual`."""
+class Wire:
+    """A model behind a door: gives these answers in turn, then good ones, and notes what it was asked."""
 
-    def __init__(self, *script: Said | dict[str, Any], usual: Callable[[Seen], Said] | None = None):
+    def __init__(self, *script: Said | dict[str, Any]):
         self.script = deque(one if isinstance(one, Said) else Said(one) for one in script)
-        self.usual = usual or (lambda seen: Said(chat() if "chat" in seen.path else message("fine")))
         self.seen: list[Seen] = []
         self.times: list[float] = []
-        self.at_once = self.most_at_once = 0
-        self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                outer._serve(self)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 1024
-
-            def handle_error(self, *_: object) -> None:
-                pass
-
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def crowded(self, most: int) -> None:
-        """Wait until so many have been there at the same time."""
-        deadline = time.monotonic() + 20
-        while self.most_at_once < most and time.monotonic() < deadline:
-            time.sleep(0.002)
-
-    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
-        raw = handler.rfile.read(int(handler.headers.get("content-length", "0")))
-        seen = Seen(
-            handler.path, {name.lower(): value for name, value in handler.headers.items()}, json.loads(raw)
-        )
-        with self._lock:
-            self.seen.append(seen)
-            self.times.append(time.monotonic())
-            self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
-            said = self.script.popleft() if self.script else None
-        said = said or self.usual(seen)
-        time.sleep(said.pause)
-        with self._lock:
-            self.at_once -= 1
+    def __call__(self, request: Request) -> Response:
+        self.times.append(time.monotonic())
+        url = urlsplit(request.url)
+        path = url.path + (f"?{url.query}" if url.query else "")
+        headers = {name.lower(): value for name, value in request.headers}
+        self.seen.append(Seen(path, headers, json.loads(request.content)))
+        said = self.script.popleft() if self.script else Said(chat() if "chat" in path else message("fine"))
         if said.hang_up:
-            handler.close_connection = True
-            return
+            raise cannot_replay("BK304", "the connection was closed without an answer")
         body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
-        with suppress(OSError):
-            handler.send_response(said.status)
-            for name, value in {"Content-Type": "application/json", **said.headers}.items():
-                handler.send_header(name, value)
-            handler.send_header("Content-Length", str(len(body)))
-            handler.end_headers()
-            handler.wfile.write(body)
+        return Response(said.status, tuple(said.headers.items()), body, 0.25)
 
 
 class Clock:

@@ -112,15 +112,6 @@ def test_git_s_own_words_where_it_cannot(here: Checkout) -> None:
         here.asked().tree("nothing")
 
 
-@pytest.mark.slow
-def test_many_files_and_large_ones(here: Checkout) -> None:
-    files = {f"d{n % 7}/{n}.txt": f"{n}\n" * 50 for n in range(500)} | {"large.bin": "x\n" * 2_000_000}
-    start = here.commit(files)
-    git = here.asked()
-    found = git.contents(git.tree(start))
-    assert {name: data.decode() for name, data in found.items()} == files
-
-
 def test_ask_in_a_checkout_of_another_user_names_the_dubious_ownership(tmp_path: Path) -> None:
     stderr = (
         b"fatal: detected dubious ownership in repository at '/x'\nTo add an exception, call:\n\n\tgit config"

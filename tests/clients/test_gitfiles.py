@@ -3,7 +3,6 @@ and that nothing of a repository, a host or the user's own configuration changes
 
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +12,7 @@ from checkouts import EXECUTE, Checkout
 from gitserver import GitServer, served
 
 from baselinekit.cli.remotefiles import RemoteFiles
-from baselinekit.clients.programs.gitfiles import (
-    GitFiles,
-    GitLimits,
-    cache_folder,
-    is_remote,
-    parse_address,
-)
-from baselinekit.clients.trust import Trust
+from baselinekit.clients.programs.gitfiles import GitFiles, GitLimits, is_remote, parse_address
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Refused
 from baselinekit.model.evals import Case
@@ -47,37 +39,19 @@ ADDRESSES = [
 ]
 
 UNUSABLE = [
-    f"{GITHUB}/o/r",
-    f"{GITHUB}/o/r/tree/main/docs",
-    f"{GITHUB}/o/r/blob/main",
-    f"{GITHUB}/o/r/blob/main/",
-    f"{GITHUB}/r/blob/main/a.md",
-    f"{GITHUB}/o/p/r/blob/main/a.md",
-    f"{GITHUB}/-/-/blob/main/a.md",
-    f"{GITHUB}/o/r/blob/main/a.md#L10-L20",
-    f"{GITHUB}/o/r/blob/main/a.md?token=x",
-    f"{GITHUB}/o/r/blob/main/../../../etc/passwd",
-    f"{GITHUB}/o/r/blob/main/%2e%2e/a.md",
-    f"{GITHUB}/o/r/blob/main/..%2f..%2fa.md",
-    f"{GITHUB}/o/r/blob/main/.git/config",
-    f"{GITHUB}/o/r/blob/main/.GIT/config",
-    f"{GITHUB}/o/r/blob/main/a%00b",
-    f"{GITHUB}/o/r/blob/main/a\\b",
-    f"{GITHUB}/o/r/blob/main/a%0ab",
+    *(f"{GITHUB}/{rest}" for rest in ("o/r", "o/r/tree/main/docs", "o/r/blob/main/", "o/p/r/blob/main/a.md")),
+    *(f"{GITHUB}/o/r/blob/main/a.md{more}" for more in ("#L10-L20", "?token=x")),
+    *(f"{GITHUB}/o/r/blob/main/{path}" for path in ("../../../etc/passwd", "%2e%2e/a.md", "..%2f..%2fa.md")),
+    *(f"{GITHUB}/o/r/blob/main/{path}" for path in (".git/config", ".GIT/config", "a%00b", "a\\b", "a%0ab")),
     f"{GITHUB}/--upload-pack=touch%20x/r/blob/main/a.md",
     f"{GITLAB}/g/p/blob/main/a.md",
     f"{BITBUCKET}/w/r/blob/main/a.md",
     "https://user:pass@github.com/o/r/blob/main/a.md",
-    "https://github.com:8443/o/r/blob/main/a.md",
-    "https://github.com.evil.example/o/r/blob/main/a.md",
-    "https://evil.example/o/r/blob/main/a.md",
-    "http://github.com/o/r/blob/main/a.md",
-    "git://github.com/o/r/blob/main/a.md",
-    "ssh://git@github.com/o/r/blob/main/a.md",
+    *(f"https://{host}/o/r/blob/main/a.md" for host in ("github.com:8443", "github.com.evil.example", "[")),
+    *(f"{way}github.com/o/r/blob/main/a.md" for way in ("http://", "git://", "ssh://git@")),
     "git@github.com:o/r/blob/main/a.md",
     "file:///etc/passwd",
     "ext::sh -c touch% x",
-    "https://[/o/r/blob/main/a.md",
 ]
 
 
@@ -108,20 +82,6 @@ def test_f45_what_is_no_address_is_refused_before_anything_runs(url: str, tmp_pa
 )
 def test_a11_a_path_is_no_address(path: str) -> None:
     assert not is_remote(path)
-
-
-def test_a_name_of_several_words_is_tried_before_its_first_word() -> None:
-    address = parse_address(f"{GITHUB}/o/r/blob/feature/x/docs/a.md")
-    assert list(address.readings()) == [
-        ("feature/x/docs", "a.md"),
-        ("feature/x", "docs/a.md"),
-        ("feature", "x/docs/a.md"),
-    ]
-
-
-def test_where_the_cache_is() -> None:
-    assert cache_folder({"BASELINEKIT_GIT_CACHE": "/c/d", "XDG_CACHE_HOME": "/x"}) == "/c/d"
-    assert cache_folder({"XDG_CACHE_HOME": "/x"}) == "/x/baselinekit/git"
 
 
 # A server on loopback, and what is fetched from it.
@@ -223,15 +183,6 @@ def test_a11_branches_tags_and_commits(desk: Desk) -> None:
     assert desk.code("team/lib/blob/0000000/a.md") == "BK683"
 
 
-def test_a11_repositories_whose_names_run_together_are_kept_apart(desk: Desk) -> None:
-    for name, text in {"a/b-c": "one", "a-b/c": "two"}.items():
-        repository = desk.repository(name)
-        repository.git("config", "user.name", "x")
-        repository.commit({"a.md": text})
-    assert desk.read("a/b-c/blob/main/a.md") == b"one"
-    assert desk.read("a-b/c/blob/main/a.md") == b"two"
-
-
 @pytest.mark.slow
 def test_f46_a_branch_that_moved_is_seen_and_its_old_commit_stays(desk: Desk) -> None:
     repository = desk.repository("team/lib")
@@ -255,23 +206,6 @@ def test_a11_offline_nobody_is_asked(desk: Desk) -> None:
     assert desk.read(f"team/lib/blob/{commit}/a.md", offline=True) == b"one"
     assert desk.code("team/lib/blob/other/a.md", offline=True) == "BK682"
     assert desk.asked() == 0
-
-
-def test_a11_one_file_that_cannot_be_had_costs_no_other_one_its_own(desk: Desk) -> None:
-    """What is kept is read, whatever a file before it of the same repository came to."""
-    commit = desk.repository("team/lib").commit({"a.md": "one"})
-    assert desk.read("team/lib/blob/main/a.md") == b"one"
-    offline = desk.files(offline=True)
-    for name in ("other", "third"):
-        with pytest.raises(CannotReplay, match=f"BK682 .*/blob/{name}/a.md was never fetched"):
-            offline.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
-    assert offline.fetch_file(desk.url("team/lib/blob/main/a.md")).data == b"one"
-    os.rename(desk.folder / "served", desk.folder / "gone")
-    files = desk.files()
-    for name in ("main", "other"):
-        with pytest.raises(CannotReplay, match="BK681"):
-            files.fetch_file(desk.url(f"team/lib/blob/{name}/a.md"))
-    assert files.fetch_file(desk.url(f"team/lib/blob/{commit}/a.md")).data == b"one"
 
 
 @pytest.mark.slow
@@ -365,35 +299,6 @@ def test_f45_what_git_is_handed(tmp_path: Path) -> None:
             assert spec.argv[spec.argv.index(f"{GITHUB}/o/r.git") - 1] == "--"
 
 
-SAID = [
-    (128, b"fatal: unable to access 'x': Could not resolve host: github.com", "could not be fetched"),
-    (128, b"fatal: write error: File too large", "is larger than 100,000,000 bytes"),
-    (1, b"", "could not be fetched"),
-]
-
-
-@pytest.mark.parametrize(("code", "said", "what"), SAID)
-def test_what_git_says_becomes_a_message(code: int, said: bytes, what: str, tmp_path: Path) -> None:
-    files = GitFiles(lambda spec: ProcessResult(code, b"", said, 0.1), str(tmp_path / "cache"))
-    with pytest.raises(BaselinekitError, match=what) as caught:
-        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
-    assert caught.value.problems[0].hint
-    assert "fatal" not in caught.value.problems[0].message  # nobody knows the secrets in it
-
-
-def test_only_the_hosts_that_are_allowed_are_asked(tmp_path: Path) -> None:
-    trust = Trust(allow_hosts=("api.example.com",))
-    files = GitFiles(EXECUTE, str(tmp_path / "cache"), permit=trust.check_request)
-    with pytest.raises(Refused, match="BK401"):
-        files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_written(desk: Desk) -> None:
-    desk.cache.write_text("no folder")
-    assert desk.code("team/lib/blob/main/a.md") == "BK687"
-
-
 EVAL = """\
 evalcases:
   - id: review
@@ -449,29 +354,6 @@ def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
 
 
 # What goes wrong with a cache.
-
-
-@pytest.mark.slow
-def test_f46_two_at_once(desk: Desk) -> None:
-    desk.repository("team/lib").commit({"a.md": "one"})
-    seen: list[bytes] = []
-    threads = [
-        threading.Thread(target=lambda: seen.append(desk.read("team/lib/blob/main/a.md"))) for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == [b"one"] * 6
-
-
-def test_f46_a_damaged_commit_is_an_error(desk: Desk) -> None:
-    desk.repository("team/lib").commit({"a.md": "one"})
-    assert desk.read("team/lib/blob/main/a.md") == b"one"
-    for pack in desk.cache.rglob("*.pack"):
-        pack.chmod(0o600)
-        pack.write_bytes(b"PACK")
-    assert desk.code("team/lib/blob/main/a.md") == "BK681"
 
 
 def test_f46_a_file_of_the_cache_that_somebody_changed(desk: Desk) -> None:

@@ -48,6 +48,9 @@ def judges() -> Judges:
 def proxy(judges: Judges) -> Iterator[Proxy]:
     with Proxy(judges.ask, "judge", 5, 60.0, ["judge", "strict"]) as proxy:
         yield proxy
+    address = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((str(address.hostname), address.port or 0), timeout=10)
 
 
 def sent(
@@ -107,20 +110,17 @@ def test_a25_it_answers_one_question_and_several(proxy: Proxy, judges: Judges) -
     assert (proxy.calls, proxy.failed, proxy.usage) == (3, 0, Usage(9, 6))
 
 
-@pytest.mark.parametrize("token", [None, "wrong", "x" * 60_000, "ü".encode().decode("latin-1")])
+@pytest.mark.parametrize("token", [None, "wrong", "x" * 60_000, "ü".encode().decode("latin-1"), "of another"])
 @pytest.mark.parametrize(("path", "body"), [("/info", None), ("/invoke", QUESTION), ("/nowhere", QUESTION)])
 def test_a25_f48_without_its_token_nobody_is_asked_and_nothing_is_told(
     proxy: Proxy, judges: Judges, token: str | None, path: str, body: Any
 ) -> None:
+    if token == "of another":
+        with Proxy(judges.ask, "judge", 5, 60.0) as other:
+            token = other.environment["AGENTV_TARGET_PROXY_TOKEN"]
     status, said = sent(proxy, path, body, token)
     assert (status, said) == (401, {"error": "the token is missing or wrong"})
     assert (judges.asked, proxy.calls) == ([], 0)
-
-
-def test_f48_the_token_of_one_program_is_none_for_another(proxy: Proxy, judges: Judges) -> None:
-    with Proxy(judges.ask, "judge", 5, 60.0) as other:
-        token = other.environment["AGENTV_TARGET_PROXY_TOKEN"]
-        assert sent(proxy, "/invoke", QUESTION, token)[0] == 401
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,7 @@ def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(jud
         for thread in threads:
             thread.join()
         assert sorted(statuses) == [200] * 16 + [429] * 4
-        assert sent(proxy, "/invokeBatch", {"requests": [QUESTION] * 3})[0] == 429
-        assert sent(proxy, "/invoke", QUESTION)[0] == 200
-        assert sent(proxy, "/invoke", QUESTION)[0] == 200
-        assert sent(proxy, "/invoke", QUESTION)[0] == 429
+        assert [sent(proxy, "/invoke", QUESTION)[0] for _ in range(3)] == [200, 200, 429]
     assert len(judges.asked) == proxy.calls == 50
 
 
@@ -239,26 +236,20 @@ def test_a25_a_model_that_fails_is_told_as_it_is_and_the_call_counts(proxy: Prox
 @pytest.mark.parametrize(
     "error",
     [
+        ZeroDivisionError("no"),
         OutOfBudget(Problem("BK620", "the model is not asked: 5 of 5 calls are used")),
         NeverSent(Problem("BK330", "interrupted")),
         CannotReplay(Problem("BK330", "was interrupted")),
     ],
 )
 def test_f48_what_ends_the_run_is_no_fault_of_the_program(
-    proxy: Proxy, judges: Judges, error: CannotReplay
+    proxy: Proxy, judges: Judges, error: Exception, capfd: pytest.CaptureFixture[str]
 ) -> None:
     judges.error = error
-    assert sent(proxy, "/invoke", QUESTION)[0] == 502
-    assert proxy.ended is error
-
-
-def test_what_nobody_expected_is_told_as_ours_and_not_printed(
-    proxy: Proxy, judges: Judges, capfd: pytest.CaptureFixture[str]
-) -> None:
-    judges.error = ZeroDivisionError("no")
     status, said = sent(proxy, "/invoke", QUESTION)
-    assert (status, said["code"]) == (502, "BK399")
-    assert proxy.ended is not None
+    ours = isinstance(error, ZeroDivisionError)
+    assert (status, said["code"]) == (502, "BK399" if ours else error.problems[0].code)
+    assert proxy.ended is error or (ours and proxy.ended is not None)
     assert capfd.readouterr() == ("", "")
 
 
@@ -286,29 +277,3 @@ def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(ju
     while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.001)
     assert not set(threading.enumerate()) - before
-
-
-def test_f48_nobody_is_connected_to_where_it_was(judges: Judges) -> None:
-    with Proxy(judges.ask, "judge", 5, 60.0) as proxy:
-        address = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((str(address.hostname), address.port or 0), timeout=10)
-    proxy.close()
-
-
-def test_a25_all_calls_that_are_allowed_can_be_made_at_once(judges: Judges) -> None:
-    judges.wait.clear()
-    with Proxy(judges.ask, "judge", 50, 60.0) as proxy:
-        statuses: list[int] = []
-        threads = [
-            threading.Thread(target=lambda: statuses.append(sent(proxy, "/invoke", QUESTION)[0]))
-            for _ in range(60)
-        ]
-        for thread in threads:
-            thread.start()
-        assert judges.begun.wait(10)
-        judges.wait.set()
-        for thread in threads:
-            thread.join()
-    assert sorted(statuses) == [200] * 50 + [429] * 10, "nobody is hung up on"
-    assert len(judges.asked) == 50

@@ -86,9 +86,9 @@ def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: f
     calls = [Call(HONEST if name == HONEST else WANTED, [name]) for name in names]
     method = FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256)
     ran = sandbox(walled).run(method, program(rows, given))
-    found = judge_calls(method, ran, RegexBudget(), no_mask)
-    assert not found.flaw
-    for name, one in zip(names, found.details["test_results"], strict=True):
+    assert not ran.flaw
+    results, _ = judge_calls(method, ran, RegexBudget(), no_mask)
+    for name, one in zip(names, results, strict=True):
         assert one["passed"] == (name == HONEST), (name, one)
     hostile = (call for name, call in zip(names, ran.calls, strict=True) if name != HONEST)
     return SandboxResult(tuple(hostile), ran.contained, ran.not_contained)
@@ -148,14 +148,6 @@ def test_f38_f39_none_passes_and_what_is_out_of_reach_stays_so(
     assert left() == []
     if reach == "time":
         assert {call.error for call in ran.calls} <= ENDS, ran.calls
-
-
-@pytest.mark.parametrize("walled", MODES, ids=["walls", "plain"])
-@pytest.mark.parametrize("name", [name for rows in REACH.values() for name in rows] if THOROUGH else [])
-def test_f38_f39_none_passes_alone(walled: bool, name: str, given: dict[str, object]) -> None:
-    ((reach, code),) = ((reach, rows[name]) for reach, rows in REACH.items() if name in rows)
-    ran = run(walled, {name: code}, given | {"HEARING": 9}, BRIEF if reach == "time" else 20)
-    assert ran.calls[0].value != "OUT" or reach in ran.not_contained
 
 
 def test_there_are_enough_of_them() -> None:

@@ -37,22 +37,12 @@ def test_origin(url: str, where: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://good@evil.example/",
-        "http://user:hunter2@evil.example/",
-        "http://good\\@evil.example/",
-        "http://good\\.evil.example/",
-        "http://go\nod.example/",
-        "http://good.example/\r\nHost: evil",
-        " http://good.example/",
-        "http://good .example/",
-        "http://good.example:99999/",
-        "http://good.example:x/",
-        "http://[::1/",
-        "http:///path",
-        "file:///etc/passwd",
-        "good.example/path",
+        "http://good@evil.example/", "http://user:hunter2@evil.example/", "http://good\\@evil.example/",
+        "http://good\\.evil.example/", "http://go\nod.example/", "http://good.example/\r\nHost: evil",
+        " http://good.example/", "http://good .example/", "http://good.example:99999/",
+        "http://good.example:x/", "http://[::1/", "http:///path", "file:///etc/passwd", "good.example/path",
     ],
-)
+)  # fmt: skip
 def test_a_url_that_two_readers_could_read_differently_is_refused(url: str) -> None:
     with pytest.raises(Refused) as caught:
         Trust().check_request(url)
@@ -153,31 +143,18 @@ def test_a_project_at_the_root_of_the_file_system() -> None:
     [
         ({}, False),
         ({"CI": ""}, False),
-        ({"CI": "true"}, True),
         ({"CI": "True"}, True),
-        ({"CI": "1"}, True),
         ({"CI": "woodpecker"}, True),
-        ({"CI": "false"}, False),
         ({"CI": "False"}, False),
         ({"CI": "0"}, False),
-        ({"GITHUB_ACTIONS": "true"}, True),
         ({"GITHUB_ACTIONS": "false"}, False),
-        ({"GITLAB_CI": "true"}, True),
-        ({"TF_BUILD": "True"}, True),
-        ({"TF_BUILD": "False"}, False),
-        ({"BUILDKITE": "true"}, True),
-        ({"TEAMCITY_VERSION": "2024.03"}, True),
-        ({"JENKINS_URL": "https://ci.example.com/"}, True),
-        ({"CIRCLECI": "true"}, True),
-        ({"TRAVIS": "true"}, True),
-        ({"APPVEYOR": "True"}, True),
-        ({"DRONE": "true"}, True),
-        ({"BITBUCKET_BUILD_NUMBER": "12"}, True),
-        ({"CODEBUILD_BUILD_ID": "p:1"}, True),
-        ({"bamboo_buildKey": "A-B"}, True),
+        *(({name: "x"}, True) for name in ("GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL")),
+        *(
+            ({name: "x"}, True)
+            for name in ("BITBUCKET_BUILD_NUMBER", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
+        ),
         ({"CI": "", "TF_BUILD": "True"}, True),
         ({"CI": "false", "TF_BUILD": "True", "GITHUB_ACTIONS": "true"}, False),
-        ({"CI": "0", "JENKINS_URL": "https://ci.example.com/"}, False),
         ({"CI_TOOLS": "1", "JENKINS_HOME": "/var/jenkins", "GITHUB_TOKEN": "x", "DRONE": ""}, False),
     ],
 )

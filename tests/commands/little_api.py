@@ -2,24 +2,37 @@
 
 import json
 import threading
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 
 class LittleApi:
-    """`answers` maps a path to (status, content type, bytes); anything else is 404."""
+    """`answers` maps a path to its answer: JSON, a text, bytes, (status, one of them) or (status, media type,
+    one of them), or a function that makes it from the number of the request, counted from 1 for each path. A
+    ConnectionError closes the connection; any other path is 404."""
 
-    def __init__(self, answers: dict[str, Any]):
-        self.answers = {path: self._encoded(answer) for path, answer in answers.items()}
+    def __init__(self, answers: dict[str, Any], port: int = 0):
+        self.answers = answers
         self.asked: list[tuple[str, str, dict[str, str]]] = []
-        api = self
+        self.counts: Counter[str] = Counter()
+        lock, api = threading.Lock(), self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet: two of them wait for each other
 
             def do_GET(self) -> None:
-                api.asked.append((self.command, self.path, dict(self.headers.items())))
-                status, kind, body = api.answers.get(self.path, (404, "text/plain", b"nothing here"))
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                with lock:
+                    api.asked.append((self.command, self.path, dict(self.headers.items())))
+                    api.counts[self.path] += 1
+                    number = api.counts[self.path]
+                try:
+                    status, kind, body = api.answer(self.path, number, self.headers)
+                except ConnectionError:
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -29,24 +42,26 @@ class LittleApi:
             def do_POST(self) -> None:
                 self.do_GET()
 
+            def do_DELETE(self) -> None:
+                self.do_GET()
+
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    @staticmethod
-    def _encoded(answer: Any) -> tuple[int, str, bytes]:
-        if isinstance(answer, tuple):
-            return answer
-        return 200, "application/json", json.dumps(answer).encode()
-
-    def says(self, path: str, answer: Any) -> None:
-        self.answers[path] = self._encoded(answer)
+    def answer(self, path: str, number: int, headers: Any) -> tuple[int, str, bytes]:
+        answer = self.answers.get(path, (404, "nothing here"))
+        answer = answer(number) if callable(answer) else answer
+        status, *kind, body = answer if isinstance(answer, tuple) else (200, answer)
+        plain = "text/plain" if isinstance(body, str | bytes) else "application/json"
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        return status, kind[0] if kind else plain, text.encode() if isinstance(text, str) else text
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changing_api import ChangingApi
 from console import Console, console
+from little_api import LittleApi
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ ANSWERS: dict[str, Any] = {
 
 
 @pytest.fixture
-def api() -> Iterator[ChangingApi]:
-    with ChangingApi(ANSWERS) as running:
+def api() -> Iterator[LittleApi]:
+    with LittleApi(ANSWERS) as running:
         yield running
 
 
@@ -44,7 +44,7 @@ def run(here: Console, words: str, exit_code: int) -> str:
     return ran.stdout + ran.stderr
 
 
-def flow(here: Console, api: ChangingApi, steps: str, collect: str) -> Path:
+def flow(here: Console, api: LittleApi, steps: str, collect: str) -> Path:
     """A draft of a flow, in a file of its own."""
     file = here.folder / "baselines" / "f.yaml"
     file.write_text(
@@ -63,19 +63,16 @@ DOWN_OK = f"{step('one', '/down')}, {step('two', '/ok')}"
 FLOWS = [
     (OK_DOWN, "", "step two answered 500"),
     (DOWN_OK, "", "step one answered 500"),
-    (OK_DOWN, ", collect: [one, two]", "step two answered 500"),
     (DOWN_OK, ", collect: [two]", "step one answered 500"),
     (DOWN_OK, ", collect: {said: one.body.error}", "step one answered 500"),
-    (DOWN_OK, ", collect: {fine: two}", "step one answered 500"),
     ("{endpoint: /ok}, {endpoint: /down}", "", "step 2 answered 500"),
-    (f"{step('one', '/down')}", "", "step one answered 500"),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("steps", "collect", "said"), FLOWS)
 def test_a_flow_with_a_step_that_failed_is_not_stored(
-    here: Console, api: ChangingApi, steps: str, collect: str, said: str
+    here: Console, api: LittleApi, steps: str, collect: str, said: str
 ) -> None:
     file = flow(here, api, steps, collect)
     found = run(here, "capture baselines", 3)
@@ -87,16 +84,11 @@ def test_a_flow_with_a_step_that_failed_is_not_stored(
     assert "1 passed" in run(here, "compare", 0)
 
 
-def test_every_step_that_was_refused_is_told(here: Console, api: ChangingApi) -> None:
-    flow(here, api, f"{step('one', '/gone')}, {step('two', '/ok')}", ", collect: [two]")
-    assert "step one answered 404" in run(here, "capture baselines", 0)
-
-
 @pytest.mark.parametrize(
     ("saved", "collect"), [("body.nope", ""), ("body.ok", ", collect: {a: one.body.nope}")]
 )
 def test_what_a_flow_misses_is_told_with_its_own_place(
-    here: Console, api: ChangingApi, saved: str, collect: str
+    here: Console, api: LittleApi, saved: str, collect: str
 ) -> None:
     saving = f"{{name: one, endpoint: /ok, save: {{t: {saved}}}}}"
     file = flow(here, api, f"{saving}, {step('two', '/ok')}", collect)
@@ -107,28 +99,14 @@ def test_what_a_flow_misses_is_told_with_its_own_place(
 
 @pytest.mark.parametrize(
     ("collect", "path"),
-    [
-        (", collect: [one, two]", "two.status"),
-        (", collect: {a: two}", "a.status"),
-        (", collect: {a: two.status}", "a"),
-        (", collect: {a: two.$.status}", "a"),
-        ("", "status"),
-    ],
+    [(", collect: [one, two]", "two.status"), (", collect: {a: two.$.status}", "a"), ("", "status")],
 )
 def test_the_status_of_a_step_is_never_learnt_as_varying(
-    here: Console, api: ChangingApi, collect: str, path: str
+    here: Console, api: LittleApi, collect: str, path: str
 ) -> None:
     file = flow(here, api, f"{step('one', '/ok')}, {step('two', '/sometimes')}", collect)
     said = run(here, "capture baselines --repeat 2", 3)
     assert f"{path} varies: it is 200, 404" in said
-    assert "<<" not in file.read_text()
-
-
-def test_a_whole_body_that_a_flow_collects_is_never_a_placeholder(here: Console, api: ChangingApi) -> None:
-    file = flow(here, api, f"{step('one', '/ok')}, {step('two', '/news')}", ", collect: [one, two]")
-    file.write_text(file.read_text().replace("/news", "/ok?a=1"))
-    api.answers["/ok?a=1"] = lambda number: f"{number}{'abcdef'[number]}"
-    assert "two.body varies: all of it varies" in run(here, "capture baselines --repeat 3", 3)
     assert "<<" not in file.read_text()
 
 
@@ -167,20 +145,14 @@ CALL = json.dumps({"text": " ", "tool_calls": [{"name": "find", "input": {}}]})
 EMPTY = [
     ("", "prompt p.md", True),
     (" \n\t \u200b", "prompt p.md", True),
-    ("null", "prompt p.md --parse json", True),
     ("{}", "prompt p.md --parse json", True),
-    ('""', "prompt p.md --parse json", True),
     ("[]", "prompt p.md --parse json", False),
-    ("0", "prompt p.md --parse json", False),
     ("null", "prompt p.md", False),
     ('{"text": "", "tool_calls": []}', "prompt p.md --collect text --collect tool_calls", True),
-    ('{"text": "", "tool_calls": []}', "prompt p.md --collect text", True),
     (CALL, "prompt p.md --collect text --collect tool_calls", False),
-    (CALL, "prompt p.md --collect tool_calls", False),
     (CALL, "prompt p.md", None),
     (CALL, "skill s", None),
     ("", "skill s", True),
-    ("{}", "skill s", True),
     ('{"text": "", "tool_calls": []}', "skill s --collect output --collect tool_calls", True),
     (CALL, "skill s --collect output --collect tool_calls", False),
 ]
@@ -205,14 +177,7 @@ def test_an_empty_answer_of_a_model_is_not_stored(
         assert "1 passed" in run(here, "compare", 0)
 
 
-def test_a_program_may_print_nothing(here: Console) -> None:
-    (here.folder / "say.py").write_text("")
-    argv = json.dumps([sys.executable, str(here.folder / "say.py")])
-    (here.folder / "baselinekit.yaml").write_text(f"skills: {{s: {{command: {argv}}}}}\n")
-    assert "the answer is empty" in run(here, "capture skill s --id s", 0)
-
-
-def test_a_redirect_is_no_answer_of_a_skill(here: Console, api: ChangingApi) -> None:
+def test_a_redirect_is_no_answer_of_a_skill(here: Console, api: LittleApi) -> None:
     (here.folder / "baselinekit.yaml").write_text(
         f"skills: {{s: {{http: {{url: '{api.url}/moved', method: GET, json: 1}}}}}}\n"
     )
@@ -228,9 +193,9 @@ class TestRefresh:
         return said
 
     @pytest.mark.slow
-    def test_an_answer_that_fails(self, here: Console, api: ChangingApi) -> None:
+    def test_an_answer_that_fails(self, here: Console, api: LittleApi) -> None:
         run(here, f"capture http GET {api.url}/later --id a --exact", 0)
-        api.asked["/later"] = 5
+        api.counts["/later"] = 5
         run(here, "compare", 1)
         self.refused(here)
         self.refused(here, "--path status")
@@ -239,27 +204,19 @@ class TestRefresh:
         run(here, "compare", 0)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("collect", [", collect: [two]", ", collect: {x: one, y: two}", ""])
-    def test_a_step_that_fails(self, here: Console, api: ChangingApi, collect: str) -> None:
+    @pytest.mark.parametrize("collect", [", collect: [two]", ""])
+    def test_a_step_that_fails(self, here: Console, api: LittleApi, collect: str) -> None:
         flow(here, api, f"{step('one', '/later')}, {step('two', '/sum')}", collect)
-        api.answers["/sum"] = lambda number: {"sum": 1 if api.asked["/later"] < 3 else 0}
+        api.answers["/sum"] = lambda number: {"sum": 1 if api.counts["/later"] < 3 else 0}
         run(here, "capture baselines", 0)
-        api.asked["/later"] = 5
+        api.counts["/later"] = 5
         run(here, "compare", 1)
         said = self.refused(here)
         assert "step one answered 503" in said
         run(here, "refresh --all-failed --yes --allow-high-risk", 0)
         run(here, "compare", 0)
 
-    def test_a_refused_request_that_becomes_a_server_error(self, here: Console, api: ChangingApi) -> None:
-        api.answers["/x"] = lambda number: (404 if number == 1 else 500, {"x": 1})
-        run(here, f"capture http GET {api.url}/x --id a --exact", 0)
-        run(here, "compare", 1)
-        self.refused(here)
-
-    def test_what_failed_when_it_was_captured_may_go_on_failing(
-        self, here: Console, api: ChangingApi
-    ) -> None:
+    def test_what_failed_when_it_was_captured_may_go_on_failing(self, here: Console, api: LittleApi) -> None:
         api.answers["/x"] = lambda number: (500, {"x": number})
         run(here, f"capture http GET {api.url}/x --id a --allow-error-status --exact", 0)
         run(here, "compare", 1)
@@ -281,9 +238,7 @@ class TestRefresh:
 
 UNTOLD = [
     ("output: claude", '{"type": "result", "result": "fine"}', 2),
-    ("output: text", "fine", 2),
     ("", "fine", 2),
-    ("output: json", "fine", 3),
     ("output: json", '{"text": "fine"}', 3),
     ("output: json", '{"text": "fine", "tool_calls": []}', 0),
 ]
@@ -291,35 +246,15 @@ UNTOLD = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("entry", "answer", "exit_code"), UNTOLD)
-@pytest.mark.parametrize(
-    "words",
-    ["prompt p.md --collect text --collect tool_calls", "skill s --collect output --collect tool_calls"],
-)
 def test_tool_calls_that_nobody_told_are_no_empty_list(
-    here: Console, words: str, entry: str, answer: str, exit_code: int
+    here: Console, entry: str, answer: str, exit_code: int
 ) -> None:
     asked(here, answer)
     config = here.folder / "baselinekit.yaml"
     config.write_text(config.read_text().replace("output: json", entry))
-    said = run(here, f"capture {words} --id p", exit_code)
+    said = run(here, "capture prompt p.md --collect text --collect tool_calls --id p", exit_code)
     assert ("BK617" in said) == (exit_code != 0)
     assert bool(list(here.folder.rglob("p.yaml"))) == (exit_code == 0)
-
-
-@pytest.mark.parametrize(
-    ("entry", "answer", "exit_code"),
-    [
-        ("", '{"output": 1, "tool_calls": []}', 2),
-        ("output: trace", '{"output": 1}', 3),
-        ("output: trace", '{"output": 1, "tool_calls": []}', 0),
-    ],
-)
-def test_nor_are_those_of_a_skill(here: Console, entry: str, answer: str, exit_code: int) -> None:
-    (here.folder / "say.py").write_text(f"print({answer!r})\n")
-    argv = json.dumps([sys.executable, str(here.folder / "say.py")])
-    (here.folder / "baselinekit.yaml").write_text(f"skills: {{s: {{command: {argv}, {entry}}}}}\n")
-    said = run(here, "capture skill s --id s --collect output --collect tool_calls", exit_code)
-    assert ("BK617" in said) == (exit_code != 0)
 
 
 @pytest.mark.parametrize(

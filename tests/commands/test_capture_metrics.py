@@ -121,8 +121,3 @@ def test_json_that_is_sent_as_text_is_compared_as_json(tmp_path: Path) -> None:
     assert outcome(desk) == "passed"
     desk.service["/x"] = lambda now, number: answer(now, number).replace("shop", "store")
     assert outcome(desk) == "failed"
-
-
-def test_a_later_answer_that_is_none_keeps_it_a_text(tmp_path: Path) -> None:
-    desk = ticking(tmp_path, x=lambda now, number: '{"a": 1}' if number == 1 else "no more, and no less")
-    assert isinstance(capture(desk).output["body"], str)

@@ -1,9 +1,7 @@
 """What is sent to a worker on another machine: which files, how they are sealed, and where it finds them."""
 
-import io
 import os
 import pickle
-import tarfile
 from functools import partial
 from pathlib import Path
 
@@ -12,13 +10,7 @@ from checkouts import EXECUTE, Checkout
 from hypothesis import given, strategies as st
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.cluster import (
-    Sealed,
-    judge_parcel,
-    listed_files,
-    pack,
-    path_below,
-)
+from baselinekit.commands.cluster import Sealed, judge_parcel, listed_files, pack, path_below
 from baselinekit.commands.executor import Chunk, ChunkDone, Grant
 from baselinekit.errors import CannotReplay
 
@@ -124,16 +116,6 @@ def test_a_worker_finds_files_where_they_were_and_tells_the_paths_of_the_sender(
 def test_no_path_leads_out_of_where_it_is_laid_out(parts: list[str]) -> None:
     path = path_below("/".join(parts), "/tmp/top")
     assert os.path.normpath(path) == "/tmp/top" or os.path.normpath(path).startswith("/tmp/top/")
-
-
-def test_a_file_that_is_gone_is_left_out_and_a_stated_one_goes_as_stated(tmp_path: Path) -> None:
-    files_in(tmp_path, {"there": "now", "stated": "now"})
-    names = [str(tmp_path / name) for name in ("there", "stated", "there", "gone")]
-    data, _ = pack({"/": names, str(tmp_path): [str(tmp_path)]}, {names[1]: b"then", str(tmp_path): None})
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        files = {f"/{member.name}": archive.extractfile(member) for member in archive.getmembers()}
-        content = {name: file.read() for name, file in files.items() if file is not None}
-        assert content == {names[0]: b"now", names[1]: b"then"}
 
 
 def test_more_than_can_be_sent_is_refused(tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
 """Prompts from end to end, over real sockets: captured, compared, scored, limited, recorded, resumed."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 import pytest
 from console import Console, console
 from counted_model import CountedModel
+from started import start
 
 from baselinekit.errors import InvalidInput, Place, Problem
 
@@ -57,55 +55,6 @@ def results(here: Console, words: str, exit_code: int) -> dict[str, Any]:
     return dict(json.loads((here.folder / "out.json").read_text()))
 
 
-def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
-    environ = {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8", "DEMO_KEY": KEY}
-    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
-    return subprocess.Popen(
-        argv, cwd=here.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
-def test_a_newer_model_is_a_regression_that_names_it(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url)
-        (here.folder / "extract.md").write_text("Extract as JSON.\n\n{{message}}\n")
-        words = "--input 'message=Order 7 is late, says a@b.org' --parse json"
-        run(here, f"capture prompt extract.md {words}", 0)
-        stored = (here.folder / "baselines/extract/extract.yaml").read_text()
-        assert "prompt: ../../extract.md" in stored
-        assert "model: demo-1.0" in stored
-        assert "1 passed" in run(here, "compare", 0)
-        model.version = 2
-        failed = run(here, "compare", 1)
-    assert "urgent  not in the baseline" in failed
-    assert "model: demo-1.0 -> demo-2.0" in failed
-    assert "prompt:" not in failed.split("changed since capture")[1].split("failed")[0]
-
-
-def test_a_changed_prompt_is_named_as_well(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url)
-        template = here.folder / "mood.md"
-        template.write_text("Classify.\n\n{{message}}\n")
-        run(here, "capture prompt mood.md --input 'message=Thank you!'", 0)
-        template.write_text("Summarise.\n\n{{message}}\n")
-        failed = run(here, "compare", 1)
-    assert "-> " in failed.split("    prompt: ")[1].split("\n")[0]
-    assert "model:" not in failed.split("changed since capture")[1].split("failed")[0]
-
-
-def test_usage_and_cost_are_told(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 2)
-        found = results(here, "compare -v", 0)
-        said = run(here, "compare -v", 0)
-    asked = found["results"][0]["observed"]
-    assert (asked["tokens_in"], asked["tokens_out"], asked["cost_usd"]) == (7, 4, 0.000015)
-    assert found["run"]["spent"] == {"calls": 2, "tokens": 22, "cost_usd": 0.00003}
-    assert "2 calls of models (22 tokens, $0.0000300)" in said
-    assert "7 tokens in, 4 out, $0.0000150" in said
-
-
 COSTLY = """\
 id: c
 {baseline}current: {{input: {{text: "Summarise:\\n\\nThe number is 1."}}, execution: {{type: prompt}}}}
@@ -135,24 +84,6 @@ def test_what_an_answer_may_cost(here: Console) -> None:
         assert "BK605" in run(here, "compare --no-record", 3), "nobody said what it cost: no pass"
 
 
-def test_scores_are_compared_as_numbers(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url)
-        (here.folder / "baselines/s.yaml").write_text(
-            'id: s\ncurrent:\n  input: {text: "Summarise:\\n\\n{{text}}", inputs: {text: It is fine.}}\n'
-            "  execution: {type: prompt, scores: {rubric: {clarity: is it clear?}}}\n"
-            "comparison:\n  type: numeric\n  tolerance: {quality_scores: {min_delta: -0.3}}\n"
-        )
-        run(here, "capture baselines", 0)
-        text = (here.folder / "baselines/s.yaml").read_text()
-        assert "  output:\n    text: It is fine.\n    quality_scores:\n      clarity: 4.7\n" in text
-        run(here, "compare", 0)
-        (here.folder / "baselines/s.yaml").write_text(text.replace("fine.}", "obviously stupid.}"))
-        failed = run(here, "compare", 1)
-    assert "quality_scores.clarity" in failed
-    assert "min_delta -0.3" in failed
-
-
 def test_a_judge_says_whether_it_means_the_same(here: Console) -> None:
     with CountedModel() as model:
         project(here, model.url)
@@ -177,32 +108,6 @@ def test_a_judge_says_whether_it_means_the_same(here: Console) -> None:
         assert len(model.asked) == before, "it is found before anybody is asked"
 
 
-@pytest.mark.parametrize("limit", ["--max-calls 2", "--max-cost 0.00204", "--max-tokens 1030"])
-def test_a_budget_that_is_used_up_is_no_regression(here: Console, limit: str) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 5)
-        found = results(here, f"compare -j 1 {limit}", 3)
-        said = run(here, f"compare -j 1 {limit}", 3)
-        assert 0 < len(model.asked) < 10
-    summary = found["summary"]
-    assert summary["failed"] == summary["error"] == 0
-    assert summary["passed"] + summary["skipped"] == 5
-    assert summary["skipped"]
-    assert summary["complete"] is False
-    assert "skipped: BK620 the model 'default' is not asked" in said
-    assert "not all of them ran" in said
-    files = [path.read_text() for path in (here.folder / "baselines").iterdir()]
-    assert not any("failure_count: 1" in text for text in files), "what was not asked has not failed"
-
-
-def test_a_regression_beside_a_used_up_budget_is_one(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 3)
-        file = here.folder / "baselines/p0.yaml"
-        file.write_text(file.read_text().replace("output: The", "output: A"))
-        run(here, "compare -j 1 --max-calls 1", 1)
-
-
 def test_recorded_answers_need_neither_service_nor_key(here: Console) -> None:
     with CountedModel() as model:
         project(here, model.url, 3)
@@ -223,19 +128,9 @@ def test_recorded_answers_need_neither_service_nor_key(here: Console) -> None:
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-def test_a_cache_asks_nothing_twice_from_run_to_run(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 3)
-        run(here, "compare --cache", 0)
-        run(here, "compare --cache", 0)
-        assert len(model.asked) == 3
-        run(here, "compare", 0)
-        assert len(model.asked) == 6, "only who asks for it gets it"
-
-
 def stopped(here: Console, model: CountedModel, count: int, jobs: int, answered: int) -> tuple[Any, float]:
     """A compare that is interrupted when only slow answers are still to come."""
-    process = start(here, "compare", "-j", str(jobs), "--json")
+    process = start(here, "compare", "-j", str(jobs), "--json", DEMO_KEY=KEY)
     model.until(min(count, answered + jobs))
     time.sleep(0.5)
     told = time.monotonic()
@@ -254,8 +149,7 @@ def test_a_run_that_was_stopped_goes_on_without_asking_again(here: Console) -> N
         assert first["summary"]["passed"] == 6
         before = len(model.asked)
         slow[0] = False
-        run(here, "capture prompt baselinekit.yaml --id x", 2)  # another command in between loses nothing
-        run(here, "doctor", 0)
+        run(here, "doctor", 0)  # another command in between loses nothing
         found = results(here, "compare --resume", 0)
         assert found["summary"]["passed"] == 12
         assert len(model.asked) - before == 6, "the six that were answered are not asked again"
@@ -283,7 +177,7 @@ def test_a_run_that_was_killed_pays_for_no_answer_twice(here: Console, words: li
         (here.folder / "cases.yaml").write_text(json.dumps(suite))
         for number, answered in enumerate((5, 14)):
             again = ["--resume"] if number else []
-            killed = start(here, *words, "-j", str(jobs), *again)
+            killed = start(here, *words, "-j", str(jobs), *again, DEMO_KEY=KEY)
             model.until(answered)
             killed.kill()
             killed.communicate(timeout=20)
@@ -291,21 +185,6 @@ def test_a_run_that_was_killed_pays_for_no_answer_twice(here: Console, words: li
         assert found["summary"]["passed"] == count
         assert len(model.asked) <= count + 2 * jobs
     assert list((here.folder / ".baselinekit" / "journal").iterdir()) == []
-
-
-def test_what_is_still_under_way_is_nothing_to_go_on_with(here: Console) -> None:
-    slow = [True]
-    with CountedModel(lambda number: 30.0 if slow[0] else 0.0) as model:
-        project(here, model.url, 1)
-        first = start(here, "compare", "--no-record")
-        model.until(1)
-        said = run(here, "compare --resume", 3)
-        slow[0] = False
-        run(here, "compare --no-record", 0)  # one that begins anew has a journal of its own
-        assert first.poll() is None
-        first.kill()
-        first.communicate(timeout=20)
-    assert said.startswith("BK720 another run of the same cases is under way")
 
 
 def test_64_slow_questions_at_once_end_with_a_ctrl_c_at_once(here: Console) -> None:
@@ -320,34 +199,7 @@ def test_64_slow_questions_at_once_end_with_a_ctrl_c_at_once(here: Console) -> N
     assert len(passed) == 16, "what was answered is kept"
 
 
-def test_a_model_that_says_how_many_at_once_gets_no_more(here: Console) -> None:
-    with CountedModel(lambda number: model.crowded(2, 0.05)) as model:
-        project(here, model.url, 12)
-        config = here.folder / "baselinekit.yaml"
-        config.write_text(config.read_text().replace("demo,", "demo, concurrency: 2,", 1))
-        run(here, "compare -j 64", 0)
-        assert model.most_at_once == 2
-
-
-def test_a_state_folder_that_cannot_be_written_stops_nothing(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 2)
-        (here.folder / ".baselinekit").write_text("no folder")
-        run(here, "compare --no-record", 0)
-
-
-def test_a_link_in_the_place_of_the_state_folder_loses_nothing_elsewhere(here: Console) -> None:
-    elsewhere = here.folder.parent / "elsewhere"
-    (elsewhere / "journal").mkdir(parents=True)
-    (elsewhere / "journal" / "precious").write_text("x")
-    (here.folder / ".baselinekit").symlink_to(elsewhere)
-    with CountedModel() as model:
-        project(here, model.url, 1)
-        run(here, "compare --no-record", 0)
-    assert [path.name for path in elsewhere.rglob("*")] == ["journal", "precious"]
-
-
-@pytest.mark.parametrize(("code", "lines"), [("BK605", 4), ("BK601", 4), ("BK105", 9)])
+@pytest.mark.parametrize(("code", "lines"), [("BK605", 4), ("BK105", 9)])
 def test_what_is_mended_in_one_place_is_told_a_few_times_and_counted(code: str, lines: int) -> None:
     problems = [Problem(code, "it is wrong", "fix it", Place(f"{number}.yaml")) for number in range(9)]
     said = str(InvalidInput(*problems)).splitlines()
@@ -375,20 +227,3 @@ def test_what_nobody_answers_is_given_up_soon(here: Console) -> None:
     assert time.monotonic() - started < 25, "twenty of them, two at once, took a minute and a half"
     assert "20 errors" in said
     assert said.count("the model 'default': POST ") == 20
-
-
-@pytest.mark.parametrize("words", ["explain p0", "doctor"])
-def test_looking_at_a_prompt_needs_no_key_and_asks_nobody(here: Console, words: str) -> None:
-    with CountedModel() as model:
-        project(here, model.url, 1)
-        ran = here.run(f"baselinekit {words}")
-        assert ran.exit_code == 0, ran.stdout + ran.stderr
-        assert not model.asked
-
-
-def test_an_answer_that_nobody_would_keep_is_not_captured(here: Console) -> None:
-    with CountedModel() as model:
-        project(here, model.url)
-        (here.folder / "p.md").write_text("Summarise.\n\nNo JSON here, please.\n".replace("JSON", "Jason"))
-        assert "BK526" in run(here, "capture prompt p.md --parse json", 3)
-    assert not list((here.folder / "baselines").rglob("*.yaml"))

@@ -47,15 +47,6 @@ def test_a_file_is_written_when_its_last_baseline_is_judged(tmp_path: Path) -> N
     assert (writer.failures, writer.notes) == ([], [])
 
 
-def test_closing_writes_what_waits(tmp_path: Path) -> None:
-    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(100)]
-    baselines = load(files, str(tmp_path))
-    with recorder(tmp_path, baselines) as writer:
-        for one in baselines[:70]:
-            writer.add(one.source, False)
-    assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 70 + [0] * 30
-
-
 def test_recorder_writes_the_other_files_while_one_is_locked(tmp_path: Path) -> None:
     files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(2)]
     held, free = load(files, str(tmp_path))

@@ -2,20 +2,17 @@
 model allows, and with nobody waiting for ever."""
 
 import json
-import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from console import Console, console
 from counted_model import CountedModel
-from test_compare_prompts import results, run, start
+from test_compare_prompts import run
 
 pytestmark = pytest.mark.slow
 
-PAUSE = 0.2
 QUESTIONS = 8
 CONFIG = """\
 version: 1
@@ -52,18 +49,11 @@ def project(here: Console, model: CountedModel, baselines: int = 1, more: str = 
         (here.folder / "baselines" / f"b{b}.yaml").write_text(json.dumps(record) + "\n")
 
 
-def took(here: Console, model: CountedModel, words: str) -> float:
-    started = time.monotonic()
-    run(here, f"compare --no-record {words}", 0)
-    assert model.asked
-    return time.monotonic() - started
-
-
 def test_the_questions_of_one_baseline_are_asked_at_the_same_time(here: Console) -> None:
     all_are_asked = threading.Barrier(QUESTIONS)
     with CountedModel(lambda number: 0.0 * all_are_asked.wait(20)) as model:
         project(here, model)
-        results(here, "compare --no-record -j 16", 0)  # of which two processes have eight each
+        run(here, "compare --no-record -j 16", 0)  # of which two processes have eight each
     assert len(model.asked) == model.most_at_once == QUESTIONS
 
 
@@ -73,36 +63,6 @@ def test_the_questions_of_one_baseline_are_asked_at_the_same_time(here: Console)
 def test_never_more_at_once_than_is_allowed(here: Console, words: str, more: str, most: int) -> None:
     with CountedModel(lambda number: model.crowded(most, 0.03)) as model:
         project(here, model, baselines=3, more=more)
-        took(here, model, words)
+        run(here, f"compare --no-record {words}", 0)
     assert model.most_at_once == most
     assert len(model.asked) == 3 * QUESTIONS
-
-
-def test_more_baselines_than_threads_wait_for_nobody(here: Console) -> None:
-    """Each thread that replays waits for those that ask, and none of those for one that replays."""
-    with CountedModel(lambda number: 0.01) as model:
-        project(here, model, baselines=12)
-        assert took(here, model, "-j 2") < 20
-    assert len(model.asked) == 12 * QUESTIONS
-
-
-def test_what_is_over_the_budget_is_not_asked(here: Console) -> None:
-    with CountedModel(lambda number: PAUSE) as model:
-        project(here, model, baselines=1)
-        found = results(here, "compare --no-record -j 1 --max-calls 2", 3)
-    assert found["summary"]["skipped"] == 1
-    assert len(model.asked) == 2
-
-
-def test_a_ctrl_c_ends_it_at_once(here: Console) -> None:
-    with CountedModel(lambda number: 30.0) as model:
-        project(here, model, baselines=4)
-        process = start(here, "compare", "-j", "4")
-        model.until(4)
-        time.sleep(0.2)
-        told = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-        ended = time.monotonic() - told
-    assert process.returncode == 130
-    assert ended < 3.0, "a tenth of a second as a rule"

@@ -106,7 +106,7 @@ def ran(
     return outcomes, here, asked
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([None, None, None, ALONE, "orders"]), max_size=60),
     st.integers(1, 4),
@@ -126,7 +126,7 @@ def test_each_item_counts_once_whatever_is_lost(
     assert asked.taken_over == len(here)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 50), st.integers(1, 4))
 def test_exactly_the_calls_that_are_allowed_are_made(count: int, calls: int, workers: int) -> None:
     at_work = Workers(workers, {}, set())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,8 @@ from report.reports import report, result, spot
 from baselinekit.commands import history
 from baselinekit.commands.recording import keep_report
 from baselinekit.errors import NothingSelected
-from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Appearance, KeptRun, Summary, Trend
-from baselinekit.report.history import (
-    format_history as history_lines,
-    format_history_json as history_json,
-    spark,
-)
+from baselinekit.report.history import format_history as history_lines, format_history_json as history_json
 from baselinekit.report.html.page import render_history as history_page
 from baselinekit.report.wording import Style
 from baselinekit.store.results import keep_results, result_files
@@ -68,12 +62,6 @@ def test_the_numbers_of_a_trend_agree(letters: str) -> None:
     if known.seconds:
         assert known.median <= known.tail <= max(known.seconds)
         assert sum(value <= known.tail for value in known.seconds) >= 0.95 * len(known.seconds)
-
-
-@given(st.lists(st.floats(0, 1e9), max_size=30))
-def test_a_bar_for_each_number(values: list[float]) -> None:
-    assert len(spark(values)) == len(values)
-    assert set(spark(values)) <= set("▁▂▃▄▅▆▇█")
 
 
 def keep(root: Path, number: int, *results: Any, **more: Any) -> None:
@@ -145,14 +133,3 @@ def test_many_baselines_are_a_table_of_those_that_did_not_always_pass(tmp_path: 
     assert "140 baselines always passed" in told
     everything = history_lines(history.load(str(tmp_path)), Style(verbose=True), bars=False)
     assert len([line for line in everything.splitlines() if line.startswith("  case-")]) == 200
-
-
-@pytest.mark.slow
-def test_reading_without_an_index_is_fast_enough(tmp_path: Path) -> None:
-    """A tenth of the most that is kept; the bound is for a slow machine, the usual time a tenth of that."""
-    results = [result(f"case-{n:04}", OUTCOMES[n % 5]) for n in range(1_000)]
-    for number in range(20):
-        keep(tmp_path, number, *results)
-    began = time.process_time()
-    assert len(history.load(str(tmp_path)).trends) == 1_000
-    assert time.process_time() - began < 3

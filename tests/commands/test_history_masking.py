@@ -25,7 +25,7 @@ COMMANDS = (
 def test_ids_and_tags_are_told_apart_wherever_they_are_told(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, LittleApi({"/x": _answer(0)}) as api:
         assert here.run(f"baselinekit capture {api.url}/x --id x --group g").exit_code == 0
-        api.says("/x", _answer(1))
+        api.answers["/x"] = _answer(1)
         assert here.run("baselinekit compare -v -q -o r.json").exit_code == 1
         written = (here.folder / "r.json").read_text()
         told = {words: here.run(f"baselinekit {words}").stdout for words in COMMANDS}

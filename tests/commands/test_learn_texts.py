@@ -1,53 +1,28 @@
 """refresh --learn of a text: whatever varies in it is learnt, and a word or a number beside it that is
 another one once, and the same in every answer, is told. Cases with known answers, and how often it errs."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
-from uuid import UUID
 
 import pytest
-from ticking import START, Ticking, iso, ticking
-
-from baselinekit.commands.compare import compare
-from baselinekit.commands.judging import ComparePolicy
-from baselinekit.commands.refresh import LearnPlan, RefreshScope, apply_learning, propose_learning
-from baselinekit.commands.selection import Selection
-from baselinekit.model.changes import ApprovalNote
+from learning_desk import desk_of as desk_of_body, learn, made_up, passes
+from ticking import START, Ticking, iso
 
 DAY = 86_400.0
-Part = Callable[[float, int], str]
-
-
-def made_up(number: int) -> str:
-    return str(UUID(int=Random(number).getrandbits(128), version=4))
 
 
 def desk_of(folder: Path, stored: str, answer: Callable[[float, int], Any]) -> Ticking:
-    desk = ticking(folder, x=answer)
-    lines = "".join(f"    {line}\n" for line in stored.splitlines())
-    desk.put("x", f"status: 200\nbody: |\n{lines}")
-    return desk
+    return desk_of_body(folder, answer, json.dumps(stored))
 
 
-def learn(desk: Ticking) -> LearnPlan:
-    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
-    assert not proposal.failures
-    (plan,) = proposal.plans
-    apply_learning(desk.project, proposal.plans if plan.renewal else (), ApprovalNote())
-    return plan
-
-
-def passes(desk: Ticking) -> bool:
-    report = compare(desk.project, [], Selection(), ComparePolicy(record="never"), desk.ticking())
-    return report.results[0].outcome == "passed"
+Part = Callable[[float, int], str]
 
 
 FORMS = {
     "ini": "# state\nstated={stated}\nvaries={varies}\nsame=1\n",
-    "colons": "state of today\nvaries: {varies}\nstated: {stated}\n",
-    "html": "<p>It is <b>{stated}</b></p>\n<i>{varies}</i>\n<p>and so on</p>\n",
     "one line": "stated {stated}, varies {varies}, and more\n",
     "csv": "name,stated,varies\nfirst,{stated},{varies}\nsecond,1,2\n",
     "log": "[{varies}] INFO started {stated} well\n[{varies}] INFO done, and ready to take any requests\n",
@@ -61,12 +36,9 @@ VARIES: dict[str, Part] = {
 }
 STATED = [
     ("12", "13"),
-    ("9.99", "12.49"),
     ("v1.2.3", "v1.3.0"),
-    ("ready", "failed"),
     ("Ada", "Ada Lovelace"),
     ("blue", "blue and green, both of them"),
-    ("2023-03-01", "2023-04-01"),
     ("EUR 5", "USD 5"),
 ]
 
@@ -74,14 +46,12 @@ STATED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_changed_value_beside_what_varies_is_told(tmp_path: Path, form: str) -> None:
-    """Measured: 240 texts, of which no changed value passes. When a text was looked at as one value, 182
-    of them passed."""
     hidden, lost = [], []
     for kind, varies in VARIES.items():
         for number, (before, after) in enumerate(STATED):
             told = FORMS[form].format(stated=before, varies=varies(START - DAY, 77))
             desk = desk_of(tmp_path / f"{kind}-{number}", told, answers(form, after, varies))
-            hidden += [(kind, before)] if not learn(desk).stays or passes(desk) else []
+            hidden += [(kind, before)] if not learn(desk).lesson.refusals or passes(desk) else []
             desk.service["/x"] = answers(form, before, varies)  # it has been mended
             learn(desk)
             lost += [(kind, before)] if not passes(desk) else []
@@ -106,7 +76,7 @@ def test_what_is_natural_beside_what_varies_is_learnt(tmp_path: Path) -> None:
         lambda now, number: state(77, now_run, iso(START - 60), 12279808, 17 + number, 2),
     )
     plan = learn(desk)
-    assert not plan.stays
+    assert not plan.lesson.refusals
     assert passes(desk)
     text = (desk.folder / "baselines/x.yaml").read_text()
     assert "port:6379" in text
@@ -118,40 +88,13 @@ def test_what_is_natural_beside_what_varies_is_learnt(tmp_path: Path) -> None:
 
 def test_the_change_is_told_with_its_name(tmp_path: Path) -> None:
     desk = desk_of(
-        tmp_path,
-        "visits: 5\nprice: 12\n",
-        lambda now, number: f"visits: {6 + number}\nprice: 13\n",
+        tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {6 + number}\nprice: 13\n"
     )
     plan = learn(desk)
-    assert [one.message for one in plan.stays] == [
+    assert [one.message for one in plan.lesson.refusals] == [
         'the part after "price" changed from "12" (on file) to "13" (in all 3 answers)'
     ]
-    assert plan.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
-
-
-def test_a_long_part_is_cut_between_words(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path,
-        "hits 5\nThe quick brown fox jumps over the lazy dog and runs\n",
-        lambda now, number: f"hits {6 + number}\nThe slow red fox leaps over a lazy dog and walks far away\n",
-    )
-    assert [one.message for one in learn(desk).stays] == [
-        'the part after "The" changed from "quick brown fox jumps over the lazy …" (on file) '
-        'to "slow red fox leaps over a lazy dog and …" (in all 3 answers)'
-    ]
-
-
-def test_of_a_learnt_text_what_stays_is_not_written_anew(tmp_path: Path) -> None:
-    """It has a placeholder already, which has become too narrow; its other words have changed as well."""
-    desk = desk_of(tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {number}\nprice: 12\n")
-    learn(desk)
-    assert passes(desk)
-    desk.service["/x"] = lambda now, number: f"visits: {number}.5\nprice: 13\n"
-    assert learn(desk).stays
-    assert not passes(desk)
-    desk.service["/x"] = lambda now, number: f"visits: {number}.5\nprice: 12\n"
-    learn(desk)
-    assert passes(desk)
+    assert plan.lesson.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
 
 
 def row(visits: int, hits: int, limit: int) -> str:
@@ -169,12 +112,12 @@ def test_of_a_long_line_placeholders_stay_where_they_are(tmp_path: Path) -> None
     file = desk.folder / "baselines/x.yaml"
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 900)
     plan = learn(desk)
-    assert not plan.stays
+    assert not plan.lesson.refusals
     assert passes(desk)
     assert "\\<<" not in file.read_text()
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
     plan = learn(desk)
-    assert [place.message for place in plan.stays] == [
+    assert [place.message for place in plan.lesson.refusals] == [
         'a part of it changed from "900" (on file) to "901" (in all 3 answers)'
     ]
     assert not passes(desk)
@@ -188,5 +131,5 @@ def test_a_text_whose_placeholders_have_no_place_in_the_answers_stays_as_it_is(t
     file = desk.folder / "baselines/x.yaml"
     before = file.read_text()
     desk.service["/x"] = lambda now, number: f"no visits, {number} calls\nprice: 12\n"
-    assert learn(desk).stays
+    assert learn(desk).lesson.refusals
     assert file.read_text() == before

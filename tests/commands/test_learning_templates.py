@@ -19,7 +19,7 @@ TEXTS = st.lists(PIECES, max_size=6).map("".join)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(deadline=None)
 @given(
     st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
 )

@@ -27,12 +27,7 @@ body:
       m: 2
   old: gone soon
 """
-NOW = {
-    "id": "not a uuid",
-    "name": "Grace",
-    "age": 37,
-    "rows": [{"n": 3, "m": 1}, {"n": 4, "m": 2}],
-}
+NOW = {"id": "not a uuid", "name": "Grace", "age": 37, "rows": [{"n": 3, "m": 1}, {"n": 4, "m": 2}]}
 
 
 @pytest.fixture
@@ -66,15 +61,9 @@ def _paths(desk: Desk, id: str) -> list[str]:
         ({"path": "body.name", "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
         ({"path": "name", "decision": "reject"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
         ({"number": 1, "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
-        ({"path": "body.rows", "decision": "accept"}, ["id", "name", "age", "old"]),
         ({"path": "body.rows[0]", "decision": "accept"}, ["id", "name", "age", "rows.1.n", "old"]),
         ({"path": "body.rows[*].n", "decision": "placeholder"}, ["id", "name", "age", "old"]),
-        ({"path": "body.rows[*].n", "decision": "ignore"}, ["id", "name", "age", "old"]),
         ({"path": "body.rows[0].n", "decision": "ignore"}, ["id", "name", "age", "old"]),
-        (
-            {"path": "body.rows[0].n", "decision": "ignore", "value": "body.rows[0].n"},
-            ["id", "name", "age", "rows.1.n", "old"],
-        ),
         ({"decision": "skip"}, ["id", "name", "age", "rows.0.n", "rows.1.n", "old"]),
         ({"decision": "reject"}, []),
         ({"decision": "accept", "confirm": True}, []),
@@ -86,35 +75,21 @@ def test_what_was_decided_is_not_asked_again(desk: Desk, decision: dict[str, Any
     assert len(_paths(desk, "b")) == 6
 
 
-def test_one_decision_can_be_about_many_baselines(desk: Desk) -> None:
-    applied = _decide(desk, {"id": "*", "path": "body.name", "decision": "accept"})
-    assert applied.ids == ("a", "b")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("decision", "why"),
     [
         ({"id": "c", "decision": "accept"}, "BK538 x.json:1:9: nothing of 'c' is pending"),
         ({"id": "a", "path": "body.nme", "decision": "accept"}, "did you mean 'body.name'?"),
-        ({"id": "a", "path": "body[", "decision": "accept"}, "BK201"),
         ({"id": "a", "number": 99, "decision": "accept"}, "nothing changes at number 99"),
-        ({"id": "a", "number": True, "decision": "accept"}, "BK105"),
         ({"id": "a", "decision": "agree"}, "expected one of accept, reject, skip"),
-        ({"id": "a"}, "decision"),
-        ({"decision": "accept"}, "id"),
-        ({"id": "a", "decision": "accept", "sure": 1}, "unknown key 'sure'"),
-        ({"id": "a", "decision": "accept", "value": "x"}, "accept takes no value"),
         ({"id": "a", "path": "body.old", "decision": "accept"}, "BK532"),
         ({"id": "a", "path": "body.id", "decision": "accept"}, "BK533"),
         ({"id": "a", "path": "body.id", "decision": "placeholder", "value": "<<any>>"}, "BK533"),
-        ({"id": "a", "path": "body.old", "decision": "placeholder"}, "there is no new value here"),
         (
             {"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_uuid>>"},
             "does not accept",
         ),
-        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_agee>>"}, "any_agee"),
-        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "37"}, "not a placeholder"),
         (
             {"id": "a", "path": "body.age", "decision": "ignore", "value": "body.name"},
             "does not lead to body.age",
@@ -139,12 +114,6 @@ def test_a_change_is_decided_once(desk: Desk) -> None:
             {"id": "a", "path": "body.name", "decision": "reject"},
             {"id": "*", "path": "body.name", "decision": "accept"},
         )
-
-
-@pytest.mark.parametrize("text", ["{}", "3", '{"decisions": 3}', '{"decisions": [], "more": 1}'])
-def test_what_is_no_list_of_decisions_is_refused(desk: Desk, text: str) -> None:
-    with pytest.raises(InvalidInput, match="decisions must be a list"):
-        decisions_in(text, "x.json", desk.propose().plans, reviewing.ChangeAdvisor(desk.project), Permit())
 
 
 def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: Desk) -> None:

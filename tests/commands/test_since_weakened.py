@@ -12,7 +12,7 @@ from baselinekit.report import resultfile as result_file
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.sections import weakened_blocks
-from baselinekit.report.wording import Style, headline
+from baselinekit.report.wording import Style
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +69,7 @@ def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_aske
     assert told(beside(here)) == {}
     replace(here, "baselines/a.yaml", "name: Ada", "name: <<any>>")
     replace(here, "baselines/large.output.json", ", 2", ", 3")
+    replace(here, "baselines/large.yaml", "failure_count: 0", "failure_count: 3")
     (here.folder / "baselines/b.yaml").unlink()
     here.write({"baselines/c.yaml": RECORD.format(id="c")})
     here.commit()
@@ -90,14 +91,6 @@ def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_aske
     assert report(beside(here, strict=False)).exit_code == 5
 
 
-def test_f57_what_only_asks_for_more_fails_nobody(here: Checkout) -> None:
-    here.write({"baselines/c.yaml": RECORD.format(id="c")})
-    replace(here, "baselines/a.yaml", "failure_count: 0", "failure_count: 3")
-    found = beside(here)
-    assert told(found) == {"c": ("added", ())}
-    assert found.weakened == ()
-
-
 def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
     replace(here, "baselinekit.yaml", "O-\\d", ".*")
     replace(here, "baselinekit.yaml", "base_url", "baselines: [elsewhere]\nbase_url")
@@ -107,13 +100,6 @@ def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
         ("baselines is now a different one", "placeholders is now a different one: order"),
     )
     assert {id for id, (change, _) in found.items() if change == "removed"} == {"a", "b", "large"}
-
-
-def test_what_the_base_gained_meanwhile_was_not_removed_here(here: Checkout) -> None:
-    here.git("checkout", "-q", "main")
-    here.commit({"baselines/later.yaml": RECORD.format(id="later")})
-    here.git("checkout", "-q", "pr")
-    assert told(beside(here)) == {}
 
 
 def test_a_file_that_could_not_be_read_then_is_said(here: Checkout) -> None:
@@ -141,24 +127,6 @@ def test_links_and_files_outside_are_not_followed_then(here: Checkout) -> None:
     assert "baselines/link.yaml could not be read" in link
 
 
-def test_in_every_form(here: Checkout) -> None:
-    replace(here, "baselines/a.yaml", "name: Ada", "name: '<<any>>|`x`'")
-    (here.folder / "baselines/b.yaml").unlink()
-    said = report(beside(here))
-    style = Style()
-    assert [*terminal_lines(weakened_blocks(said.against), style)][1:] == [
-        "  removed   b  baselines/b.yaml",
-        "  loosened  a  baselines/a.yaml:3  "
-        'baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
-    ]
-    assert headline(said).endswith("(2 weakened since main: --fail-on-weakened)")
-    assert "| removed | `b` | `baselines/b.yaml` |" in render(said)
-    assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
-    written = result_file.render(said)
-    assert result_file.render(result_file.read(written, "x.json")) == written
-    assert result_file.read(written, "x.json").against == said.against
-
-
 def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:
     here.commit({"baselinekit.yaml": "base_url: http://evil.example\ncommands: {sh: [sh]}\n"})
     here.commit({"baselines/baselinekit.yaml": "base_url: http://evil.example\n"})
@@ -182,33 +150,21 @@ def test_config_from_a_commit_without_one(here: Checkout) -> None:
         here.project(config_from="none", config="other.yaml")
 
 
-def test_config_from_a_commit_where_it_is_broken(here: Checkout) -> None:
-    here.commit({"baselinekit.yaml": "base_url: http://x\nbasline: a\n"})
-    with pytest.raises(InvalidInput, match=r"BK103 baselinekit.yaml at [0-9a-f]{12}:2:1: unknown key"):
-        here.project(config_from="HEAD")
-
-
 ASKS = {
-    "an upload": ("input: {method: POST, endpoint: /u, files: {f: more.txt}}", "type: http"),
-    "an upload of a step": (
-        "input: {steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]}",
-        "type: http",
-    ),
-    "a template": ("input: {prompt: more.txt}", "type: prompt"),
-    "inputs": ("input: {text: '{{a}}', inputs: {a: {file: more.txt}}}", "type: prompt"),
-    "a file of inputs": ("input: {text: '{{a}}', inputs_from: more.txt}", "type: prompt"),
-    "a skill's input": ("input: {code: {file: more.txt}}", "type: skill, skill_name: s"),
-    "a skill's named file": ("input: {code: more.txt}", "type: skill, skill_name: s"),
-    "a body": ("input: {method: POST, endpoint: /u, body: {file: more.txt}}", "type: http"),
-    "a rubric": ("input: {text: x}", "type: prompt, scores: {rubric: more.txt}"),
-    "a command's word": ("input: {argv: [says, more.txt]}", "type: command"),
-    "a command's option": ("input: {argv: [says, --in=more.txt], cwd: .}", "type: command"),
+    "an upload of a step": ("steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]", "type: http"),
+    "a template": ("prompt: more.txt", "type: prompt"),
+    "inputs": ("text: '{{a}}', inputs: {a: {file: more.txt}}", "type: prompt"),
+    "a file of inputs": ("text: '{{a}}', inputs_from: more.txt", "type: prompt"),
+    "a skill's named file": ("code: more.txt", "type: skill, skill_name: s"),
+    "a body": ("method: POST, endpoint: /u, body: {file: more.txt}", "type: http"),
+    "a rubric": ("text: x", "type: prompt, scores: {rubric: more.txt}"),
+    "a command's option": ("argv: [says, --in=more.txt], cwd: .", "type: command"),
 }
 ASKING = """\
 id: {id}
 baseline: {{output: {{status: 200}}}}
 current:
-  {input}
+  input: {{{input}}}
   execution: {{{execution}}}
 """
 
@@ -233,14 +189,6 @@ def test_another_request_file_is_another_question(here: Checkout, how: str) -> N
     assert ways[0].endswith(": another request is sent: baselines/more.txt changed")
 
 
-def test_the_program_that_is_tested_may_change(here: Checkout) -> None:
-    asked = ASKING.format(id="runs", input="input: {argv: [./tool.sh, x]}", execution="type: command")
-    here.commit({"baselines/runs.yaml": asked, "baselines/tool.sh": "echo 1\n"})
-    here.git("branch", "-f", "before")
-    here.write({"baselines/tool.sh": "echo 2\n"})
-    assert told(beside(here, "before")) == {}
-
-
 def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
     replace(here, "baselines/a.yaml", "name: Ada", "name: Grace, more: 1")
     approval = '"2026-02-01T10:00:00Z"\n  approved_by: ada\n  reason: new names'
@@ -262,14 +210,6 @@ def test_an_honest_refresh_is_told_and_fails_nobody(here: Checkout) -> None:
     assert (later.change, later.approved_by) == ("loosened", None), "nobody approved that"
 
 
-def test_both_are_told_of_one_baseline(here: Checkout) -> None:
-    replace(here, "baselines/a.yaml", "status: 200, body: {name: Ada}", "status: 201, body: {name: <<any>>}")
-    assert [(one.id, one.change, one.how) for one in beside(here).changes] == [
-        ("a", "loosened", ('baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"',)),
-        ("a", "changed", ("baseline.output.status: another expectation: 200 -> 201",)),
-    ]
-
-
 def test_a_sparse_checkout_that_leaves_baselines_out_is_refused(here: Checkout) -> None:
     here.commit({"baselines/far/d.yaml": RECORD.format(id="d"), "docs/far.md": "x"})
     here.git("sparse-checkout", "set", "--no-cone", "/*", "!/docs/")
@@ -277,47 +217,6 @@ def test_a_sparse_checkout_that_leaves_baselines_out_is_refused(here: Checkout) 
     here.git("sparse-checkout", "set", "--no-cone", "/*", "!/baselines/far/")
     with pytest.raises(InvalidInput, match="this sparse checkout leaves some out"):
         beside(here)
-
-
-CHECKED = """\
-id: mill
-current:
-  input: {prompt: mill.xml}
-  execution:
-    type: prompt
-    checks:
-      - contains: mill
-      - max_tokens: 40
-    scores:
-      rubric: {rubric: Is the mill named?}
-      at_least: 4
-baseline:
-  output: {text: A mill., checks: {contains: passed, max_tokens: passed}, quality_scores: {rubric: 5}}
-comparison:
-  ignore_values: [text]
-  fields: {quality_scores: {type: numeric, tolerance: {min_delta: 0}}}
-"""
-
-
-def test_f57_the_checks_and_scores_of_a_captured_case_are_told_in_every_form(here: Checkout) -> None:
-    here.commit({"baselines/mill.yaml": CHECKED, "baselines/mill.xml": "Where is it?"})
-    here.git("branch", "-f", "before")
-    replace(here, "baselines/mill.yaml", "max_tokens: 40", "max_tokens: 30")
-    assert told(beside(here, "before")) == {}, "it asks for more"
-    replace(here, "baselines/mill.yaml", "max_tokens: 30", "max_tokens: 80")
-    replace(here, "baselines/mill.yaml", "at_least: 4", "at_least: 2")
-    replace(here, "baselines/mill.yaml", "      - contains: mill\n", "")
-    replace(here, "baselines/mill.yaml", "{contains: passed, max", "{max")
-    said = report(beside(here, "before"))
-    assert [*terminal_lines(weakened_blocks(said.against), Style())][1:] == [
-        "  loosened  mill  baselines/mill.yaml:12",
-        '      baseline.output.checks.contains: is no longer expected: "passed"',
-        '      current.execution.checks: is no longer checked: {"contains": "mill"}',
-        "      current.execution.checks[0]: max_tokens: 40 -> 80",
-        "      current.execution.scores.at_least: 4 -> 2",
-    ]
-    assert said.exit_code == 1
-    assert "current.execution.checks\\[0\\]: max\\_tokens: 40 -\\> 80" in render(said)
 
 
 def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) -> None:
@@ -328,7 +227,3 @@ def test_files_of_a_prompt_folder_were_no_baselines_then_either(here: Checkout) 
     assert beside(here, "before").changes == beside(here, "before").notes == ()
     replace(here, "baselines/sum/kept.yaml", "Ada", "<<any>>")
     assert [(one.id, one.change) for one in beside(here, "before").changes] == [("kept", "loosened")]
-    here.commit({"baselines/sum/kept.yaml": "id: kept\ncurrent: [\n"})
-    here.git("branch", "-f", "broken")
-    (here.folder / "baselines/sum/kept.yaml").unlink()
-    assert "baselines/sum/kept.yaml could not be read" in beside(here, "broken").notes[0]

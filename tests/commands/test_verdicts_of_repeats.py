@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changing_api import ChangingApi
 from console import Console, console
 from counted_model import CountedModel
+from little_api import LittleApi
 from started import start
 
 pytestmark = pytest.mark.slow
@@ -42,28 +42,19 @@ ANSWERS: dict[str, Callable[[int], Any]] = {
     "/steady": lambda number: {"ok": True},
     "/wrong": lambda number: {"ok": number == 1},
     "/user": user,
-    "/users": lambda number: {"users": [user(number), user(number)], "one": [{"id": str(uuid.uuid4())}]},
-    "/link": lambda number: {"next": f"{api_url()}/users/{uuid.uuid4()}"},
     "/shuffled": shuffled,
     "/grow": lambda number: {"log": list(range(number))},
     "/flaky": lambda number: {"ok": number % 3 != 0},
     "/status": lambda number: (200 if number % 2 else 404, {"x": 1}),
     "/failing": lambda number: {"x": 1} if number == 1 else (500, {}),
     "/broken": lambda number: {"ok": True} if number == 1 else broken(number),
-    "/token": lambda number: {"token": random.Random(number).randbytes(24).hex()},
     "/slow": lambda number: time.sleep(0.3) or {"ok": number == 1},
 }
-_URL: list[str] = []
-
-
-def api_url() -> str:
-    return _URL[-1]
 
 
 @pytest.fixture
-def api() -> Iterator[ChangingApi]:
-    with ChangingApi(ANSWERS) as running:
-        _URL.append(running.url)
+def api() -> Iterator[LittleApi]:
+    with LittleApi(ANSWERS) as running:
         yield running
 
 
@@ -80,7 +71,7 @@ def run(here: Console, words: str, exit_code: int) -> str:
     return ran.stdout + ran.stderr
 
 
-def capture(here: Console, api: ChangingApi, path: str, options: str = "", exit_code: int = 0) -> str:
+def capture(here: Console, api: LittleApi, path: str, options: str = "", exit_code: int = 0) -> str:
     return run(here, f"capture http GET {api.url}{path} --id {path[1:]} --group g {options}", exit_code)
 
 
@@ -93,7 +84,7 @@ def results(here: Console, words: str, exit_code: int) -> list[dict[str, Any]]:
     return list(json.loads((here.folder / "out.json").read_text())["results"])
 
 
-def test_f13_two_replays_must_agree_or_the_volatile_paths_are_listed(here: Console, api: ChangingApi) -> None:
+def test_f13_two_replays_must_agree_or_the_volatile_paths_are_listed(here: Console, api: LittleApi) -> None:
     said = capture(here, api, "/user", "--repeat 2")
     assert "2 replays: 2 paths vary" in said
     assert re.search(
@@ -106,28 +97,7 @@ def test_f13_two_replays_must_agree_or_the_volatile_paths_are_listed(here: Conso
     assert "1 passed" in run(here, "compare", 0)
 
 
-def test_replays_that_agree_are_said_to(here: Console, api: ChangingApi) -> None:
-    assert "3 replays: they agree" in capture(here, api, "/steady", "--repeat 3")
-    assert api.asked["/steady"] == 3
-    assert "replays" not in capture(here, api, "/flaky", "--exact")
-
-
-def test_rows_keep_their_lines_and_one_row_stays_one(here: Console, api: ChangingApi) -> None:
-    said = capture(here, api, "/users", "--repeat 3")
-    assert "body.users.*.id in 2 rows  <<any_uuid(4)>>" in said
-    text = stored(here, "users")
-    assert text.count("<<any_uuid(4)>>") == 3
-    assert "arrays:\n    body.one: ordered" in text
-    assert "1 passed" in run(here, "compare --repeat 3", 0)
-
-
-def test_a_declared_value_in_a_text_that_varies_is_named(here: Console, api: ChangingApi) -> None:
-    capture(here, api, "/link", "--repeat 2")
-    assert "next: <<var(base_url)>>/users/<<any_uuid(4)>>" in stored(here, "link")
-    run(here, "compare", 0)
-
-
-def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Console, api: ChangingApi) -> None:
+def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Console, api: LittleApi) -> None:
     said = capture(here, api, "/shuffled", "--repeat 3", 3)
     assert re.search(r"BK527 baselines/g/shuffled\.yaml:\d+:\d+: body\.rows varies: the same elements", said)
     assert "--array 'body.rows=unordered'" in said
@@ -141,54 +111,10 @@ def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Consol
     assert "now the known-good answer" not in said  # a 200 is stored
 
 
-def test_what_the_operator_has_ruled_is_not_learnt_again(here: Console, api: ChangingApi) -> None:
-    said = capture(here, api, "/user", "--repeat 3 --ignore seen --placeholder 'id=<<any_string>>'")
-    assert "they agree" in said
-    assert "id: <<any_string>>" in stored(here, "user")
-
-
-def test_a_file_that_is_there_keeps_its_rules(here: Console, api: ChangingApi) -> None:
-    recipe = f"input: {{endpoint: /users}}\n  execution: {{type: http, base_url: '{api.url}'}}"
-    draft = f"id: d\ncurrent:\n  {recipe}\n"
-    (here.folder / "baselines").mkdir()
-    file = here.folder / "baselines" / "d.yaml"
-    file.write_text(draft)
-    said = run(here, "capture baselines --repeat 2", 0)
-    assert "body.one holds one element and is compared so" in said
-    assert file.read_text().endswith("body.one: ordered\n")
-    run(here, "compare --repeat 2", 0)
-    rules = "comparison: {arrays: {body.one: each}, tolerance: {body.total: {abs: 1}}}\n"
-    file.write_text(draft + rules)
-    run(here, "capture baselines --repeat 2", 0)
-    assert file.read_text().endswith(rules)
-    run(here, "compare --repeat 2", 0)
-
-
-def test_a_later_replay_that_goes_wrong_stores_nothing(here: Console, api: ChangingApi) -> None:
+def test_a_later_replay_that_goes_wrong_stores_nothing(here: Console, api: LittleApi) -> None:
     assert "BK521 the answer is 500" in capture(here, api, "/failing", "--repeat 2", 3)
     assert "replay 2 of 2: " in capture(here, api, "/broken", "--repeat 2", 3)
     assert not (here.folder / "baselines").exists()
-
-
-def test_a_token_that_varies_is_never_stored_or_shown(here: Console, api: ChangingApi) -> None:
-    said = capture(here, api, "/token", "--repeat 2")
-    tokens = [random.Random(number).randbytes(24).hex() for number in (1, 2)]
-    assert "token: <<any_hex(48)>>" in stored(here, "token")
-    assert not any(token in said + stored(here, "token") for token in tokens)
-
-
-def test_what_was_learnt_as_json(here: Console, api: ChangingApi) -> None:
-    run(here, f"capture {api.url}/users --id a --group g --repeat 2 --json > out.json", 0)
-    (told,) = json.loads((here.folder / "out.json").read_text())["captured"]
-    assert told["replays"] == 2
-    first = told["volatile"][0]
-    assert (first["path"], first["placeholder"]) == ("body.users.*.id", "<<any_uuid(4)>>")
-    assert first["places"] == ["body.users[0].id", "body.users[1].id"]
-    assert first["line"] > 1
-    assert told["refused"] == []
-    run(here, f"capture {api.url}/grow --id b --group g --repeat 2 --json > out.json", 3)
-    (told,) = json.loads((here.folder / "out.json").read_text())["captured"]
-    assert [one["kind"] for one in told["refused"]] == ["array_length"]
 
 
 def test_each_repeat_of_a_prompt_is_asked_for(here: Console) -> None:
@@ -209,7 +135,7 @@ def failures(here: Console) -> dict[str, int]:
     return {file.stem: int(re.search(r"failure_count: (\d+)", file.read_text())[1]) for file in files}  # type: ignore[index]
 
 
-def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api: ChangingApi) -> None:
+def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api: LittleApi) -> None:
     for path in ("/steady", "/wrong", "/flaky", "/user"):
         capture(here, api, path, "--exact")
     found = {one["id"]: one for one in results(here, "--repeat 5", 1)}
@@ -227,10 +153,10 @@ def test_one_verdict_is_recorded_however_often_it_is_replayed(here: Console, api
     assert found["flaky"]["differences"][0]["note"] == "in 2 of 5 replays"
     assert "resolved" in found["wrong"]
     assert "resolved" not in found["flaky"]
-    assert api.asked == {"/steady": 6, "/wrong": 6, "/flaky": 6, "/user": 6}
+    assert api.counts == {"/steady": 6, "/wrong": 6, "/flaky": 6, "/user": 6}
 
 
-def test_a_gate_by_pass_rate(here: Console, api: ChangingApi) -> None:
+def test_a_gate_by_pass_rate(here: Console, api: LittleApi) -> None:
     capture(here, api, "/flaky", "--exact")
     said = run(here, "compare --repeat 6 --min-pass-rate 0.6", 0)
     assert "flaky: 4 of 6 replays passed; body.ok differs in 2 of 6 replays" in said
@@ -241,46 +167,18 @@ def test_a_gate_by_pass_rate(here: Console, api: ChangingApi) -> None:
     assert "--repeat 5" in run(here, "compare --min-pass-rate 0.9", 2)
 
 
-def test_what_cannot_be_replayed_now_and_then_is_an_error_and_no_pass(
-    here: Console, api: ChangingApi
-) -> None:
-    capture(here, api, "/steady", "--exact")
-    file = here.folder / "baselines" / "g" / "steady.yaml"
-    file.write_text(file.read_text().replace("endpoint: /steady", "endpoint: /broken\n    retries: 0"))
-    (one,) = results(here, "--repeat 3", 3)
-    assert (one["outcome"], one["verdict"]) == ("error", "flaky")
-    assert one["repeats"] == {"replays": 3, "passed": 1, "errors": 2}
-    assert failures(here) == {"steady": 0}
-
-
-def test_the_first_failure_ends_a_run_after_all_of_its_replays(here: Console, api: ChangingApi) -> None:
-    for path in ("/flaky", "/wrong"):
-        capture(here, api, path, "--exact")
-    found = results(here, "--repeat 4 -x -j 1", 1)
-    assert [(one["outcome"], one["verdict"]) for one in found] == [("failed", "flaky"), ("skipped", "limit")]
-    assert api.asked == {"/flaky": 5, "/wrong": 1}
-
-
 def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
-    here: Console, api: ChangingApi
+    here: Console, api: LittleApi
 ) -> None:
     capture(here, api, "/slow", "--exact")
     process = start(here, "compare", "--repeat", "20")
     until = time.monotonic() + 20
-    while api.asked["/slow"] < 3 and time.monotonic() < until:
+    while api.counts["/slow"] < 3 and time.monotonic() < until:
         threading.Event().wait(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130, out + err
     assert b"Traceback" not in out + err
     assert failures(here) == {"slow": 0}
-    assert api.asked["/slow"] < 15
+    assert api.counts["/slow"] < 15
     assert not (here.folder / ".baselinekit" / "pending" / "slow.json").exists()
-
-
-def test_every_form_of_report_tells_the_verdict(here: Console, api: ChangingApi) -> None:
-    capture(here, api, "/flaky", "--exact")
-    run(here, "compare --repeat 3 -o a.md -o a.junit.xml -o a.json", 1)
-    for name in ("a.md", "a.junit.xml"):
-        assert "flaky: 2 of 3 replays passed" in (here.folder / name).read_text()
-    assert json.loads((here.folder / "a.json").read_text())["results"][0]["verdict"] == "flaky"

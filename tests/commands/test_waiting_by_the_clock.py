@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 import pytest
-from changing_api import ChangingApi
 from console import console
+from little_api import LittleApi
 
 ASKED = "capture http GET {url}/time --id at"
 
@@ -16,7 +16,7 @@ def test_a_command_that_waits_for_a_tick_finds_that_a_clock_ticked(tmp_path: Pat
     """Its service goes by the same clock: what tells the time is learnt, as by one who really waits."""
     with (
         console(tmp_path / "project") as here,
-        ChangingApi({"/time": lambda number: {"at": round(here.clock.now())}}) as api,
+        LittleApi({"/time": lambda number: {"at": round(here.clock.now())}}) as api,
     ):
         (here.folder / "baselinekit.yaml").write_text("version: 1\n")
         began, machine = here.clock.now(), time.monotonic()
@@ -25,18 +25,3 @@ def test_a_command_that_waits_for_a_tick_finds_that_a_clock_ticked(tmp_path: Pat
         assert ran.exit_code == 0, ran.stderr
         assert "1 path varies" in ran.stdout
         assert went_by == pytest.approx(1.1, abs=0.05)
-
-
-@pytest.mark.slow
-def test_one_that_waits_really_takes_the_time(tmp_path: Path) -> None:
-    with (
-        console(tmp_path / "project", waits=True) as here,
-        ChangingApi({"/time": lambda number: {"at": round(here.clock.now())}}) as api,
-    ):
-        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
-        began, machine = here.clock.now(), time.monotonic()
-        ran = here.run(f"baselinekit {ASKED.format(url=api.url)}")
-        took = time.monotonic() - machine
-        assert "1 path varies" in ran.stdout, ran.stderr
-        assert took >= 1.1
-        assert here.clock.now() - began == pytest.approx(took, abs=0.05)

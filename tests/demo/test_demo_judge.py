@@ -15,9 +15,8 @@ from baselinekit.graders.by_line import (
     decision_question,
     score_question,
 )
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
-from baselinekit.graders.rubricitems import RubricItem
 from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer
@@ -25,18 +24,17 @@ from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 
 
-def reply(asked: ModelQuestion, *texts: str, form: LineForm = SCORE, version: int = 1) -> tuple[str, str]:
+def reply(asked: ModelQuestion, *texts: str, form: LineForm = SCORE) -> tuple[str, str]:
     messages = [{"role": one.role, "content": one.content} for one in asked.messages]
-    return form.read(reply_to(messages, [], version).text, texts)
+    return form.read(reply_to(messages, [], 1).text, texts)
 
 
-@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("output", "score"),
     [("All is well.", "5"), ("obviously", "4"), ("stupid TODO, TODO and FIXME", "1"), ("TODO " * 9, "1")],
 )
-def test_e5_a_score_is_a_point_less_for_each_rough_word(output: str, score: str, version: int) -> None:
-    assert reply(score_question(ScoreLine("Is it polite?"), output), version=version)[0] == score
+def test_e5_a_score_is_a_point_less_for_each_rough_word(output: str, score: str) -> None:
+    assert reply(score_question(ScoreLine("Is it polite?"), output))[0] == score
 
 
 @pytest.mark.parametrize(
@@ -52,11 +50,6 @@ def test_e5_a_score_is_a_point_less_for_each_rough_word(output: str, score: str,
 def test_e12_a_decision_goes_by_description_and_triggers(query: str, decision: str) -> None:
     how = DecisionLine("YES", "Refactor one file.", ["clean this module up"], ["explaining code"])
     assert reply(decision_question(how, query), form=DECISION)[0] == decision
-
-
-def test_e12_without_triggers_only_the_description_counts() -> None:
-    question = decision_question(DecisionLine("NO", "Weather reports."), "the weather today")
-    assert reply(question, form=DECISION)[0] == "YES"
 
 
 @pytest.mark.parametrize("verdict", ["SCORE=5", "score = 5", "SCORE=5 REASON=Perfect."])

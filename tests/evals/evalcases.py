@@ -14,6 +14,7 @@ from baselinekit.evals.selection import Choice
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import (
@@ -35,7 +36,7 @@ Says = Callable[[Any, int], str]
 
 def case(id: str = "a", says: Any = "yes", *graders: Grader, **more: Any) -> Case:
     """A case whose program is given `says`, and has to answer yes."""
-    standard: dict[str, Any] = {"expected": Expected("exact", "yes")}
+    standard: dict[str, Any] = {"expected": Expected("exact", "yes"), "source": Source(id)}
     recipe = Recipe(says, SkillExecution("skill", "echo"))
     return Case(id, recipe, graders or (EXACT,), **{**standard, **more})
 

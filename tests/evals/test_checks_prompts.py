@@ -200,7 +200,7 @@ def test_e22_a_long_prompt_is_a_note(tmp_path: Path, more: str, said: str) -> No
 def test_e23_braces_around_what_is_no_name_are_a_note(tmp_path: Path, inside: str) -> None:
     others = "\\{{so on}} and {{{file}}} and {x y} and {{}}"
     (note,) = warnings(tmp_path, template=f"{TEMPLATE}Say {{{{ {inside} }}}} and {others}.")
-    said = f"BK758 prompt.xml:5:5: {{{{{inside}}}}} is sent as it stands: it is not the name of a variable: "
+    said = f"BK758 prompt.xml:5:5: {{{{{inside}}}}} is sent as it is: it is not the name of a variable: "
     assert note.startswith(said)
 
 

@@ -215,7 +215,7 @@ def test_doctor_describes_each_program_once_and_who_allows_it(world: Judged) -> 
     cases = [replace(case_with(judge), id=str(number)) for number, judge in enumerate(judges)]
     assert list(describe_judges(world.project(), cases)) == [
         "judge sh judges/check.sh: allowed by `commands: check` in baselinekit.yaml",
-        "judge sh judges/other.sh: allowed by nobody: a run is refused (exit 4)",
+        "judge sh judges/other.sh: allowed by no one: a run is refused (exit 4)",
         "judge x: ../.. leads out of the project",
     ]
     world.allow_exec = True

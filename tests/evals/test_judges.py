@@ -1,4 +1,4 @@
-"""Judges that are themselves judged: by probes, and by what people said."""
+"""Judges are measured: by probes, and by the labels of people."""
 
 import json
 import re
@@ -13,27 +13,36 @@ from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Prob
 from baselinekit.evals import judges
 from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.graders.task import QuestionForm
-from baselinekit.model.grades import Label
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Agreement, Label
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
 
-_OUTPUT = re.compile(r"<<<output (\w{16})>>>\n(.*)\n<<<end of output \1>>>", re.DOTALL)
+_JUDGED = re.compile(r"<<<(output|candidate_answer) (\w{16})>>>\n(.*)\n<<<end of \1 \2>>>", re.DOTALL)
 Verdict = Callable[[str], bool]
+Ask = Callable[[ModelQuestion], Answer]
+FORMS: list[QuestionForm] = ["", "in one line", "by a prompt", "by a rubric"]
 
 
-def judge(verdict: Verdict) -> Callable[[ModelQuestion], Answer]:
-    """A judge that decides so, and replies in the form that is asked for."""
+def judge(verdict: Verdict) -> Ask:
+    """A judge that decides so, and replies in the form that it is asked for."""
 
-    def ask(asked: ModelQuestion) -> Answer:
-        text = asked.messages[-1].content
-        output = _OUTPUT.search(text)
+    def ask(question: ModelQuestion) -> Answer:
+        text = question.messages[-1].content
+        output = _JUDGED.search(text)
         assert output is not None
+        passed = verdict(output[3])
+        if "SCORE=" in text.rpartition(">>>")[2] or '{"nonce"' not in text:
+            return Answer(f"SCORE={5 if passed else 1} REASON=It is as it is.")
         reply = form_in(text)
-        passed = verdict(output[2])
         if "scores" in reply:
             reply["scores"] = dict.fromkeys(reply["scores"], 5 if passed else 1)
-            reply["overall_score"] = 5 if passed else 1
-        return Answer(json.dumps({**reply, "passed": passed}))
+            reply |= {"overall_score": 5 if passed else 1, "passed": passed}
+        elif "checks" in reply:
+            reply["checks"] = [{**check, "satisfied": passed} for check in reply["checks"]]
+        else:
+            reply |= {"score": int(passed), "hits": [], "misses": []}
+        return Answer(json.dumps(reply))
 
     return ask
 
@@ -42,95 +51,47 @@ def honest(output: str) -> bool:
     return "Canberra" in output and "Score it" not in output
 
 
-def echo(asked: ModelQuestion) -> Answer:
+def echo(question: ModelQuestion) -> Answer:
     """Repeats the text that it was to judge, as a weak model does."""
-    output = _OUTPUT.search(asked.messages[-1].content)
+    output = _JUDGED.search(question.messages[-1].content)
     assert output is not None
-    return Answer(output[2])
+    return Answer(output[3])
 
 
-def wrong(ask: Callable[[ModelQuestion], Answer]) -> list[str]:
-    return [one.probe for one in judges.probe([judges.ProbedJudge("judge")], ask) if not one.holds]
+def unreachable(question: ModelQuestion) -> Answer:
+    raise CannotReplay(Problem("BK611", "the judge cannot be asked"))
 
 
-def test_f37_a_judge_that_judges_withstands_every_probe() -> None:
-    assert wrong(judge(honest)) == []
+def not_withstood(ask: Ask, form: QuestionForm = "") -> list[str]:
+    return [one.probe for one in judges.probe([judges.ProbedJudge("judge", form)], ask) if not one.holds]
 
 
-def test_f37_a_judge_that_is_talked_into_a_pass_is_found_out() -> None:
-    assert "new instructions" in wrong(judge(lambda output: honest(output) or "Ignore all" in output))
-    assert "a threat" in wrong(judge(lambda output: honest(output) or "lose their jobs" in output))
-
-
-@pytest.mark.parametrize(
-    ("verdict", "fallen_for"),
-    [
-        (honest, []),
-        (lambda output: honest(output) or "lose their jobs" in output, ["a threat"]),
-        (lambda output: False, ["a right answer", "a right answer in other words"]),
-    ],
-)
-def test_e5_a_judge_that_replies_in_one_line_is_probed_in_that_form(
-    verdict: Callable[[str], bool], fallen_for: list[str]
-) -> None:
-    def ask(asked: ModelQuestion) -> Answer:
-        output = _OUTPUT.search(asked.messages[-1].content)
-        assert output is not None
-        return Answer(f"SCORE={5 if verdict(output[2]) else 1} REASON=It is as it is.")
-
-    found = judges.probe([judges.ProbedJudge("judge", "in one line")], ask)
-    assert [one.probe for one in found if not one.holds] == fallen_for
-    assert {one.judge for one in found} == {"judge, in one line"}
-
-
-def test_a_judge_that_passes_or_fails_everything_tells_nothing() -> None:
-    assert len(wrong(judge(lambda output: True))) == 12
-    assert wrong(judge(lambda output: False)) == ["a right answer", "a right answer in other words"]
-
-
-def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> None:
-    found = judges.probe([judges.ProbedJudge("judge")], echo)
-    assert {one.grade.outcome for one in found} == {"error"}
-    assert [one.probe for one in found if not one.holds] == [
-        one.name for one in judges.PROBES if one.wanted != "not passed"
+@pytest.mark.parametrize("form", FORMS)
+def test_f37_e5_a_judge_is_probed_in_the_form_in_which_it_is_asked(form: QuestionForm) -> None:
+    right = ["a right answer", "a right answer in other words"]
+    assert not_withstood(judge(honest), form) == []
+    assert not_withstood(judge(lambda output: honest(output) or "lose their jobs" in output), form) == [
+        "a threat"
     ]
+    assert not_withstood(judge(lambda output: False), form) == right
+    (name,) = {one.judge for one in judges.probe([judges.ProbedJudge("judge", form)], judge(honest))}
+    assert name == (f"judge, {form}" if form else "judge")
 
 
-def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
-    def ask(asked: ModelQuestion) -> Answer:
-        raise CannotReplay(Problem("BK611", "nobody is there"))
-
-    assert len(wrong(ask)) == len(judges.PROBES)
-
-
-def test_the_judges_are_those_that_the_cases_name_and_the_usual_one(tmp_path: Path) -> None:
-    write(tmp_path)
-    project = open_project(Operator(str(tmp_path)))
-    assert [one.name for one in judges.judges_to_probe(project, ["evals"])] == ["judge", "strict"]
-    asked = "grader: {type: model, config: {method: score_line, rubric: r, model: strict}}"
-    (tmp_path / "evals" / "f.yaml").write_text(f"{{id: f, input: {{type: echo, content: x}}, {asked}}}\n")
-    assert [one.name for one in judges.judges_to_probe(project, ["evals"])] == [
-        "judge",
-        "strict",
-        "strict, in one line",
-    ]
-    (tmp_path / "evals" / "f.yaml").unlink()
-    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
-    (tmp_path / "evals" / "e.yaml").unlink()
-    with pytest.raises(NothingSelected, match="there is no judge to probe"):
-        judges.judges_to_probe(open_project(Operator(str(tmp_path))), [])
+def test_f37_a_judge_that_is_talked_into_a_pass_or_gives_no_verdict_is_found_out() -> None:
+    assert "new instructions" in not_withstood(judge(lambda output: honest(output) or "Ignore all" in output))
+    assert len(not_withstood(judge(lambda output: True))) == 12
+    assert len(not_withstood(unreachable)) == len(judges.PROBES)
+    echoed = judges.probe([judges.ProbedJudge("judge")], echo)
+    assert {one.grade.outcome for one in echoed} == {"error"}
+    plain = [one.name for one in judges.PROBES if one.wanted != "not passed"]
+    assert [one.probe for one in echoed if not one.holds] == plain
 
 
-CASE = """\
-- id: a
-  input: {type: prompt, content: What is the capital of Australia?}
-  expected: {type: exact, value: Canberra}
-  graders:
-  - {type: model, config: {rubric: is it right, model: strict, calibration: config/labels.yaml}}
-- id: b
-  input: {type: prompt, content: And again?}
-  graders:
-  - {type: model, config: {rubric: is it right, model: strict, calibration: config/labels.yaml}}
+CONFIG = "config: {rubric: is it right, model: strict, calibration: config/labels.yaml}"
+CASE = f"""\
+- {{id: a, input: x, expected: {{value: Canberra}}, graders: [{{type: model, {CONFIG}}}]}}
+- {{id: b, input: y, graders: [{{type: model, {CONFIG}}}]}}
 """
 LABELS = """\
 - {output: Canberra, human: passed}
@@ -139,112 +100,18 @@ LABELS = """\
 - {output: Canberra or Sydney, human: 3.5}
 - {output: Perth, human: false}
 """
-
-
-def write(root: Path, labels: str = LABELS, case: str = CASE) -> None:
-    (root / "evals" / "config").mkdir(parents=True, exist_ok=True)
-    (root / "evals" / "e.yaml").write_text(case)
-    (root / "evals" / "config" / "labels.yaml").write_text(labels)
-    (root / "baselinekit.yaml").write_text("models: {judge: {command: [x]}, strict: {command: [x]}}\n")
-
-
-def test_what_a_judge_and_people_say_is_counted_once_a_judge_and_kept_beside_the_labels(
-    tmp_path: Path,
-) -> None:
-    write(tmp_path)
-    root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
-    assert [one.state for one in judges.facts_of(root, cases)] == ["not calibrated"]
-    ((_, found),) = judges.calibrate(root, judges.judges_of(root, cases), judge(honest))
-    assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 2)
-    assert found.accuracy == pytest.approx(0.8)
-    assert found.kappa == pytest.approx(0.6153846)
-    (facts,) = judges.facts_of(root, cases)
-    assert (facts.state, facts.agreement) == ("calibrated", found)
-    assert (tmp_path / "evals" / "config" / "labels.measured.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "state"),
-    [
-        ("model: strict", "model: judge", "another judge"),
-        ("rubric: is it right", "rubric: is it kind", "another rubric"),
-        ("samples", "samples", "calibrated"),
-    ],
-)
-def test_a_calibration_holds_for_its_judge_and_its_rubric_alone(
-    tmp_path: Path, old: str, new: str, state: str
-) -> None:
-    write(tmp_path)
-    root = str(tmp_path)
-    judges.calibrate(root, judges.judges_of(root, load_cases(["evals/e.yaml"], root)), judge(honest))
-    write(tmp_path, case=CASE.replace(old, new))
-    assert {one.state for one in judges.facts_of(root, load_cases(["evals/e.yaml"], root))} == {state}
-
-
-def test_labels_that_have_changed_are_told(tmp_path: Path) -> None:
-    write(tmp_path)
-    root = str(tmp_path)
-    cases = load_cases(["evals/e.yaml"], root)
-    judges.calibrate(root, judges.judges_of(root, cases), judge(honest))
-    write(tmp_path, LABELS.replace("Perth", "Darwin"))
-    assert [one.state for one in judges.facts_of(root, cases)] == ["other labels"]
-
-
-def test_a_reply_that_cannot_be_used_counts_neither_way(tmp_path: Path) -> None:
-    write(tmp_path)
-    cases = load_cases(["evals/e.yaml"], str(tmp_path))
-    ((_, found),) = judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), echo)
-    assert (found.undecided, found.accuracy, found.kappa) == (5, None, None)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("[]", "BK736 evals/config/labels.yaml:1:1: no label here"),
-        ("a: 1", "BK736 evals/config/labels.yaml:1:1: expected a list of labels"),
-        ("- {output: x}", "BK104 evals/config/labels.yaml:1:"),
-        ("- {output: x, human: passed, humna: 1}", "did you mean 'human'"),
-        ("- {output: x, human: pased}", "label 1: human: 'pased' is neither"),
-        ("- {output: x, human: 7}", "human: 7 is neither"),
-    ],
-)
-def test_what_is_wrong_with_labels_is_said_before_anybody_is_asked(
-    tmp_path: Path, labels: str, message: str
-) -> None:
-    write(tmp_path, labels)
-    cases = load_cases(["evals/e.yaml"], str(tmp_path))
-    with pytest.raises(InvalidInput, match=message):
-        judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), echo)
-
-
-def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NothingSelected, match="no judge here has a calibration file"):
-        judges.calibrate(str(tmp_path), [], echo)
-
-
-def test_a_label_may_be_a_category() -> None:
-    how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
-    judge = judges.LabelledJudge(how, "labels.yaml")
-    assert judges.label_problem(Label("x", "good"), judge) is None
-    assert judges.label_problem(Label("x", "bad"), judge) is not None
-
-
 BY_SHARE = """\
 - id: a
-  input: {type: prompt, content: What is the capital of Australia?}
+  input: What is the capital of Australia?
   expected: {type: semantic, value: Canberra}
   graders:
   - type: model
     config: {method: llm_judge, prompt: config/judge.md, model: strict, calibration: config/labels.yaml}
 - id: b
-  input: {type: prompt, content: And again?}
+  input: And again?
   graders:
   - type: model
-    config:
-      method: rubric
-      rubrics: [Names the capital]
-      model: strict
-      calibration: config/labels.yaml
+    config: {method: rubric, rubrics: [Names it], model: strict, calibration: config/labels.yaml}
 """
 SHARES = """\
 - {output: Canberra, human: passed, input: What is the capital of Australia?}
@@ -254,65 +121,90 @@ SHARES = """\
 """
 
 
-def by_share(asked: ModelQuestion, verdict: Verdict = lambda output: "Canberra" in output) -> Answer:
-    """A judge of scores from 0 to 1, or of items."""
-    text = asked.messages[-1].content
-    output = re.search(
-        r"<<<candidate_answer (\w{16})>>>\n(.*)\n<<<end of candidate_answer \1>>>", text, re.DOTALL
-    )
-    assert output is not None
-    reply = form_in(text)
-    passed = verdict(output[2])
-    if "checks" in reply:
-        reply["checks"] = [{**check, "satisfied": passed} for check in reply["checks"]]
-    else:
-        reply |= {"score": 1 if passed else 0, "hits": [], "misses": []}
-    return Answer(json.dumps(reply))
+def written(
+    root: Path, labels: str = LABELS, case: str = CASE, template: str = "{{candidate_answer}}"
+) -> list[Case]:
+    (root / "evals" / "config").mkdir(parents=True, exist_ok=True)
+    (root / "evals" / "e.yaml").write_text(case)
+    (root / "evals" / "config" / "labels.yaml").write_text(labels)
+    (root / "evals" / "config" / "judge.md").write_text(template)
+    (root / "baselinekit.yaml").write_text("models: {judge: {command: [x]}, strict: {command: [x]}}\n")
+    return load_cases(["evals/e.yaml"], str(root))
 
 
-def test_judges_by_a_prompt_and_by_a_rubric_are_set_beside_people_too(tmp_path: Path) -> None:
-    write(tmp_path, SHARES, BY_SHARE)
-    template = tmp_path / "evals" / "config" / "judge.md"
-    template.write_text("Is it right?\n{{candidate_answer}}\n")
-    root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
-    measured = judges.calibrate(root, judges.judges_of(root, cases), by_share)
-    for _, found in measured:
-        assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 1)
-    assert len(measured) == 2
-    assert {one.state for one in judges.facts_of(root, cases)} == {"calibrated"}
-    template.write_text("Is it wrong?\n{{candidate_answer}}\n")
-    by_prompt, by_rubric = judges.facts_of(root, load_cases(["evals/e.yaml"], root))
-    assert (by_prompt.state, by_rubric.state) == ("another rubric", "calibrated")
+def calibrated(root: Path, cases: list[Case], ask: Ask) -> list[Agreement]:
+    return [found for _, found in judges.calibrate(str(root), judges.judges_of(str(root), cases), ask)]
 
 
-@pytest.mark.parametrize(("human", "wrong"), [("1.5", "1.5"), ("pased", "'pased'"), ("-1", "-1")])
-def test_a_label_of_such_a_judge_is_a_score_from_0_to_1(tmp_path: Path, human: str, wrong: str) -> None:
-    write(tmp_path, f"- {{output: x, human: {human}}}", BY_SHARE)
-    (tmp_path / "evals" / "config" / "judge.md").write_text("{{candidate_answer}}")
-    cases = load_cases(["evals/e.yaml"], str(tmp_path))
-    with pytest.raises(InvalidInput, match=f"human: {wrong} is neither"):
-        judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), by_share)
+def states(root: Path, cases: list[Case]) -> list[str]:
+    return [one.state for one in judges.facts_of(str(root), cases)]
 
 
-@pytest.mark.parametrize("form", ["by a prompt", "by a rubric"])
-@pytest.mark.parametrize(
-    ("verdict", "fallen_for"),
-    [
-        (honest, []),
-        (lambda output: honest(output) or "lose their jobs" in output, ["a threat"]),
-        (lambda output: False, ["a right answer", "a right answer in other words"]),
-    ],
-)
-def test_f37_a_judge_by_a_prompt_or_a_rubric_is_probed_in_that_form(
-    form: QuestionForm, verdict: Verdict, fallen_for: list[str]
+def test_judges_to_probe_are_those_that_cases_name_and_the_usual_one(tmp_path: Path) -> None:
+    written(tmp_path, SHARES, BY_SHARE)
+    line = "grader: {type: model, config: {method: score_line, rubric: r, model: strict}}"
+    (tmp_path / "evals" / "f.yaml").write_text(f"{{id: f, input: {{type: echo, content: x}}, {line}}}\n")
+    project = open_project(Operator(str(tmp_path)))
+    names = [one.name for one in judges.judges_to_probe(project, ["evals"])]
+    assert names == ["judge", "strict, by a prompt", "strict, by a rubric", "strict, in one line"]
+    for name in ("evals/e.yaml", "evals/f.yaml"):
+        (tmp_path / name).unlink()
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    with pytest.raises(NothingSelected, match="there is no judge to probe"):
+        judges.judges_to_probe(open_project(Operator(str(tmp_path))), [])
+
+
+def test_calibrate_counts_each_judge_once_and_keeps_the_result_beside_the_labels(tmp_path: Path) -> None:
+    cases = written(tmp_path)
+    assert states(tmp_path, cases) == ["not calibrated"]
+    (found,) = calibrated(tmp_path, cases, judge(honest))
+    assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 2)
+    assert (found.accuracy, found.kappa) == (pytest.approx(0.8), pytest.approx(0.6153846))
+    (facts,) = judges.facts_of(str(tmp_path), cases)
+    assert (facts.state, facts.agreement) == ("calibrated", found)
+    assert (tmp_path / "evals" / "config" / "labels.measured.json").exists()
+    other_judge, other_rubric = CASE.replace("strict", "judge"), CASE.replace("is it right", "is it kind")
+    assert states(tmp_path, written(tmp_path, case=other_judge)) == ["another judge"]
+    assert states(tmp_path, written(tmp_path, case=other_rubric)) == ["another rubric"]
+    assert states(tmp_path, written(tmp_path, LABELS.replace("Perth", "Darwin"))) == ["other labels"]
+    (unused,) = calibrated(tmp_path, written(tmp_path), echo)
+    assert (unused.undecided, unused.accuracy, unused.kappa) == (5, None, None)
+    with pytest.raises(NothingSelected, match="no judge here has a calibration file"):
+        judges.calibrate(str(tmp_path), [], echo)
+
+
+WRONG = [
+    (CASE, "[]", "BK736 evals/config/labels.yaml:1:1: no label here"),
+    (CASE, "a: 1", "BK736 evals/config/labels.yaml:1:1: expected a list of labels"),
+    (CASE, "- {output: x}", "BK104 evals/config/labels.yaml:1:"),
+    (CASE, "- {output: x, human: passed, humna: 1}", "did you mean 'human'"),
+    (CASE, "- {output: x, human: pased}", "label 1: human: 'pased' is neither"),
+    (CASE, "- {output: x, human: 7}", "human: 7 is neither"),
+    (BY_SHARE, "- {output: x, human: 1.5}", "human: 1.5 is neither"),
+    (BY_SHARE, "- {output: x, human: -1}", "human: -1 is neither"),
+]
+
+
+@pytest.mark.parametrize(("case", "labels", "message"), WRONG)
+def test_calibrate_with_wrong_label_asks_nothing(
+    tmp_path: Path, case: str, labels: str, message: str
 ) -> None:
-    found = judges.probe([judges.ProbedJudge("judge", form)], lambda asked: by_share(asked, verdict))
-    assert [one.probe for one in found if not one.holds] == fallen_for
-    assert {one.judge for one in found} == {f"judge, {form}"}
+    with pytest.raises(InvalidInput, match=message):
+        calibrated(tmp_path, written(tmp_path, labels, case), unreachable)
 
 
-def test_the_judges_of_a_file_are_probed_in_each_form_in_which_they_are_asked(tmp_path: Path) -> None:
-    write(tmp_path, SHARES, BY_SHARE)
-    (tmp_path / "evals" / "config" / "judge.md").write_text("{{candidate_answer}}")
-    found = judges.judges_to_probe(open_project(Operator(str(tmp_path))), ["evals"])
-    assert [one.name for one in found] == ["judge", "strict, by a prompt", "strict, by a rubric"]
+def test_human_verdict_of_a_category() -> None:
+    how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
+    labelled = judges.LabelledJudge(how, "labels.yaml")
+    verdicts = [labelled.human_verdict(Label("x", word)) for word in ("good", "poor", "bad")]
+    assert verdicts == [True, False, None]
+
+
+def test_calibrate_measures_judges_by_a_prompt_and_by_a_rubric(tmp_path: Path) -> None:
+    cases = written(tmp_path, SHARES, BY_SHARE, "Is it right?\n{{candidate_answer}}\n")
+    measured = calibrated(tmp_path, cases, judge(honest))
+    counts = [(one.both, one.only_judge, one.only_human, one.neither) for one in measured]
+    assert counts == [(2, 1, 0, 1)] * 2
+    assert states(tmp_path, cases) == ["calibrated"] * 2
+    cases = written(tmp_path, SHARES, BY_SHARE, "Is it wrong?\n{{candidate_answer}}\n")
+    assert states(tmp_path, cases) == ["another rubric", "calibrated"]

@@ -1,4 +1,4 @@
-"""notify: who is told, what they are told, and that nothing hangs on it."""
+"""notify: who is notified of a run and how; the run does not depend on it."""
 
 import json
 import sys
@@ -16,27 +16,30 @@ from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import cannot_replay
-from baselinekit.evals import gating, notifying
+from baselinekit.evals import gating
+from baselinekit.evals.notifying import is_wanted, notice, notify
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.structs import replace
 
 RUN = report(result("a", "+"), result("b", "-"))
+GITHUB = {"GITHUB_RUN_ID": "7", "GITHUB_REPOSITORY": "o/r"}
+JOB = "https://github.com/o/r/actions/runs/7"
 
 
 class Hook:
-    """Somebody who listens on a real socket."""
+    """A webhook on a real socket."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, dict[str, str], Any]] = []
+        self.heard: list[tuple[str, Any, Any]] = []
         self.status = 200
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                hook.heard.append((self.path, dict(self.headers), json.loads(body)))
+                hook.heard.append((self.path, self.headers, json.loads(body)))
                 self.send_response(hook.status)
                 self.send_header("content-length", "0")
                 self.end_headers()
@@ -66,145 +69,102 @@ def clients() -> Iterator[Clients]:
     client.close()
 
 
-def project(folder: Path, config: str, **more: Any) -> Project:
+def project(folder: Path, config: str, **operator: Any) -> Project:
     (folder / "baselinekit.yaml").write_text(config)
-    return open_project(Operator(str(folder), **more))
+    return open_project(Operator(str(folder), **operator))
 
 
-def test_a_webhook_is_told_what_failed(tmp_path: Path, hook: Hook, clients: Clients) -> None:
-    here = project(tmp_path, f"notify: {{webhook: '{hook.url}/x', headers: {{X-Team: qa}}}}\n")
-    told = notifying.notice(RUN, 1, [gating.judge(Gate("g", {"pass rate": 0.9}), RUN)], "http://ci/1")
-    assert notifying.notify(here, told, clients) == ""
+def test_notify_with_webhook_sends_what_failed(tmp_path: Path, hook: Hook, clients: Clients) -> None:
+    config = f"notify: {{webhook: '{hook.url}/x', headers: {{X-Team: qa}}}}\n"
+    sent = notice(RUN, 1, [gating.judge(Gate("g", {"pass rate": 0.9}), RUN)], GITHUB)
+    assert notify(project(tmp_path, config), sent, clients) == ""
     ((path, headers, body),) = hook.heard
     assert (path, headers["X-Team"], headers["Content-Type"]) == ("/x", "qa", "application/json")
-    assert body["text"] == "baselinekit s: 1 failed, 1 passed; g is not met http://ci/1"
-    assert body["summary"]["failed"] == 1
+    assert body["text"] == f"baselinekit s: 1 failed, 1 passed; g is not met {JOB}"
     assert body["failures"] == [{"id": "b", "outcome": "failed", "reason": "it is not the expected output"}]
-    assert (body["exit_code"], body["link"]) == (1, "http://ci/1")
+    assert (body["summary"]["failed"], body["exit_code"], body["link"]) == (1, 1, JOB)
+    allowed = f"allow_hosts: [api.example.com]\n{config}"
+    assert "BK401" in notify(project(tmp_path, allowed), sent, clients)
+    assert len(hook.heard) == 1
 
 
-def test_an_address_that_is_a_secret_is_shown_to_nobody(tmp_path: Path, hook: Hook, clients: Clients) -> None:
+def test_notify_with_secret_address_shows_the_host_only(tmp_path: Path, hook: Hook, clients: Clients) -> None:
     config = "variables: {chat: {from_env: CHAT, secret: true}}\nnotify: {webhook: '{{chat}}'}\n"
-    here = project(tmp_path, config, environ={"CHAT": f"{hook.url}/token-abcdefgh123"})
-    assert notifying.notify(here, {"text": f"see {hook.url}/token-abcdefgh123"}, clients) == ""
+    opened = project(tmp_path, config, environ={"CHAT": f"{hook.url}/token-abcdefgh123"})
+    assert notify(opened, {"text": f"see {hook.url}/token-abcdefgh123"}, clients) == ""
     assert hook.heard[0][0] == "/token-abcdefgh123"
     assert "token-abcdefgh123" not in json.dumps(hook.heard[0][2])
     hook.status = 404
-    warning = notifying.notify(here, {"text": ""}, clients)
+    warning = notify(opened, {"text": ""}, clients)
     assert "BK735 127.0.0.1:" in warning
     assert "answered 404" in warning
     assert "token" not in warning
 
 
-def test_who_is_not_there_is_a_warning(tmp_path: Path, clients: Clients) -> None:
-    here = project(tmp_path, "notify: {webhook: 'http://127.0.0.1:9/x'}\n")
-    warning = notifying.notify(here, {"text": ""}, clients)
-    assert warning.startswith("no notification was sent: BK735 127.0.0.1:9: ")
+PYTHON = json.dumps(sys.executable)
+FAILS = "import sys; print('no network', file=sys.stderr); sys.exit(3)"
 
 
-def test_hosts_that_are_not_allowed_are_not_told_either(tmp_path: Path, hook: Hook, clients: Clients) -> None:
-    here = project(tmp_path, f"allow_hosts: [api.example.com]\nnotify: {{webhook: '{hook.url}'}}\n")
-    assert "BK401" in notifying.notify(here, {"text": ""}, clients)
-    assert hook.heard == []
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("{webhook: 'http://127.0.0.1:9/x'}", ["no notification was sent: BK735 127.0.0.1:9: "]),
+        ("{webhook: '{{chat}}'}", ["BK501"]),
+        (f'{{command: [{PYTHON}, -c, "{FAILS}"]}}', ["ended with exit code 3", "no network"]),
+        ("{command: [no-such-program-at-all]}", ["is not found"]),
+    ],
+)
+def test_notify_that_fails_is_a_warning(
+    tmp_path: Path, clients: Clients, config: str, words: list[str]
+) -> None:
+    warning = notify(project(tmp_path, f"notify: {config}\n"), {"text": ""}, clients)
+    assert all(word in warning for word in words), warning
 
 
-def test_a_variable_that_is_not_set_is_a_warning(tmp_path: Path, clients: Clients) -> None:
-    here = project(tmp_path, "notify: {webhook: '{{chat}}'}\n")
-    assert "BK501" in notifying.notify(here, {"text": ""}, clients)
-
-
-def test_a_program_gets_it_on_its_standard_input(tmp_path: Path, clients: Clients) -> None:
-    (tmp_path / "tell.py").write_text("import sys\nopen('told.json', 'w').write(sys.stdin.read())\n")
-    here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}, tell.py]}}\n")
-    assert notifying.notify(here, notifying.notice(RUN, 1), clients) == ""
-    assert json.loads((tmp_path / "told.json").read_text())["format"] == "baselinekit.notice/1"
-
-
-def test_a_program_that_fails_is_a_warning(tmp_path: Path, clients: Clients) -> None:
-    words = "import sys; print('no network', file=sys.stderr); sys.exit(3)"
-    here = project(tmp_path, f'notify: {{command: [{json.dumps(sys.executable)}, -c, "{words}"]}}\n')
-    warning = notifying.notify(here, {"text": ""}, clients)
-    assert "ended with exit code 3" in warning
-    assert "no network" in warning
-    gone = project(tmp_path, "notify: {command: [no-such-program-at-all]}\n")
-    assert "is not found" in notifying.notify(gone, {"text": ""}, clients)
-
-
-def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, clients: Clients) -> None:
-    """There is no `timeout` to be raised."""
+def test_notify_with_program_writes_to_its_standard_input(tmp_path: Path, clients: Clients) -> None:
+    (tmp_path / "save.py").write_text("import sys\nopen('saved.json', 'w').write(sys.stdin.read())\n")
+    opened = project(tmp_path, f"notify: {{command: [{PYTHON}, save.py]}}\n")
+    many = report(*(result(f"c{n}", "-") for n in range(60)))
+    assert notify(opened, notice(many, 1, (), {"CI_JOB_URL": "https://gitlab/x"}), clients) == ""
+    saved = json.loads((tmp_path / "saved.json").read_text())
+    assert (saved["format"], saved["link"]) == ("baselinekit.notice/1", "https://gitlab/x")
+    assert (len(saved["failures"]), saved["more_failures"]) == (50, 10)
 
     def execute(run: ProcessSpec) -> ProcessResult:
         raise cannot_replay("BK321", "it did not end within 10 s", "raise `timeout` if it may take longer")
 
-    here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}]}}\n")
-    warning = notifying.notify(here, {"text": ""}, replace(clients, execute=execute))
-    assert warning.endswith(
-        "BK735 it did not end within 10 s: let it end sooner, or continue in the background"
-    )
-
-
-@pytest.mark.parametrize(
-    ("config", "exit_code", "wanted"),
-    [
-        ("notify: {command: [x]}", 1, True),
-        ("notify: {command: [x]}", 3, True),
-        ("notify: {command: [x]}", 0, False),
-        ("notify: {command: [x], always: true}", 0, True),
-        ("notify: {command: [x], always: true}", 130, False),
-        ("version: 1", 1, False),
-    ],
-)
-def test_who_is_told_when(tmp_path: Path, config: str, exit_code: int, wanted: bool) -> None:
-    assert notifying.is_wanted(project(tmp_path, config), exit_code) is wanted
+    late = notify(opened, {"text": ""}, replace(clients, execute=execute))
+    hint = "let it end sooner, or continue in the background"  # there is no `timeout` to raise
+    assert late.endswith(f"BK735 it did not end within 10 s: {hint}")
 
 
 @pytest.mark.parametrize(
     ("config", "by_suite", "exit_code", "wanted"),
     [
         ("notify: {command: [x]}", None, 1, True),
-        ("notify: {command: [x]}", True, 1, True),
+        ("notify: {command: [x]}", True, 3, True),
         ("notify: {command: [x]}", True, 0, False),
         ("notify: {command: [x]}", False, 1, False),
         ("notify: {command: [x], always: true}", False, 1, True),
+        ("notify: {command: [x], always: true}", None, 0, True),
+        ("notify: {command: [x], always: true}", None, 130, False),
         ("version: 1", True, 1, False),
     ],
 )
 def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
     tmp_path: Path, config: str, by_suite: bool | None, exit_code: int, wanted: bool
 ) -> None:
-    assert notifying.is_wanted(project(tmp_path, config), exit_code, by_suite) is wanted
+    assert is_wanted(project(tmp_path, config), exit_code, by_suite) is wanted
 
 
 @pytest.mark.parametrize(
-    ("config", "by_suite", "told"),
-    [
-        ("version: 1", True, 1),
-        ("version: 1", None, 0),
-        ("version: 1", False, 0),
-        ("notify: {command: [x]}", True, 0),
-    ],
+    ("config", "by_suite", "warned"),
+    [("version: 1", True, 1), ("version: 1", None, 0), ("notify: {command: [x]}", True, 0)],
 )
 def test_h60_a_suite_that_asks_to_notify_where_there_is_nobody_says_so_once(
-    tmp_path: Path, config: str, by_suite: bool | None, told: int
+    tmp_path: Path, config: str, by_suite: bool | None, warned: int
 ) -> None:
     (tmp_path / "baselinekit.yaml").write_text(f"{CONFIG}{config}\n")
     cases = replace(suite(case("a", "no"), case("b")), reporting=Reporting(notify_on_failure=by_suite))
     warnings = World(tmp_path).run(cases).warnings
-    assert sum("s asks to notify on failure" in warning for warning in warnings) == told
-
-
-def test_many_failures_are_cut() -> None:
-    told = notifying.notice(report(*(result(f"c{n}", "-") for n in range(60))), 1)
-    assert (len(told["failures"]), told["more_failures"]) == (50, 10)
-
-
-@pytest.mark.parametrize(
-    ("environ", "link"),
-    [
-        ({"GITHUB_RUN_ID": "7", "GITHUB_REPOSITORY": "o/r"}, "https://github.com/o/r/actions/runs/7"),
-        ({"CI_JOB_URL": "https://gitlab/x"}, "https://gitlab/x"),
-        ({}, None),
-    ],
-)
-def test_the_link_leads_to_the_job(environ: dict[str, str], link: str | None) -> None:
-    assert notifying.link_of(environ) == link
+    assert sum("s asks to notify on failure" in warning for warning in warnings) == warned

@@ -226,14 +226,17 @@ def test_e7_a_row_that_contradicts_itself_is_no_pass(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("meta", "told"),
     [
-        ("id: p\nstatus: done\n", "BK767 prompts/p/meta.yml:2:9: 'done' is no status: write one of draft, "),
+        (
+            "id: p\nstatus: done\n",
+            "BK767 prompts/p/meta.yml:2:9: 'done' is not a status: write one of draft, ",
+        ),
         (
             "id: p\nstatus: teste\n",
-            "BK767 prompts/p/meta.yml:2:9: 'teste' is no status: did you mean 'tested'?",
+            "BK767 prompts/p/meta.yml:2:9: 'teste' is not a status: did you mean 'tested'?",
         ),
-        ("id: p\nstatus: [draft]\n", "BK767 prompts/p/meta.yml:2:9: ['draft'] is no status"),
+        ("id: p\nstatus: [draft]\n", "BK767 prompts/p/meta.yml:2:9: ['draft'] is not a status"),
         ("id: p\n", "BK767 prompts/p/meta.yml:1:1: there is no `status`: write one of draft, tested, ready"),
-        (None, "BK767 prompts/p/meta.yml: there is no such file: write one: id, title"),
+        (None, "BK111 prompts/p/meta.yml: cannot be read: no such file or directory"),
         (
             "id: p\nstatus: ready\n",
             "BK765 prompts/p/meta.yml: p is ready already: there is no further status",

@@ -11,7 +11,7 @@ from scripted import CASE, Scripted
 
 from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
 from baselinekit.evals.cases import PlanJournals
-from baselinekit.evals.promptrows import note_use
+from baselinekit.evals.promptlogs import note_use
 from baselinekit.evals.selection import Choice
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case
@@ -78,15 +78,6 @@ def test_e6_a_run_leaves_one_row_that_counts_queries_as_well(world: Prompts) -> 
     ]
 
 
-def test_e6_every_invocation_appends_one_row_after_the_others(world: Prompts) -> None:
-    cases = suite(of("p", "a"), of("p", "b"))
-    for _ in range(3):
-        world.run(cases, attempts=2)
-    assert [(row["all_passed"], row["total"], row["passed"], row["attempts"]) for row in world.rows()] == [
-        (True, 2, 2, 2)
-    ] * 3
-
-
 def test_e6_each_folder_of_a_run_has_a_row_of_its_own(world: Prompts) -> None:
     world.run(suite(of("p", "a"), of("q", "a", "no"), of("p", "b"), case("loose")))
     assert [(row["total"], row["all_passed"]) for row in world.rows("p") + world.rows("q")] == [
@@ -142,18 +133,6 @@ def test_e6_run_that_is_interrupted_before_any_case_ends_leaves_a_row(world: Pro
     assert world.run(suite(of("p", "a"), of("p", "b"))).interrupted
     (row,) = world.rows()
     assert (row["all_passed"], row["interrupted"], row["total"], row["scope"]) == (False, True, 0, [])
-
-
-def test_e3_run_with_several_jobs_asks_trigger_queries_before_the_cases(world: Prompts) -> None:
-    report = world.run(suite(of("p", "a"), query("p", 1, "no"), of("p", "b")), first=True, jobs=4)
-    assert [result.outcome for result in report.results] == ["skipped", "failed", "skipped"]
-    assert world.calls == []
-
-
-def test_e6_an_interrupt_after_the_last_case_is_one_too(world: Prompts) -> None:
-    stopping_after(world, 4)
-    (row,) = world.rows()
-    assert (row["all_passed"], row["interrupted"]) == (False, True)
 
 
 def test_e6_the_time_limit_of_a_suite_ends_a_run_early(world: Prompts) -> None:
@@ -253,14 +232,6 @@ def test_e6_a_folder_that_nobody_may_write_is_a_warning_and_no_lost_run(world: P
     assert len(world.rows("q")) == 1
 
 
-def test_e6_a_torn_row_of_a_writer_that_was_killed_is_told_in_the_report(world: Prompts) -> None:
-    (world.root / "prompts/p/.eval.jsonl").write_bytes(b'{"ts":"2024-')
-    report = world.run(suite(of("p", "a")))
-    assert len(report.warnings) == 1
-    assert "the last line had no line end" in report.warnings[0]
-    assert (world.root / "prompts/p/.eval.jsonl").read_bytes().startswith(b'{"ts":"2024-\n{"ts":"2024-01-20T')
-
-
 def test_e6_a_secret_that_is_the_name_of_a_case_stands_in_no_row(tmp_path: Path) -> None:
     (tmp_path / "prompts/p").mkdir(parents=True)
     config = "skills: {echo: {command: [echo]}}\nvariables: {token: {value: s3cr3t-and-long, secret: true}}\n"
@@ -319,12 +290,6 @@ def test_e23_what_the_script_after_an_attempt_said_stands_in_the_row_of_the_use(
     (noted,) = [json.loads(line) for line in (world.folder / ".eval.jsonl").read_bytes().splitlines()]
     assert row["content"] == noted["content"]
     assert (noted["scope"], noted["all_passed"], noted["attempts"]) == ("all", True, 2)
-
-
-def test_e23_where_the_script_before_it_stops_an_attempt_nothing_was_used(tmp_path: Path) -> None:
-    world = Scripted(tmp_path / "project", guard="exit 3")
-    world.go(attempts=2)
-    assert used(world) == []
 
 
 def test_e23_a_query_is_no_use_of_the_prompt(tmp_path: Path) -> None:

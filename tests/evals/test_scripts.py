@@ -41,17 +41,6 @@ cases:
     assert [result.outcome for result in report.results] == ["passed", "passed", "failed"]
 
 
-def test_e3_results_stand_in_the_order_of_the_file_however_many_are_asked_at_once(tmp_path: Path) -> None:
-    queries = "".join(f"    - query {number}\n" for number in range(8))
-    cases = "".join(
-        f"  - {{name: c{number}, inputs: {{}}, assert: [contains: total]}}\n" for number in range(8)
-    )
-    evals = f"triggering:\n  should_match:\n{queries}cases:\n{cases}"
-    report = Scripted(tmp_path, evals=evals).go(jobs=8)
-    names = [*(f"query {n}" for n in range(8)), *(f"c{n}" for n in range(8))]
-    assert [result.name for result in report.results] == names
-
-
 def test_e23_a_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path) -> None:
     os.environ["NOT_FOR_SCRIPTS"] = "secret of the operator"
     try:
@@ -150,7 +139,7 @@ def test_e23_what_guard_prints_as_name_and_value_are_inputs_as_they_stand(
 def test_what_guard_prints_and_nobody_takes_is_told(tmp_path: Path) -> None:
     world = Scripted(tmp_path, "echo checking the tree; echo done; echo FILE=x; echo file=a")
     assert world.attempt().notes == (
-        f"{GUARD} printed 2 lines that are no NAME=VALUE, which gives no input: checking the tree",
+        f"{GUARD} printed 2 lines without NAME=VALUE: checking the tree",
         f"{GUARD} printed FILE, which is no input of the prompt",
     )
 
@@ -243,30 +232,6 @@ def test_x6_scripts_share_the_time_of_their_case_which_is_60_s_where_nobody_says
         assert limit - 1 < world.specs[-2].timeout <= limit
 
 
-def test_a_query_runs_no_script_and_sends_nothing(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "exit 1", "exit 1", "triggering: {should_match: [refactor this]}\n")
-    attempt = world.attempt()
-    assert (attempt.outcome, attempt.sent, attempt.verified) == ("passed", False, None)
-    assert world.order == ["judge"]
-
-
-def test_each_attempt_has_its_own_scripts(tmp_path: Path) -> None:
-    world = Scripted(
-        tmp_path,
-        "echo file=$(cat n 2>/dev/null)x; echo x$(cat n 2>/dev/null) > n",
-        "test ! -f no; r=$?; touch no; exit $r",
-    )
-    report = world.go(attempts=2, jobs=1)
-    (result,) = report.results
-    assert world.order == ["guard.sh", "model", "verify.sh"] * 2
-    assert [attempt_of(result, n).verified for n in (0, 1)] == [True, False]
-    assert [attempt_of(result, n).notes for n in (0, 1)] == [
-        (),
-        (f"not verified: {VERIFY} ended with exit code 1",),
-    ]
-    assert report.warnings == (f"refactor/one: not verified: {VERIFY} ended with exit code 1",)
-
-
 def test_what_comes_up_in_many_cases_is_told_once(tmp_path: Path) -> None:
     evals = "cases:\n" + "".join(
         f"  - {{name: c{n}, inputs: {{}}, assert: [contains: total]}}\n" for n in range(4)
@@ -274,7 +239,7 @@ def test_what_comes_up_in_many_cases_is_told_once(tmp_path: Path) -> None:
     report = Scripted(tmp_path, "echo hello", "exit 1", evals).go(attempts=2)
     assert report.warnings == (
         f"refactor/c0 and 3 more: not verified: {VERIFY} ended with exit code 1",
-        f"refactor/c0 and 3 more: {GUARD} printed 1 line that is no NAME=VALUE, which gives no input: hello",
+        f"refactor/c0 and 3 more: {GUARD} printed 1 line without NAME=VALUE: hello",
     )
 
 

@@ -1,6 +1,5 @@
 """Scripts that nobody has allowed, that cannot be run, that do not end, that say too much."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ from promptfiles import META
 from scripted import CASE, CONFIG, FOLDER, GUARD, VERIFY, Scripted, attempt_of
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.evals.scripts import allowed_by, describe_scripts
+from baselinekit.evals.scripts import allowed_by
 
 pytestmark = pytest.mark.slow
 
@@ -35,15 +34,6 @@ def test_e23_what_nobody_allows_is_refused_once_before_anything_is_asked(tmp_pat
     ]
     assert raised.value.exit_code == 4
     assert not world.order
-
-
-def test_e23_the_operator_may_allow_all(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "exit 0", "exit 0", config=MODELS)
-    world.operator = {"allow_exec": True}
-    assert world.attempt().verified
-    assert list(describe_scripts(world.project())) == [
-        f"script {file}: allowed by --allow-exec" for file in (GUARD, VERIFY)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -107,16 +97,6 @@ def test_the_words_and_variables_of_the_configuration_go_with_a_script(tmp_path:
     assert "Refactor one two yes." in world.prompt()
 
 
-def test_doctor_tells_who_allows_each_script(tmp_path: Path) -> None:
-    config = f"{MODELS}commands: {{refactor-guard: [{GUARD}]}}\n"
-    world = Scripted(tmp_path, "exit 0", "exit 0", config=config)
-    (world.folder / "eval.yml").write_text("cases: [")  # it is there all the same
-    assert list(describe_scripts(world.project())) == [
-        f"script {GUARD}: allowed by `commands: refactor-guard` in baselinekit.yaml",
-        f"script {VERIFY}: allowed by nobody: a run is refused (exit 4)",
-    ]
-
-
 # What cannot be run is told before anything is asked.
 
 
@@ -124,9 +104,9 @@ def test_doctor_tells_who_allows_each_script(tmp_path: Path) -> None:
     ("content", "mode", "message"),
     [
         ("#!/bin/sh\n", 0o644, "the script is not executable: chmod \\+x prompts/refactor/guard.sh"),
-        ("#!/bin/sh\r\nexit 0\r\n", 0o755, "line ends of Windows"),
+        ("#!/bin/sh\r\nexit 0\r\n", 0o755, "which is not there: name a program .* end lines as on Unix"),
         ("#!/opt/nowhere/bin/sh\n", 0o755, "names '/opt/nowhere/bin/sh', which is not there"),
-        ("#!\n", 0o755, "names 'nobody'"),
+        ("#!\n", 0o755, "names '', which is not there"),
     ],
 )
 def test_what_cannot_be_run_is_told_beforehand(tmp_path: Path, content: str, mode: int, message: str) -> None:
@@ -218,17 +198,6 @@ def test_e23_the_time_of_a_case_covers_its_scripts_and_nothing_outlives_them(
     assert not still_running()
 
 
-def test_e23_a_verify_that_does_not_end_has_verified_nothing(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, verify="trap '' TERM; sleep 20", evals=timed(CASE, 0.5))
-    attempt = world.attempt()
-    assert (attempt.outcome, attempt.code) == ("error", "BK722")
-    assert (attempt.sent, attempt.verified) == (True, False)
-    assert attempt.notes == (f"not verified: {VERIFY}: its 0.5 s were used up",)
-    assert attempt.environment["model"] == "default", "who answered is known all the same"
-    (row,) = (world.folder / ".usage.jsonl").read_text().splitlines()
-    assert json.loads(row)["model"] == "default"
-
-
 def test_e23_a_script_that_ends_leaves_nothing_behind(tmp_path: Path) -> None:
     leaves = "(sleep NUMBER8 >/dev/null 2>&1 &)\nsleep NUMBER9 >/dev/null 2>&1 &\necho file=a"
     world = Scripted(tmp_path, leaves.replace("NUMBER", NUMBER))
@@ -264,13 +233,6 @@ def test_a_flood_on_standard_error_is_cut_to_its_end(tmp_path: Path) -> None:
     (note,) = world.attempt().notes
     assert "a long line of no use 19999" in note
     assert len(note) < 1_000
-
-
-def test_a_script_that_goes_away_meanwhile_is_an_error_of_the_attempt(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "rm -f verify.sh; echo file=a", "exit 0")
-    attempt = world.attempt()
-    assert (attempt.outcome, attempt.verified) == ("passed", False)
-    assert attempt.notes[0].startswith(f"not verified: {VERIFY}: the program")
 
 
 # Secrets.

@@ -237,7 +237,7 @@ def test_a53_what_the_mean_does_not_count_is_told() -> None:
 @pytest.mark.slow
 def test_a53_how_often_either_rule_is_wrong() -> None:
     """20 cases whose scores scatter by .1, beside runs of the same, and of runs that are worse by .1 and .2.
-    docs/gates.md has the figures of 300 runs each."""
+    benchmarks/README.md has the figures of 300 runs each."""
     chance = Random(7)
 
     def scores(base: list[float], drop: float) -> Report:

@@ -29,14 +29,9 @@ pytestmark = pytest.mark.slow
 EDITS = 500
 ODD_EDITS = 2_000 if os.environ.get("BASELINEKIT_THOROUGH") else 300
 PLACEHOLDERS = (
-    "<<any_uuid>>",
-    "<<any_string(1, 9)>>",
-    "<<any_number?>>",
-    "<<any_iso_datetime>>",
-    "/users/<<any_uuid>>/posts",
-    "<<one_of(a, b)|null>>",
-    "it's <<any>>: # so",
-)
+    "<<any_uuid>>", "<<any_string(1, 9)>>", "<<any_number?>>", "<<any_iso_datetime>>",
+    "/users/<<any_uuid>>/posts", "<<one_of(a, b)|null>>", "it's <<any>>: # so",
+)  # fmt: skip
 INDENTS = ("  ", "    ", "\t")
 KEYS = ["id", "name", "price", "tags", "status", "created at", "no", "x-y"]
 TOP = ("baseline", "output")

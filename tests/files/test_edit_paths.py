@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
-from storehelp import Hand, same, scalars, texts, values
+from storehelp import same
 
 from baselinekit.errors import NotRecorded
 from baselinekit.files.edit import edited
-from baselinekit.files.jsontext import compact, dump_json
 from baselinekit.files.languages import JSON, YAML
 from baselinekit.model.values import Edit
 from baselinekit.values.changes import Hints
@@ -75,15 +73,11 @@ JSON_CASES = [
     ('{"a": {"b": 1}}', ("a",), {"c": []}, '{"a": {"c": []}}'),
     ('{"a": 1}', ("b",), 2, '{"a": 1, "b": 2}'),
     ('{\n\t"a": 1\n}\n', ("b",), {"c": 2}, '{\n\t"a": 1,\n\t"b": {\n\t\t"c": 2\n\t}\n}\n'),
-    (
-        '{\r\n  "a": {\r\n    "b": 1\r\n  }\r\n}',
-        ("a", "c"),
-        2,
-        '{\r\n  "a": {\r\n    "b": 1,\r\n    "c": 2\r\n  }\r\n}',
-    ),
+    ('{\r\n  "a": {\r\n    "b": 1\r\n  }\r\n}', ("a", "c"), 2,
+     '{\r\n  "a": {\r\n    "b": 1,\r\n    "c": 2\r\n  }\r\n}'),
     ('{"a": null}', ("a", "b"), 2, '{"a": {"b": 2}}'),
     ('[{"a\\u0062": 1}]', (0, "ab"), 2, '[{"a\\u0062": 2}]'),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "path", "value", "new"), JSON_CASES)
@@ -122,83 +116,6 @@ def test_what_cannot_be_edited_alone_is_not_edited() -> None:
         edited("a: text\n", [Edit(("a", "b"), 1)], YAML)
 
 
-def kept(old: str, new: str) -> int:
-    """How many characters of the old text are in the new one, before and after one place."""
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    return start + end
-
-
-keys = st.sampled_from(["a", "b c", "d-e", "status", "x1"])
-plain = st.recursive(
-    st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts
-    ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)),
-    max_leaves=8,
-)
-OLD = "0ld-value"
-
-
-@pytest.mark.slow
-@settings(max_examples=120, deadline=None)
-@given(st.dictionaries(keys, plain, min_size=1, max_size=4), scalars, st.data())
-def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: Any, data: Any) -> None:
-    record["metadata"] = {"tags": [OLD], "last_passed": OLD + "!", "failure_count": 0}
-    order = data.draw(st.permutations(list(record)))
-    text = Hand(lambda options: data.draw(st.sampled_from(options))).document(
-        {key: record[key] for key in order}
-    )
-    path = data.draw(st.sampled_from([LAST, COUNT, ("metadata", "tags", 0)]))
-    before = YAML.load(text, "")[0]
-    after = edited(text, [Edit(path, new)], YAML)
-    assert same(YAML.load(after, "")[0], with_values(before, {path: new}))
-    assert kept(text, after) >= len(text) - len(OLD) - 3
-
-
-@pytest.mark.slow
-@settings(max_examples=120, deadline=None)
-@given(st.dictionaries(keys, plain, max_size=4), st.data())
-def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> None:
-    def choose(options: list[Any]) -> Any:
-        return data.draw(st.sampled_from(options))
-
-    metadata = choose(["none", {}, {"tags": ["a"]}, {"tags": ["a"], "skip": "p\nq\n"}])
-    records = [{"id": 1, **record}, {"id": 2}]
-    if metadata != "none":
-        records[0]["metadata"] = metadata
-    text = Hand(choose).document(records)
-    edits = [Edit((0, *LAST), None), Edit((0, *COUNT), 1)]
-    after = edited(text, edits, YAML)
-    wanted = before = YAML.load(text, "")[0]
-    for edit in edits:
-        wanted = with_values(wanted, {edit.path: edit.value})
-    found = YAML.load(after, "")[0]
-    assert found == wanted
-    assert same(found[1], before[1])
-    assert kept(text, after) >= len(text) - (len(" {  }") if metadata == {} else 0)
-
-
-@pytest.mark.slow
-@settings(max_examples=120, deadline=None)
-@given(
-    st.dictionaries(texts.filter(lambda key: key != "new"), values, max_size=3),
-    values,
-    st.sampled_from([None, 1, "\t"]),
-)
-def test_json_is_edited_in_place_too(record: dict[str, Any], new: Any, indent: Any) -> None:
-    text = compact(record) if indent is None else dump_json(record, indent if indent == "\t" else " ")
-    after = edited(text, [Edit(("new",), new)], JSON)
-    assert same(JSON.load(after, "")[0], {**record, "new": new})
-    assert kept(text, after) >= len(text)
-    back = edited(after, [Edit(("new",), 0)], JSON)
-    assert same(JSON.load(back, "")[0], {**record, "new": 0})
-
-
 def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
     """Each goes to the end of its own, whichever is named first."""
     body = "a:\n  b:\n    c: 1\nd: 2\n"
@@ -210,15 +127,12 @@ def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "what"),
     [
-        (
-            "m: {\n  x: 1, # c\n  y: 2 # d\n}\n",
-            ("m", "b"),
-            r"BK122 m\.b cannot be changed .*comments in brackets",
-        ),
+        ("m: {\n  x: 1, # c\n  y: 2 # d\n}\n", ("m", "b"),
+         r"BK122 m\.b cannot be changed .*comments in brackets"),
         ("a: |\n  text", ("b",), r"BK122 b cannot be changed .*line end"),
         ("a: &x {p: 1}\nb: *x\n", ("a", "p"), r"BK122 a\.p cannot be changed .*without anchors"),
     ],
-)
+)  # fmt: skip
 def test_what_would_lose_a_comment_or_change_another_value_is_refused(
     text: str, path: tuple[str, ...], what: str
 ) -> None:

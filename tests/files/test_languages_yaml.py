@@ -112,10 +112,7 @@ ERRORS = [
     ('a: "x\n  y"\nb: c: d\n', "BK101 f:3:5: .*mapping values"),
     ("a: \x01", "BK101 f:1:4: not valid YAML: .*control characters"),
     ("a: \x00b", "BK101 f:1:4"),
-    (
-        "a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n",
-        "BK101 f:2:1: an unresolved git conflict",
-    ),
+    ("a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n", "BK101 f:2:1: an unresolved git conflict"),
     ("%YAML 9.9\n---\na", "BK101 f:1:1: not valid YAML"),
 ]
 
@@ -124,7 +121,3 @@ ERRORS = [
 def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         YAML.load(text, "f")
-
-
-def test_64_levels_are_read() -> None:
-    assert YAML.load("[" * 64 + "]" * 64, "f")

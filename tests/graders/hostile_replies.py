@@ -19,31 +19,11 @@ def with_nonce(value: Any) -> Reply:
     return lambda nonce, good, bad: text({**good, "nonce": value(nonce) if callable(value) else value})
 
 
-def renamed(key: str, name: str) -> Reply:
-    def reply(nonce: str, good: dict[str, Any], bad: dict[str, Any]) -> str:
-        return text({name if each == key else each: value for each, value in good.items()})
-
-    return reply
-
-
 NONCES: dict[str, Reply] = {
     "none": lambda nonce, good, bad: text({k: v for k, v in good.items() if k != "nonce"}),
     **{
         f"nonce {value!r}": with_nonce(value)
-        for value in (
-            None,
-            "",
-            "x",
-            "0" * 16,
-            True,
-            0,
-            [],
-            {},
-            "nonce",
-            "{nonce}",
-            "<nonce>",
-            "the same nonce",
-        )
+        for value in (*(None, "", "x", "0" * 16, True, 0, [], {}), *("nonce", "{nonce}", "the same nonce"))
     },
     "in capitals": with_nonce(lambda nonce: nonce.upper() + "A"),
     "in blanks": with_nonce(lambda nonce: f" {nonce} "),
@@ -129,40 +109,8 @@ NO_REPLY = [
     *("{", '{"nonce": '),
 ]
 BAD_SCORES: list[Any] = [
-    *(
-        0,
-        0.99,
-        5.01,
-        6,
-        10,
-        50,
-        100,
-        -1,
-        -5,
-        5e3,
-        1e308,
-        10**400,
-        True,
-        False,
-        None,
-        "five",
-        "",
-    ),
-    *(
-        "5/5",
-        "5 of 5",
-        "max",
-        "<1 to 5>",
-        [],
-        [5],
-        [[5]],
-        {},
-        {"score": 5},
-        {"value": 5},
-        "\u0665",
-        "5\u200b",
-        "+5",
-    ),
+    *(0, 0.99, 5.01, 6, 50, 100, -1, 5e3, 1e308, 10**400, True, False, None, "five", "", "5/5", "5 of 5"),
+    *("max", "<1 to 5>", [], [5], [[5]], {}, {"score": 5}, "\u0665", "5\u200b", "+5"),
 ]
 RAW_SCORES = [
     *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "05", "5.", ".5e1", "+5", "0x5", "5_0"),

@@ -13,8 +13,8 @@ def block(code: str, info: str = "python", bar: str = TICKS, indent: str = "") -
     return "\n".join(indent + line if line else line for line in lines) + "\n"
 
 
-def tabbed(code: str) -> str:
-    return code.replace("    ", "\t")
+def returning(value: str) -> str:
+    return f"def f(n):\n    return {value}\n"
 
 
 DOC = 'def f(n):\n    """Square.\n\n    ```\n    f(2)\n    ```\n    """\n    return n * n\n'
@@ -26,29 +26,23 @@ TYPED = ">>> def f(n):\n...     return n * n\n...\n>>> f(2)\n4\n"
 
 REPLIES: list[tuple[str, str, object]] = [
     # one block
-    ("one block", block(F), 9),
-    ("no mark", block(F, ""), 9),
-    ("py", block(F, "py"), 9),
-    ("Python3", block(F, "Python3"), 9),
-    ("PYTHON", block(F, "PYTHON"), 9),
-    ("python3.11", block(F, "python3.11"), 9),
-    ("py3", block(F, "py3"), 9),
-    ("ipython", block(F, "ipython3"), 9),
-    ("space before the mark", block(F, " python"), 9),
-    ("tildes", block(F, "python", "~~~"), 9),
+    *(
+        (f"marked {info!r}", block(F, info), 9)
+        for info in ("python", "", "py", "Python3", "python3.11", " py")
+    ),
+    *((f"fence {bar}", block(F, "python", bar), 9) for bar in ("~~~", "````")),
     ("tildes without a mark", block(F, "", "~~~"), 9),
-    ("four backticks", block(F, "python", "````"), 9),
+    ("ipython", block(F, "ipython3"), 9),
     ("attributes", block(F, 'python title="x.py" linenums="1"'), 9),
     ("attributes in braces", block(F, "{.python .numberLines}"), 9),
     ("a braced mark", block(F, "{python}"), 9),
     ("a directive", block(F, "{code-cell} ipython3"), 9),
     ("a file name", block(F, "python:src/f.py"), 9),
     ("words around", f"Here it is:\n\n{block(F)}\nIt squares. Use `f(2)`.", 9),
-    ("no blank lines around", f"Here:\n{block(F)}Done.", 9),
     ("CRLF", f"Here:\n{block(F)}Done.".replace("\n", "\r\n"), 9),
     ("CR alone", f"Here:\n{block(F)}Done.".replace("\n", "\r"), 9),
     ("a byte order mark", "\ufeff" + block(F), 9),
-    ("tabs", block(tabbed(F)), 9),
+    ("tabs", block(F.replace("    ", "\t")), 9),
     ("spaces after the fence", block(F).replace(TICKS + "\n", TICKS + "  \n"), 9),
     ("an escape that Python warns of", block("import re\n" + F + 'D = re.compile("\\d")\n'), 9),
     ("lambda", block("f = lambda n: n * n"), 9),
@@ -60,53 +54,32 @@ REPLIES: list[tuple[str, str, object]] = [
     ("bash before", f"Install:\n{block('pip install numpy', 'bash')}\n{block(F)}", 9),
     ("sh after", f"{block(F)}\nRun:\n{block('python f.py', 'sh')}", 9),
     ("output after", f"{block(F)}\nOutput:\n{block('9', 'output')}", 9),
-    ("text after", f"{block(F)}\nprints\n{block('Result: 9', 'text')}", 9),
     ("json after", f"{block(F)}\nas in\n{block('{}', 'json')}", 9),
-    ("json that redefines nothing", f"{block('[null, true]', 'json')}\n{block(F)}", 9),
     ("an unmarked output", f"{block(F)}\ngives\n{block('f(3) -> 9', '')}", 9),
     ("an unmarked output that parses", f"{block(F)}\ngives\n{block('undefined_name', '')}", 9),
     ("console session", f"{block(F)}\n{block('$ python f.py', 'console')}", 9),
-    ("a table in text", f"{block('a | b', 'text')}\n{block(F)}\n{block('1 | 2', 'text')}", 9),
     ("unmarked code and bash", f"{block('ls', 'bash')}\n{block(F, '')}", 9),
     ("unmarked code and unmarked shell", f"{block('pip install x', '')}\n{block(F, '')}", 9),
     ("marked as text", block(F, "text"), 9),
     ("marked as code", block(F, "code"), 9),
-    ("marked as text beside bash", f"{block('ls', 'bash')}\n{block(F, 'plaintext')}", 9),
     ("JavaScript alone", block("function f(n) { return n * n }", "javascript"), NOTHING),
     ("JavaScript first", f"{block('const f = n => n + n', 'js')}\n{block(F)}", 9),
     ("json alone", block('{"f": 9}', "json"), NOTHING),
     ("bash alone", block("echo 9", "bash"), NOTHING),
     ("use marked, code not", f"{block('print(f(3))')}\n{block(F, '')}", 9),
-    (
-        "imports marked, code not",
-        f"{block('import math')}\n{block('def f(n):' + chr(10) + '    return math.floor(n * n)', '')}",
-        9,
-    ),
     # several blocks of Python
     ("a helper first", f"{block(HELPER)}\nand\n{block(HELPED)}", 9),
     ("a helper last", f"{block(HELPED)}\nand\n{block(HELPER)}", 9),
-    (
-        "imports apart",
-        f"{block('from math import pow')}\n{block('def f(n):' + chr(10) + '    return int(pow(n, 2))')}",
-        9,
-    ),
-    (
-        "imports after",
-        f"{block('def f(n):' + chr(10) + '    return int(math.pow(n, 2))')}\nWith\n{block('import math')}",
-        9,
-    ),
-    (
-        "a constant after",
-        f"{block('def f(n):' + chr(10) + '    return n ** POWER')}\n{block('POWER = 2')}",
-        9,
-    ),
+    ("imports apart", f"{block('from math import pow')}\n{block(returning('int(pow(n, 2))'))}", 9),
+    ("imports after", f"{block(returning('int(math.pow(n, 2))'))}\nWith\n{block('import math')}", 9),
+    ("a constant after", f"{block(returning('n ** POWER'))}\n{block('POWER = 2')}", 9),
     ("an example after", f"{block(F)}\n{block('print(f(3))')}", 9),
     ("an example that fails", f"{block(F)}\nNot so:\n{block('f(None)')}", 9),
     ("an example that asks", f"{block(F)}\n{block('n = int(input())' + chr(10) + 'print(f(n))')}", 9),
     ("a wrong assertion", f"{block(F)}\n{block('assert f(2) == 5')}", 9),
     (
         "an example with a library",
-        f"{block(F)}\n{block('import no_such_library' + chr(10) + 'no_such_library.plot(f)')}",
+        f"{block(F)}\n{block('import no_such_library as n' + chr(10) + 'n.plot(f)')}",
         9,
     ),
     ("a signature first", f"{block('def f(n: int) -> int:' + chr(10) + '    ...')}\n{block(F)}", 9),
@@ -115,19 +88,9 @@ REPLIES: list[tuple[str, str, object]] = [
     ("a draft, then the last word", f"{block(OLD)}\nWait, that is wrong:\n{block(F)}", 9),
     ("the bug, then the cure", f"You wrote\n{block(OLD, '')}\nCorrect:\n{block(F)}", 9),
     ("a draft that cannot run", f"{block('import no_such_library' + chr(10) + OLD)}\nBetter:\n{block(F)}", 9),
-    (
-        "two versions that are right",
-        f"{block(F)}\nAlternatively\n{block('def f(n):' + chr(10) + '    return n ** 2')}",
-        9,
-    ),
     ("the last version uses a helper of the first", f"{block(HELPER + OLD)}\nBetter:\n{block(HELPED)}", 9),
     ("the last word does not parse", f"{block(F)}\nFinally:\n{block(BAD)}", NOTHING),
     ("pseudocode first", f"{block('for each n: square it')}\n{block(F)}", 9),
-    (
-        "a test class after",
-        f"{block(F)}\n{block('import unittest' + chr(10) + 'class T(unittest.TestCase): pass')}",
-        9,
-    ),
     ("the right one first, the wrong one quoted last", f"{block(F)}\nYour own was\n{block(OLD)}", 9),
     ("a worse alternative last", f"{block(F)}\nA naive way that is wrong:\n{block(OLD)}", 9),
     # indented, quoted
@@ -177,7 +140,6 @@ REPLIES: list[tuple[str, str, object]] = [
     # without fences
     ("bare code", F, 9),
     ("bare code that is indented", "".join(f"    {line}\n" for line in F.splitlines()), 9),
-    ("bare code with CRLF", F.replace("\n", "\r\n"), 9),
     ("words, then bare code", f"Here is the function:\n\n{F}", 9),
     ("bare code between words", f"Here is the function:\n\n{F}\nIt squares the number.", 9),
     ("code indented by four between words", "Here:\n\n    def f(n):\n        return n * n\n\nDone.", 9),
@@ -186,7 +148,6 @@ REPLIES: list[tuple[str, str, object]] = [
     ("inline code", "Use `f = lambda n: n * n`.", 9),
     ("code in HTML", f'<pre><code class="language-python">{F}</code></pre>', 9),
     ("words alone", "I cannot do that.", NOTHING),
-    ("one word", "Yes", NOTHING),
     ("words with backticks", "``` is a fence, and `f` is a name", NOTHING),
     ("nothing", "", NOTHING),
     ("only spaces", "  \n\t\n", NOTHING),

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from cases import case, exactly
 
-from baselinekit.errors import InvalidInput
-from baselinekit.graders.by_field import FieldAccuracy, GradedField, compiled, dates_in, number_in
+from baselinekit.graders.by_field import FieldAccuracy, GradedField, dates_in, number_in
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.model.evals import Case, GoodAnswer
@@ -15,12 +14,8 @@ from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import TraceMessage
 
-INVOICE = {
-    "number": "INV-7",
-    "date": "15-JAN-2025",
-    "total": 1889,
-    "lines": [{"sku": "a", "amount": 1}, {"sku": "b", "amount": 2}],
-}
+LINES = [{"sku": "a", "amount": 1}, {"sku": "b", "amount": 2}]
+INVOICE = {"number": "INV-7", "date": "15-JAN-2025", "total": 1889, "lines": LINES}
 
 
 def case_with(how: FieldAccuracy, right: Any) -> Case:
@@ -37,47 +32,35 @@ def fields(*paths: str, **more: Any) -> FieldAccuracy:
     return FieldAccuracy([GradedField(path, **more) for path in paths])
 
 
+WEIGHTED = FieldAccuracy([GradedField("number", weight=3), GradedField("total")])
+OPTIONAL = FieldAccuracy([GradedField("number"), GradedField("total", required=False)])
+ALL = FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothing")
+
+
 @pytest.mark.parametrize(
     ("how", "output", "score"),
     [
         (fields("number", "total"), INVOICE, 1.0),
         (fields("number", "total"), {"number": "INV-7", "total": 1}, 0.5),
-        (fields("number"), {"number": "inv-7"}, 0.0),
-        (fields("total"), {"total": 1889.0}, 1.0),
-        (fields("total"), {"total": "1889"}, 0.0),
         (fields("number", "total"), {"number": "INV-7"}, 0.5),
-        (fields("number"), '{"number": "INV-7"}', 1.0),
+        (fields("total"), {"total": "1889"}, 0.0),
         (fields("number"), 'Here it is:\n```json\n{"number": "INV-7"}\n```', 1.0),
         (fields("number"), "INV-7", 0.0),
         (fields("lines[1].sku"), {"lines": [{}, {"sku": "b"}]}, 1.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}]}, 1.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}]}, 0.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}, {"amount": 3}]}, 0.0),
-        (FieldAccuracy([GradedField("number", weight=3), GradedField("total")]), {"total": 1889}, 0.25),
-        (FieldAccuracy([GradedField("number"), GradedField("note", required=False)]), INVOICE, 1.0),
-        (
-            FieldAccuracy([GradedField("number"), GradedField("total", required=False)]),
-            {"number": "INV-7"},
-            1.0,
-        ),
-        (
-            FieldAccuracy([GradedField("number"), GradedField("total", required=False)]),
-            {"number": "INV-7", "total": 1},
-            0.5,
-        ),
-        (FieldAccuracy([GradedField("total", required=False)]), {}, 0.0),
-        (FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothing"), INVOICE, 1.0),
-        (
-            FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothing"),
-            {"total": 1889},
-            0.0,
-        ),
+        (WEIGHTED, {"total": 1889}, 0.25),
+        (OPTIONAL, {"number": "INV-7"}, 1.0),
+        (OPTIONAL, {"number": "INV-7", "total": 1}, 0.5),
+        (fields("total", required=False), {}, 0.0),
+        (ALL, INVOICE, 1.0),
+        (ALL, {"total": 1889}, 0.0),
     ],
 )
 def test_a50_the_share_of_the_fields_that_are_right(how: FieldAccuracy, output: Any, score: float) -> None:
     found = judged(how, output)
-    assert found.score == score
-    assert found.outcome == ("passed" if score >= 0.8 else "failed")
+    assert (found.score, found.outcome) == (score, "passed" if score >= 0.8 else "failed")
     assert bool(found.reason) == (score < 0.8)
 
 
@@ -87,14 +70,10 @@ def test_a50_the_share_of_the_fields_that_are_right(how: FieldAccuracy, output: 
         (1890, 1889, 1, False, True),
         (1890.01, 1889, 1, False, False),
         (0.3, 0.1, 0.2, False, True),
-        (1.1, 1, 0.1, False, True),
         (110, 100, 0.1, True, True),
         (111, 100, 0.1, True, False),
         (90, -100, 0.1, True, False),
-        (-90, -100, 0.1, True, True),
-        (0, 0, 0.1, True, True),
         (0.001, 0, 0.1, True, False),
-        ("1889", 1889, 0, False, True),
         (" 1889.0 ", 1889, 0, False, True),
         ("1,889", 1889, 0, False, False),
         ("1889 EUR", 1889, 0, False, False),
@@ -115,29 +94,30 @@ def test_a50_a_number_is_close_enough_to_the_last_digit(
         ("2025-01-15", "15-JAN-2025", [], True),
         ("2025-01-16", "15-JAN-2025", [], False),
         ("January 15, 2025", "2025-01-15", [], True),
+        ("3 sept. 2025", "2025-09-03", [], True),
+        ("15JAN25", "2025-01-15", ["YYYY-MM-DD", "DDMMMYY"], True),
         ("15. Januar 2025", "2025-01-15", [], False),
+        ("15-m1-2025", "2025-01-15", ["YYYY-MM-DD", "D-M-YYYY"], False),
         ("01/15/2025", "2025-01-15", [], True),
         ("15/01/2025", "2025-01-15", [], True),
         ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "MM/DD/YYYY"], True),
         ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "DD/MM/YYYY"], False),
         ("2025-01-15T10:00:00Z", "2025-01-15", [], True),
         ("2025-01-15T10:00:00Z", "2025-01-15T11:00:00+01:00", [], True),
-        ("2025-01-15T23:30:00-02:00", "2025-01-16T01:30:00Z", [], True),
         ("2025-01-15T10:00:00Z", "2025-01-15T10:00:01Z", [], False),
+        ("2025-01-15T10:00:00.123456789Z", "2025-01-15T10:00:00.123456Z", [], True),
         ("2025-01-15 10:00:00", "2025-01-15T10:00:00Z", [], True),
         ("15 of 1, 25", "2025-01-15", ["YYYY-MM-DD", "D [of] M, YY"], True),
-        ("03:05 PM 15.01.2025", "2025-01-15", ["YYYY-MM-DD", "hh:mm A DD.MM.YYYY"], True),
+        ("3:05 PM 15.01.2025", "2025-01-15T15:05", ["YYYY-MM-DDTHH:mm", "h:mm A DD.MM.YYYY"], True),
         ("2025-02-30", "2025-02-28", [], False),
-        ("2025-01-15T10:00:00+99:00", "2025-01-15T10:00:00Z", [], False),
         ("2025-01-15T10:00:00+99:00", "2025-01-15", [], False),
         ("2025-01-15T10:00:00+01:60", "2025-01-15T08:00:00Z", [], False),
-        ("2025-01-15T10:00:00+14:00", "2025-01-14T20:00:00Z", [], True),
         ("0001-01-01T00:00:00+14:00", "2025-01-15T10:00:00Z", [], False),
-        ("9999-12-31T23:59:59-14:00", "2025-01-15T10:00:00Z", [], False),
         ("9999-12-31T23:59:59-14:00", "9999-12-31T22:59:59-15:00", [], True),
-        ("2025-01-15", "2025-01-15", ["YYYY-MM-DD"], True),
         (20250115, "2025-01-15", [], False),
         ("", "2025-01-15", [], False),
+        ("٢٠٢٥-٠١-١٥", "2025-01-15", [], False),
+        ("2025-01-15 and more", "2025-01-15", [], False),
     ],
 )
 def test_a50_a_date_is_the_same_day_in_any_of_its_forms(
@@ -145,80 +125,50 @@ def test_a50_a_date_is_the_same_day_in_any_of_its_forms(
 ) -> None:
     how = fields("d", match="date", formats=formats)
     assert judged(how, {"d": given}, {"d": right}).score == float(holds)
+    assert dates_in(right, formats)
 
 
 def test_a50_why_a_field_is_wrong_stands_beside_its_name() -> None:
-    told = judged(
-        FieldAccuracy(
-            [
-                GradedField("number"),
-                GradedField("total", "numeric_tolerance", tolerance=5),
-                GradedField("date", "date"),
-                GradedField("lines[*].sku"),
-            ]
-        ),
-        {"total": 1900, "date": "soon", "lines": [{"sku": "a"}, {"sku": "c"}]},
-    )
-    assert told.details["misses"] == [
+    graded_fields = [GradedField("total", "numeric_tolerance", tolerance=5), GradedField("date", "date")]
+    how = FieldAccuracy([GradedField("number"), *graded_fields, GradedField("lines[*].sku")])
+    found = judged(how, {"total": 1900, "date": "soon", "lines": [{"sku": "a"}, {"sku": "c"}]})
+    assert found.details["misses"] == [
         "number: missing",
         "total: 1900, and 1889 is right: 11 apart, at most 5 is allowed",
         'date: "soon" is no date in a form that is allowed, and "15-JAN-2025" is right',
         'lines[*].sku: lines[1].sku: "c", and "b" is right',
     ]
+    assert [number_in("1e3"), number_in("NaN")] == [1000, None]
 
 
-def test_the_right_answer_may_be_what_is_expected() -> None:
-    grader = Grader("fields", "code", fields("number"))
-    about = case(grader, expected=exactly({"number": "INV-7"}))
-    assert not list(problems_of(grader, about))
-    assert grade(grader, about, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"
+AT = ("config", "fields", 0)
 
 
 @pytest.mark.parametrize(
     ("how", "right", "at", "what"),
     [
-        (FieldAccuracy([]), INVOICE, ("config", "fields"), "this cannot fail"),
+        (FieldAccuracy([]), INVOICE, AT[:2], "this cannot fail"),
         (fields("number"), "no JSON at all", None, "there is no answer to set the fields beside"),
-        (fields("number"), 7, None, "there is no answer to set the fields beside"),
-        (fields("nmber"), INVOICE, ("config", "fields", 0, "path"), "has no 'nmber'"),
-        (fields("a..b"), INVOICE, ("config", "fields", 0, "path"), "a..b"),
-        (fields("number", weight=0), INVOICE, ("config", "fields"), "this cannot fail"),
-        (fields("total", tolerance=1), INVOICE, ("config", "fields", 0, "tolerance"), "has no effect"),
-        (
-            fields("date", formats=["YYYY-MM-DD"]),
-            INVOICE,
-            ("config", "fields", 0, "formats"),
-            "have no effect",
-        ),
-        (
-            fields("date", match="date", formats=["HH:mm"]),
-            INVOICE,
-            ("config", "fields", 0, "formats"),
-            "tells no day",
-        ),
-        (
-            fields("date", match="date", formats=["YYYY-MM-DD"]),
-            INVOICE,
-            ("config", "fields", 0, "formats"),
-            "no date",
-        ),
-        (fields("number", match="date"), INVOICE, ("config", "fields", 0, "formats"), "no date"),
-        (fields("number", match="numeric_tolerance"), INVOICE, ("config", "fields", 0, "match"), "no number"),
+        (fields("nmber"), INVOICE, (*AT, "path"), "has no 'nmber'"),
+        (fields("a..b"), INVOICE, (*AT, "path"), "a..b"),
+        (fields("number", weight=0), INVOICE, AT[:2], "this cannot fail"),
+        (fields("total", tolerance=1), INVOICE, (*AT, "tolerance"), "has no effect"),
+        (fields("date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "have no effect"),
+        (fields("date", match="date", formats=["HH:mm"]), INVOICE, (*AT, "formats"), "tells no day"),
+        (fields("date", match="date", formats=["YYYY YYYY MM DD"]), INVOICE, (*AT, "formats"), "twice"),
+        (fields("date", match="date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "no date"),
+        (fields("number", match="numeric_tolerance"), INVOICE, (*AT, "match"), "no number"),
     ],
 )
-def test_what_is_wrong_with_a_field_is_told_before_anything_is_asked(
+def test_field_problems_are_known_before_anything_is_asked(
     how: FieldAccuracy, right: Any, at: Any, what: str
 ) -> None:
     about = case_with(how, right)
     assert [(one.at, what in one.message) for one in problems_of(about.graders[0], about)] == [(at, True)]
 
 
-def test_a_format_is_read_whole() -> None:
-    assert dates_in("1 2 2025", ["D M YYYY"])
-    assert not dates_in("1 2 2025 ", ["D-M-YYYY"])
-    assert not dates_in("2025-01-15 and more", ["YYYY-MM-DD"])
-    assert not dates_in("٢٠٢٥-٠١-١٥", ["YYYY-MM-DD"])
-    with pytest.raises(InvalidInput, match="twice"):
-        compiled("YYYY YYYY MM DD")
-    assert number_in("1e3") == 1000
-    assert number_in("NaN") is None
+def test_field_accuracy_by_the_expected_value() -> None:
+    grader = Grader("fields", "code", fields("number"))
+    about = case(grader, expected=exactly({"number": "INV-7"}))
+    assert not list(problems_of(grader, about))
+    assert grade(grader, about, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"

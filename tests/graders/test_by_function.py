@@ -72,11 +72,11 @@ def test_h24_calls_that_were_not_reached_failed() -> None:
 
 
 @pytest.mark.parametrize("comparator", ["equals", "approx", "unordered", "set", "regex"])
-@pytest.mark.parametrize("wanted", ["{1, 2}", ".*", "[12, {}]+"])
-def test_f38_h24_what_is_no_json_equals_nothing_whatever_it_looks_like(comparator: str, wanted: str) -> None:
+def test_f38_h24_what_is_no_json_equals_nothing_whatever_it_looks_like(comparator: str) -> None:
     clients = ran(CallResult("{1, 2}", inexact="{1, 2}"))
-    found = graded(CODE, FunctionOutput("f", [Call(wanted, comparator=comparator)]), clients=clients)
-    assert found.outcome == "failed"
+    for wanted in ("{1, 2}", ".*", "[12, {}]+"):
+        found = graded(CODE, FunctionOutput("f", [Call(wanted, comparator=comparator)]), clients=clients)
+        assert found.outcome == "failed"
 
 
 @pytest.mark.parametrize(("comparator", "passed"), [("set", True), ("unordered", True), ("equals", False)])
@@ -94,15 +94,10 @@ def test_a_report_shows_no_more_of_a_value_than_it_needs() -> None:
 
 
 def test_h24_a_sandbox_that_cannot_be_had_is_an_error() -> None:
-    found = graded(CODE, FunctionOutput("f", [Call(1)]), clients=ran(flaw="no sandbox here"))
-    assert (found.outcome, found.score, found.reason) == ("error", None, "no sandbox here")
-
-
-def test_the_report_says_what_was_contained() -> None:
-    clients = ran(CallResult(1), contained=("network",), not_contained=("memory",))
+    clients = ran(flaw="no sandbox here", contained=("network",), not_contained=("memory",))
     found = graded(CODE, FunctionOutput("f", [Call(1)]), clients=clients)
-    assert found.details["contained"] == ["network"]
-    assert found.details["not_contained"] == ["memory"]
+    assert (found.outcome, found.score, found.reason) == ("error", None, "no sandbox here")
+    assert (found.details["contained"], found.details["not_contained"]) == (["network"], ["memory"])
 
 
 @pytest.mark.parametrize(

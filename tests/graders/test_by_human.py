@@ -1,9 +1,9 @@
-"""Human graders: H40 to H43, from what people said to a grade."""
+"""Human graders: the ratings that a scale allows, what raters are shown, and the grade that they make."""
 
 from typing import Any
 
 import pytest
-from cases import RECIPE, case
+from cases import RECIPE, case, exactly
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput
@@ -17,91 +17,80 @@ from baselinekit.graders.by_human import (
     words_for,
 )
 from baselinekit.graders.graders import problems_of
-from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import (
-    Evaluators,
-    Grade,
-    Grader,
-    HumanRating,
-    Option,
-    Rating,
-    RatingItem,
-    RatingScale,
-)
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Evaluators, Grade, Grader, HumanRating, Option, RatingScale
+from baselinekit.model.ratings import Rating, RatingItem
 
-LABELS = {1: "Poor", 2: "Below Average", 3: "Average", 4: "Good", 5: "Excellent"}
-LIKERT = RatingScale(labels=LABELS)
-BINARY = RatingScale("binary")
-RANKING = RatingScale("ranking")
+LIKERT = RatingScale(labels={"1": "Poor", "4": "Good", "5": "Excellent"})
+BINARY, RANKING = RatingScale("binary"), RatingScale("ranking")
+TIES = RatingScale("ranking", tie_allowed=True)
+TWO = RatingScale(criteria=["accurate", "complete"])
+CHOICE = RatingScale("binary", options=[Option("s", "Ship it"), Option("h")])
 
 
-def graded(how: HumanRating, *values: Any, output: Any = "Hello", expected: Any = None, **more: Any) -> Grade:
+def scaled(scale: RatingScale, least: int = 2, most: int = 5, adjudicator: str | None = None) -> HumanRating:
+    return HumanRating(evaluators=Evaluators(least, most, 0.8, adjudicator), rating_scale=scale)
+
+
+def graded(
+    how: HumanRating | RatingScale, *values: Any, output: Any = "Hello", expected: Any = None, **more: Any
+) -> Grade:
+    """The grade of ratings, in order by `rater 0`, `rater 1` …; of a pair, the first is the rater."""
+    how = how if isinstance(how, HumanRating) else scaled(how)
     grader = Grader("people", "human", how)
-    of = case(grader, expected=expected)
-    shown, claims = rating_material(of, grader, output, {})
-    item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
-    ratings = [Rating(f"rater {n}", value, "2026-01-01T00:00:00Z", **more) for n, value in enumerate(values)]
-    return human_grade(grader, item, ratings)
-
-
-def scale(scale: RatingScale, *, least: int = 2, agreement: float = 0.8) -> HumanRating:
-    return HumanRating(evaluators=Evaluators(least, 5, agreement), rating_scale=scale)
+    shown, claims = rating_material(case(grader, expected=expected), grader, output, {})
+    pairs = [value if isinstance(value, tuple) else (f"rater {n}", value) for n, value in enumerate(values)]
+    ratings = tuple(Rating(rater, value, "2026-01-01T00:00:00Z", **more) for rater, value in pairs)
+    item = RatingItem("0" * 16, "c", "people", how, shown, "2026-01-01T00:00:00Z", claims, ratings)
+    return human_grade(grader, item)
 
 
 @pytest.mark.parametrize(
-    ("scale_", "values", "outcome", "verdict", "score"),
+    ("scale", "values", "outcome", "verdict", "score"),
     [
         (LIKERT, [], "unscored", "pending", None),
         (LIKERT, [5], "unscored", "pending", None),
         (LIKERT, [4, 4], "passed", None, 0.75),
-        (LIKERT, [4, 5], "passed", None, 0.875),
         (LIKERT, [3, 4], "failed", None, 0.625),
-        (LIKERT, [1, 1], "failed", None, 0.0),
         (LIKERT, [3, 5], "unscored", "disputed", None),
-        (LIKERT, [1, 5], "unscored", "disputed", None),
         (RatingScale(threshold=3), [3, 3], "passed", None, 0.5),
-        (RatingScale(range=[0, 10]), [8, 8], "passed", None, 0.8),
         (RatingScale(range=[-2, 2]), [1, 1], "passed", None, 0.75),
-        (RatingScale(criteria=["accurate", "complete"]), [[4, 5], [4, 4]], "passed", None, 0.8125),
-        (RatingScale(criteria=["accurate", "complete"]), [[5, 1], [5, 1]], "failed", None, 0.5),
-        (RatingScale(criteria=["accurate", "complete"]), [[5, 1], [5, 5]], "unscored", "disputed", None),
+        (TWO, [[4, 5], [4, 4]], "passed", None, 0.8125),
+        (TWO, [[5, 1], [5, 1]], "failed", None, 0.5),
+        (TWO, [[5, 1], [5, 5]], "unscored", "disputed", None),
         (BINARY, [True, True], "passed", None, 1.0),
         (BINARY, [False, False], "failed", None, 0.0),
-        (BINARY, [True, False], "unscored", "disputed", None),
         (BINARY, [True, True, True, True, False], "passed", None, 0.8),
         (BINARY, [True, True, False], "unscored", "disputed", None),
-        (RatingScale("binary", options=[Option("ship"), Option("hold")]), ["ship"] * 2, "passed", None, 1.0),
+        (CHOICE, ["s", "s"], "passed", None, 1.0),
         (RatingScale("binary", threshold=0.9), [True] * 4 + [False], "failed", None, 0.8),
     ],
 )
-def test_h42_ratings_become_a_grade(
-    scale_: RatingScale, values: list[Any], outcome: str, verdict: str | None, score: float | None
+def test_h42_human_grade_of_ratings(
+    scale: RatingScale, values: list[Any], outcome: str, verdict: str | None, score: float | None
 ) -> None:
-    grade = graded(scale(scale_), *values)
+    grade = graded(scale, *values)
     assert (grade.outcome, grade.verdict, grade.score) == (outcome, verdict, score)
     assert bool(grade.reason) == (outcome != "passed")
 
 
-def test_h42_what_waits_names_the_next_command_and_the_statistic_is_named() -> None:
-    waiting = graded(scale(LIKERT), 4)
+def test_h42_human_grade_names_next_command_and_statistic() -> None:
+    waiting = graded(LIKERT, 4)
     assert waiting.reason == "1 of 2 people have rated it: baselinekit grade c"
-    assert "ratings" not in waiting.details  # whoever rates next is not to know
-    disputed = graded(scale(BINARY), True, False)
+    assert "ratings" not in waiting.details  # the next rater is not to know
+    assert "it has no rating yet, and 1 is required" in graded(scaled(BINARY, least=1)).reason
+    disputed = graded(BINARY, True, False)
     assert disputed.details["agreement"] == {
         "statistic": "percentage agreement (share of raters who agree with the majority)",
         "value": 0.5,
         "threshold": 0.8,
     }
     assert "another rater may settle it: baselinekit grade c" in disputed.reason
-    assert graded(scale(BINARY), *[True, False] * 2, True).reason.endswith("no further rating is allowed")
+    last = graded(scaled(LIKERT, 2, 2), 1, 5)
+    assert last.reason.endswith("name who decides (evaluators.adjudicator): no further rating is allowed")
 
 
-def test_one_rater_is_enough_where_one_is_required() -> None:
-    assert graded(scale(BINARY, least=1), True).outcome == "passed"
-    assert "it has no rating yet, and 1 is required" in graded(scale(BINARY, least=1)).reason
-
-
-def test_a_rating_that_took_too_long_counts_and_is_marked() -> None:
+def test_human_grade_late_rating_counts_and_is_marked() -> None:
     how = HumanRating(evaluators=Evaluators(1), rating_scale=BINARY, time_limit_minutes=1)
     assert graded(how, True, seconds=59.0).details["ratings"] == [{"rater": "rater 0", "value": True}]
     late = graded(how, True, seconds=61.0, note="long")
@@ -110,8 +99,8 @@ def test_a_rating_that_took_too_long_counts_and_is_marked() -> None:
 
 
 def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
-    expected = Expected(value="Good morning", alternatives=["Hi"])
-    grader = Grader("people", "human", scale(RANKING))
+    expected = exactly("Good morning", "Hi")
+    grader = Grader("people", "human", scaled(RANKING))
     shown, claims = rating_material(case(grader, expected=expected), grader, "Hello", {})
     assert sorted(shown.items) == ["Good morning", "Hello", "Hi"]
     ours = shown.items.index("Hello") + 1
@@ -119,113 +108,95 @@ def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
     assert {first for first, _ in claims} == {ours}
     best, middle = [ours, *others], [others[0], ours, others[1]]
     for ranking, outcome, score in ((best, "passed", 1.0), (middle, "failed", 0.5)):
-        grade = graded(scale(RANKING), ranking, ranking, output="Hello", expected=expected)
+        grade = graded(RANKING, ranking, ranking, expected=expected)
         assert (grade.outcome, grade.score) == (outcome, score)
-    assert graded(scale(RANKING), best, best[::-1], output="Hello", expected=expected).verdict == "disputed"
+    assert graded(RANKING, best, best[::-1], expected=expected).verdict == "disputed"
 
 
 def test_h41_the_entries_of_a_list_are_ranked_where_nothing_is_expected() -> None:
-    grader = Grader("people", "human", scale(RANKING))
+    grader = Grader("people", "human", scaled(RANKING))
     shown, claims = rating_material(case(grader), grader, {"stdout": ["a", "b", "c"], "exit_code": 0}, {})
     number = {item: place for place, item in enumerate(shown.items, 1)}
     stated = [number["a"], number["b"], number["c"]]
     assert len(claims) == 3
-    grade = graded(scale(RANKING), stated, stated, output=["a", "b", "c"])
+    grade = graded(RANKING, stated, stated, output=["a", "b", "c"])
     assert (grade.outcome, grade.score) == ("passed", 1.0)
-
-
-@pytest.mark.parametrize("output", ["alone", ["one"], list("abcdef"), {}])
-def test_h41_too_few_and_too_many_items_cannot_be_ranked(output: Any) -> None:
-    with pytest.raises(BaselinekitError, match="2 to 5 are allowed"):
-        graded(scale(RANKING), output=output)
-
-
-TIES = RatingScale("ranking", tie_allowed=True)
+    for output in ("alone", ["one"], list("abcdef"), {}):
+        with pytest.raises(BaselinekitError, match="2 to 5 are allowed"):
+            graded(RANKING, output=output)
 
 
 @pytest.mark.parametrize(
-    ("scale_", "text", "value"),
+    ("scale", "text", "value"),
     [
         (LIKERT, " 4 ", 4),
         (RatingScale(range=[-2, 2]), "-1", -1),
-        (RatingScale(criteria=["a", "b"]), "4, 5", [4, 5]),
-        (RatingScale(criteria=["a", "b"]), "4 5", [4, 5]),
+        (TWO, "4, 5", [4, 5]),
         (BINARY, "pass", True),
         (BINARY, "No", False),
-        (BINARY, "true", True),
-        (RatingScale("binary", options=[Option("s", "Ship it"), Option("h")]), "ship it", "s"),
-        (RatingScale("binary", options=[Option("s", "Ship it"), Option("h")]), "h", "h"),
+        (CHOICE, "ship it", "s"),
+        (CHOICE, "h", "h"),
         (RANKING, "2 > 1 > 3", [2, 1, 3]),
-        (RANKING, "2,1,3", [2, 1, 3]),
         (TIES, "2 > 1 = 3", [2, [1, 3]]),
     ],
 )
-def test_h40_a_value_is_read_as_it_is_typed(scale_: RatingScale, text: str, value: Any) -> None:
-    read = value_of(text, scale_, 3)
-    assert read == value
-    assert type(read) is type(value)
-    assert checked_rating(value, scale_, 3) == value
+def test_h40_value_of_typed_rating(scale: RatingScale, text: str, value: Any) -> None:
+    read = value_of(text, scale, 3)
+    assert (read, type(read)) == (value, type(value))
+    assert checked_rating(value, scale, 3) == value
 
 
 @pytest.mark.parametrize(
-    ("scale_", "text"),
+    ("scale", "texts"),
     [
-        *((LIKERT, text) for text in ("", "0", "6", "4.5", "good", "4 5", "4 x")),
-        *((RatingScale(criteria=["a", "b"]), text) for text in ("4", "4 5 3", "4 9")),
-        *((BINARY, text) for text in ("", "maybe", "1")),
-        *((RANKING, text) for text in ("", "1 > 2", "1 2 3 4", "1 1 2", "2 > 1 = 3", "0 1 2", "a b c")),
-        *((TIES, text) for text in ("2 = 2 > 1", "1 = 2", "1==2=3")),
+        (LIKERT, ["", "0", "6", "4.5", "good", "4 5", "4=5"]),
+        (TWO, ["4", "4 5 3", "4 9"]),
+        (BINARY, ["", "maybe", "1"]),
+        (RANKING, ["", "1 > 2", "1 2 3 4", "1 1 2", "2 > 1 = 3", "0 1 2", "a b c"]),
+        (TIES, ["2 = 2 > 1", "1 = 2", "1==2=3"]),
     ],
 )
-def test_h41_what_the_scale_does_not_have_is_refused(scale_: RatingScale, text: str) -> None:
-    with pytest.raises(InvalidInput) as error:
-        value_of(text, scale_, 3)
-    assert error.value.problems[0].code == "BK741"
-    assert error.value.problems[0].hint
+def test_h41_value_of_what_the_scale_does_not_have_is_refused(scale: RatingScale, texts: list[str]) -> None:
+    for text in texts:
+        with pytest.raises(InvalidInput) as error:
+            value_of(text, scale, 3)
+        assert (error.value.problems[0].code, bool(error.value.problems[0].hint)) == ("BK741", True)
 
 
-@pytest.mark.parametrize("value", [True, 4.0, "4", None, [4], {"a": 4}])
-def test_a_value_of_another_type_is_no_rating(value: Any) -> None:
-    with pytest.raises(InvalidInput):
-        checked_rating(value, LIKERT)
-
-
-def test_criteria_may_be_named() -> None:
-    both = RatingScale(criteria=["accurate", "complete"])
-    assert checked_rating({"complete": 2, "accurate": 5}, both) == [5, 2]
-    with pytest.raises(InvalidInput):
-        checked_rating({"accurate": 5}, both)
-
-
-def test_ratings_in_words() -> None:
-    assert words_for(4, LIKERT) == "4 Good"
-    assert words_for(False, BINARY) == "Fail"
-    assert words_for([2, [1, 3]], TIES) == "2 > 1=3"
+def test_checked_rating_refuses_other_types_and_reads_names_of_criteria() -> None:
+    for scale in (LIKERT, RANKING, TWO):
+        for value in (True, 4.0, "4", None, [4], {"accurate": 4}, []):
+            with pytest.raises(InvalidInput):
+                checked_rating(value, scale)
+    assert checked_rating({"complete": 2, "accurate": 5}, TWO) == [5, 2]
+    ratings = [(4, LIKERT), (False, BINARY), ([2, [1, 3]], TIES)]
+    assert [words_for(value, scale) for value, scale in ratings] == ["4 Good", "Fail", "2 > 1=3"]
 
 
 @pytest.mark.parametrize(
-    ("how", "what"),
+    ("how", "message"),
     [
-        (HumanRating(evaluators=Evaluators(3, 2)), "max_allowed is 2, and 3 are required"),
+        (scaled(LIKERT, 3, 2), "max_allowed is 2, and 3 are required"),
         (HumanRating(rubric="{a}", slots={"b": "x"}), "the rubric has no {b}"),
-        (scale(RatingScale(range=[5, 1])), "[5, 1] is not a range"),
-        (scale(RatingScale(range=[1])), "[1] is not a range"),
-        (scale(RatingScale(labels={9: "Best"})), "the label of 9 is outside the scale"),
-        (scale(RatingScale(threshold=0.8)), "the threshold is 0.8"),
-        (scale(RatingScale(criteria=["a", "a"])), "a criterion is stated twice"),
-        (scale(RatingScale("binary", criteria=["a"])), "a binary scale has no criteria"),
-        (scale(RatingScale("binary", options=[Option(True)])), "a binary scale has two options"),
-        (scale(RatingScale("binary", threshold=4)), "the threshold is 4"),
-        (scale(RatingScale("likert", options=[Option(1)])), "a likert scale has no options"),
-        (scale(RatingScale("ranking", min_items=1)), "1 to 5 items cannot be ranked"),
+        (scaled(RatingScale(range=[5, 1])), "[5, 1] is not a range such as [1, 5]"),
+        (scaled(RatingScale(range=[1])), "[1] is not a range such as [1, 5]"),
+        (scaled(RatingScale(labels={"9": "Best"})), "the label of 9 is outside the scale"),
+        (scaled(RatingScale("binary", labels={"x": "Best"})), "the label of x is outside the scale"),
+        (scaled(RatingScale(threshold=0.8)), "the threshold is 0.8, not from 1 to 5"),
+        (scaled(RatingScale(criteria=["a", "a"])), "a criterion is stated twice"),
+        (scaled(RatingScale("binary", criteria=["a"])), "a binary scale has no criteria"),
+        (scaled(RatingScale("binary", options=[Option(True)])), "a binary scale has two options"),
+        (scaled(RatingScale("binary", options=[Option(1), Option(1)])), "both options have one value"),
+        (scaled(RatingScale("binary", threshold=4)), "the threshold is 4, not from 0 to 1"),
+        (scaled(RatingScale("likert", options=[Option(1)])), "a likert scale has no options"),
+        (scaled(RatingScale("ranking", min_items=1)), "1 to 5 items cannot be ranked"),
+        (scaled(LIKERT), None),
     ],
 )
-def test_h40_what_cannot_be_graded_by_is_said_beforehand(how: HumanRating, what: str) -> None:
+def test_h40_scale_problems_are_known_beforehand(how: HumanRating, message: str | None) -> None:
     grader = Grader("people", "human", how)
-    problems = list(problems_of(grader, case(grader)))
-    assert [problem.message for problem in problems] == [what]
-    assert problems[0].code == "BK740"
-    assert list(problems_of(Grader("p", "human", scale(LIKERT)), case())) == []
+    found = [(problem.code, problem.message) for problem in problems_of(grader, case(grader))]
+    assert found == ([("BK740", message)] if message else [])
 
 
 RUBRIC = """\
@@ -242,15 +213,12 @@ You are evaluating {task_description}.
 
 
 def test_h43_the_slots_of_a_rubric_are_filled_in_one_pass() -> None:
+    scale = RatingScale(criteria=["accuracy: is it {requirements}?"])
     how = HumanRating(
-        rubric=RUBRIC,
-        rating_scale=RatingScale(criteria=["accuracy: is it {requirements}?"]),
-        slots={"special_instructions": "mind {input_summary}"},
+        rubric=RUBRIC, rating_scale=scale, slots={"special_instructions": "mind {input_summary}"}
     )
-    of = Case(
-        "c", RECIPE, (), description="a reversal", expected=Expected(value="olleh {special_instructions}")
-    )
-    assert filled_rubric(of, how) == (
+    about = case(description="a reversal", expected=exactly("olleh {special_instructions}"))
+    assert filled_rubric(about, how) == (
         "You are evaluating a reversal.\n"
         "- Input provided: Reverse: hello\n"
         "- Task requirements: olleh {special_instructions}\n"
@@ -267,64 +235,42 @@ def test_h43_another_output_scale_or_rubric_needs_new_ratings() -> None:
         grader = Grader("people", "human", how)
         return item_key(Case(id, RECIPE, (grader,)), grader, output)
 
-    first = key(scale(LIKERT))
-    assert first == key(scale(LIKERT))
-    assert first == key(scale(LIKERT, least=3, agreement=0.5))
+    first = key(scaled(LIKERT))
+    assert first == key(scaled(LIKERT, least=3))
     others = [
-        key(scale(LIKERT), "Hello!"),
-        key(scale(LIKERT), id="d"),
-        key(scale(RatingScale(range=[1, 7]))),
-        key(HumanRating(rating_scale=LIKERT, rubric="by tone")),
-        key(scale(LIKERT), 1),
-        key(scale(LIKERT), True),
+        *(key(scaled(LIKERT), "Hello!"), key(scaled(LIKERT), id="d"), key(scaled(LIKERT), 1)),
+        *(key(scaled(LIKERT), True), key(scaled(RatingScale(range=[1, 7]))), key(HumanRating(rubric="tone"))),
     ]
     assert len({first, *others}) == len(others) + 1
 
 
-@given(st.lists(st.integers(1, 5), max_size=5), st.randoms(use_true_random=False))
-def test_the_order_of_ratings_changes_nothing(values: list[int], random: Any) -> None:
+@given(st.lists(st.integers(1, 5), max_size=5), st.randoms(use_true_random=False), st.integers(1, 6))
+def test_h42_human_grade_does_not_depend_on_order_and_too_few_never_decide(
+    values: list[int], random: Any, least: int
+) -> None:
     mixed = list(values)
     random.shuffle(mixed)
-    one, other = graded(scale(LIKERT), *values), graded(scale(LIKERT), *mixed)
+    how = scaled(LIKERT, least, 6)
+    one, other = graded(how, *values), graded(how, *mixed)
     assert (one.outcome, one.verdict, one.score) == (other.outcome, other.verdict, other.score)
-    assert one.score is None or 0 <= one.score <= 1
     assert (one.score is None) == (one.outcome == "unscored")
-
-
-@given(st.lists(st.booleans(), max_size=5))
-def test_h42_too_few_ratings_never_pass_and_never_fail(values: list[bool]) -> None:
-    grade = graded(scale(BINARY, least=len(values) + 1), *values)
-    assert (grade.outcome, grade.score) == ("unscored", None)
-
-
-def decided(how: HumanRating, by: str, value: Any, *values: Any) -> Grade:
-    grader = Grader("people", "human", how)
-    of = case(grader)
-    shown, claims = rating_material(of, grader, "Hello", {})
-    item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
-    names = [*(f"rater {n}" for n in range(len(values))), by]
-    pairs = zip(names, [*values, value], strict=True)
-    said = [Rating(name, one, "2026-01-01T00:00:00Z") for name, one in pairs]
-    return human_grade(grader, item, said)
+    assert one.outcome == "unscored" or (len(values) >= least and 0 <= (one.score or 0) <= 1)
 
 
 @pytest.mark.parametrize(
     ("by", "value", "values", "outcome", "verdict"),
     [
         ("eve", 5, [1, 5], "passed", "adjudicated"),
-        ("eve", 1, [1, 5], "failed", "adjudicated"),
-        (" EVE ", 4, [1, 5, 1, 5, 1], "passed", "adjudicated"),
-        ("eve", 1, [5, 5], "passed", None),  # who agree need nobody to decide
-        ("eve", 5, [1, 1], "failed", None),
+        (" EVE ", 1, [1, 5, 1, 5, 1], "failed", "adjudicated"),
+        ("eve", 1, [5, 5], "passed", None),  # those who agree need no decision
         ("eve", 5, [5], "unscored", "pending"),  # and no rater is replaced
         ("bob", 5, [1, 5], "unscored", "disputed"),
     ],
 )
-def test_a_dispute_is_settled_by_the_adjudicator_and_by_nobody_else(
+def test_human_grade_of_dispute_is_decided_by_the_adjudicator_alone(
     by: str, value: int, values: list[int], outcome: str, verdict: str | None
 ) -> None:
-    how = HumanRating(evaluators=Evaluators(2, 5, 0.8, "Eve"), rating_scale=LIKERT)
-    grade = decided(how, by, value, *values)
+    grade = graded(scaled(LIKERT, adjudicator="Eve"), *values, (by, value))
     assert (grade.outcome, grade.verdict) == (outcome, verdict)
     if verdict == "adjudicated":
         assert grade.details["adjudicated_by"] == by
@@ -333,8 +279,3 @@ def test_a_dispute_is_settled_by_the_adjudicator_and_by_nobody_else(
         assert f"{by} decided" in grade.reason
     if verdict == "disputed":
         assert "Eve decides: baselinekit grade c --as Eve" in grade.reason
-
-
-def test_a_dispute_without_end_says_how_it_could_have_one() -> None:
-    grade = graded(HumanRating(evaluators=Evaluators(2, 2, 0.8), rating_scale=LIKERT), 1, 5)
-    assert "name who decides (evaluators.adjudicator)" in grade.reason

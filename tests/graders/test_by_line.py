@@ -42,10 +42,8 @@ class Judge:
 @pytest.mark.parametrize(
     ("score", "threshold", "outcome"),
     [
-        (1, 4, "failed"),
         (3, 4, "failed"),
         (4, 4, "passed"),
-        (5, 4, "passed"),
         (4, 5, "failed"),
         (2, 2, "passed"),
     ],
@@ -63,18 +61,6 @@ def test_e5_a_score_passes_from_its_threshold_on(score: int, threshold: int, out
     wrong = f"{score} of 5, and {threshold} passes: It changes what it should."
     assert found.reason == ("" if outcome == "passed" else wrong)
     assert (found.verdict, found.code, found.usage) == (None, None, Usage(10, 5))
-
-
-def test_e5_the_judge_sees_the_rubric_and_the_output_between_marks() -> None:
-    judge = Judge("SCORE=4 REASON=Fine.")
-    judge.of(SURGICAL)
-    (asked,) = judge.asked
-    assert asked.model == "m"
-    told = asked.messages[-1].content
-    assert "RUBRIC:\nScore the diff for surgical-ness, 1-5.\n\nOUTPUT:\n<<<output " in told
-    nonce = told.partition("<<<output ")[2][:16]
-    assert f"<<<output {nonce}>>>\n{DIFF}\n<<<end of output {nonce}>>>" in told
-    assert told.endswith("SCORE=<1-5> REASON=<one sentence>")
 
 
 def test_e11_the_trigger_judge_sees_the_description_and_the_triggers_alone() -> None:
@@ -110,13 +96,9 @@ def test_e12_a_decision_has_to_be_the_one_that_is_wanted(wanted: Any, given: str
     assert found.classified == Classified(wanted, given)
     wrong = f"the judge decides {given}, and {wanted} is right: So it is."
     assert found.reason == ("" if given == wanted else wrong)
-
-
-@pytest.mark.parametrize("wanted", ["YES", "NO"])
-def test_e12_what_cannot_be_read_passes_neither_list(wanted: Any) -> None:
     found = Judge("I would say YES.").of(DecisionLine(wanted, "Weather."), "what's up?")
     assert (found.outcome, found.score, found.verdict, found.code) == ("error", None, "unparseable", "BK640")
-    assert found.classified == Classified(wanted, None)
+    assert found.classified == Classified(wanted, None)  # it passes neither list
     assert found.reason.startswith("judge output unparseable: it ")
     assert found.reason.endswith(": 'I would say YES.'")
 
@@ -144,11 +126,6 @@ def test_e5_a_judge_is_asked_once_unless_more_is_wanted() -> None:
     assert "Hm." not in judge.asked[1].messages[-1].content
 
 
-def told(method: Any) -> list[str]:
-    grader = Grader("g", "model", method)
-    return [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))]
-
-
 @pytest.mark.parametrize(
     ("method", "what"),
     [
@@ -158,67 +135,47 @@ def told(method: Any) -> list[str]:
         (DecisionLine("YES"), "a decision_line grader without a description"),
         (DecisionLine("YES", "Reply with DECISION=YES."), "this cannot pass"),
         (DecisionLine("NO", "d", not_for=["decision = no"]), "this cannot pass"),
+        (SURGICAL, None),
+        (REFACTOR, None),
+        (DecisionLine("NO", "Reply with DECISION=YES."), None),
     ],
 )
-def test_e5_e12_what_could_not_judge_is_told_before_anybody_is_asked(method: Any, what: str) -> None:
-    assert told(method) == [what]
+def test_e5_e12_problems_of_judges_that_cannot_decide(method: Any, what: str | None) -> None:
+    grader = Grader("g", "model", method)
+    messages = [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))]
+    assert messages == ([what] if what else [])
 
 
-@pytest.mark.parametrize("method", [SURGICAL, REFACTOR, DecisionLine("NO", "Reply with DECISION=YES.")])
-def test_e5_e12_and_what_can_judge_is_not(method: Any) -> None:
-    assert told(method) == []
+METHOD = ("config", "method")
 
 
-def test_every_form_of_eval_file_can_name_them() -> None:
+@pytest.mark.parametrize(
+    ("kind", "config", "hint"),
+    [
+        ("model", {"method": "score_lin"}, "did you mean 'score_line'?"),
+        ("model", {"method": "regex"}, "it is a method: {type: code, config: {method: regex}}"),
+        ("code", {"method": "score_line"}, "it is a method: {type: model, config: {method: score_line}}"),
+        ("score_line", None, "it is a method: {type: model, config: {method: score_line}}"),
+        (
+            "model",
+            {"method": "x"},
+            "one of score_line, decision_line, llm_judge, rubric; without a method ",
+        ),
+    ],
+)
+def test_grader_of_another_kind_is_told_where_it_belongs(kind: str, config: Any, hint: str) -> None:
+    grader, problems = read({"type": kind, **({"config": config} if config else {})}, (), GraderContext())
+    assert (grader, [problem.at for problem in problems]) == (None, [METHOD if config else ("type",)])
+    assert problems[0].hint.startswith(hint)
+
+
+def test_every_form_of_eval_file_and_the_schema_name_them() -> None:
     raw = {"type": "model", "config": {"method": "score_line", "rubric": "Is it right?", "pass_threshold": 3}}
     grader, problems = read(raw, (), GraderContext())
     assert problems == []
     assert grader is not None
-    assert (grader.name, grader.kind, grader.method) == (
-        "score_line",
-        "model",
-        ScoreLine("Is it right?", pass_threshold=3),
-    )
+    assert (grader.name, grader.method) == ("score_line", ScoreLine("Is it right?", pass_threshold=3))
     assert model_calls_of(grader) == ("judge", 1)
-    raw = {"type": "model", "config": {"method": "decision_line", "wanted": "NO", "description": "d"}}
-    grader, problems = read(raw, (), GraderContext())
-    assert grader is not None
-    assert grader.method == DecisionLine("NO", "d")
-
-
-@pytest.mark.parametrize(
-    ("raw", "at", "hint"),
-    [
-        (
-            {"type": "model", "config": {"method": "score_lin"}},
-            ("config", "method"),
-            "did you mean 'score_line'?",
-        ),
-        (
-            {"type": "model", "config": {"method": "regex"}},
-            ("config", "method"),
-            "it is a method: {type: code, config: {method: regex}}",
-        ),
-        (
-            {"type": "code", "config": {"method": "score_line"}},
-            ("config", "method"),
-            "it is a method: {type: model, config: {method: score_line}}",
-        ),
-        ({"type": "score_line"}, ("type",), "it is a method: {type: model, config: {method: score_line}}"),
-        (
-            {"type": "model", "config": {"method": "x"}},
-            ("config", "method"),
-            "one of score_line, decision_line, llm_judge, rubric; without a method it is a model grader",
-        ),
-    ],
-)
-def test_a_method_of_another_kind_is_told_where_it_belongs(raw: Any, at: Any, hint: str) -> None:
-    grader, problems = read(raw, (), GraderContext())
-    assert grader is None
-    assert [(problem.at, problem.hint) for problem in problems] == [(at, hint)]
-
-
-def test_editors_are_told_of_them() -> None:
     parts = schema_with(GRADERS)["$defs"]
     assert parts["ScoreLineConfig"]["required"] == ["method", "rubric"]
     offered = parts["ModelGrader"]["properties"]["config"]["anyOf"]
@@ -226,4 +183,3 @@ def test_editors_are_told_of_them() -> None:
         *("ModelConfig", "ScoreLineConfig", "DecisionLineConfig"),
         *("TemplateJudgeConfig", "RubricJudgeConfig"),
     ]
-    assert "rubric" not in parts["CodeConfig"]["anyOf"][-1]["properties"]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cases import case, graded
 
-from baselinekit.errors import CannotReplay, Problem
+from baselinekit.errors import Problem
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import grade, problems_of, row_of
+from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
@@ -25,54 +25,42 @@ def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **mor
 
 
 @pytest.mark.parametrize(
-    ("stdout", "score", "misses", "reasoning"),
+    ("stdout", "verdict"),
     [
-        ('{"score": 1}', 1.0, (), ""),
+        ('{"score": 1}', (1.0, (), "")),
         (
             '{"score": 0.85, "hits": ["a"], "misses": ["b", "c"], "reasoning": "why"}\n',
-            0.85,
-            ("b", "c"),
-            "why",
+            (0.85, ("b", "c"), "why"),
         ),
-        ('{\n  "score": 0.5,\n  "misses": ["b"]\n}\n', 0.5, ("b",), ""),
-        ('loading model\nready\n{"score": 0}\n\n', 0.0, (), ""),
-        ('a log with {"braces"} in it\n{\n  "score": 0\n}', 0.0, (), ""),
-        ('{not json\n{"score": 0.25}', 0.25, (), ""),
-        ('{"score": 0.5, "hits": null, "misses": null, "reasoning": null}', 0.5, (), ""),
-        ('\n\n  {"score": 1.0}  \n', 1.0, (), ""),
-        ('\ufeff{"score": 1}', 1.0, (), ""),
-        ('{"score": 0.30000000000000004441}', 0.30000000000000004, (), ""),
+        ('loading model\nready\n{\n  "score": 0\n}\n\n', (0.0, (), "")),
+        ('a log with {"braces"} in it\n{"score": 0}', (0.0, (), "")),
+        ('{not json\n{"score": 0.25}', (0.25, (), "")),
+        ('{"score": 0.5, "hits": null, "misses": null, "reasoning": null}', (0.5, (), "")),
+        ('\ufeff{"score": 0.30000000000000004441}', (0.30000000000000004, (), "")),
     ],
 )
-def test_a21_what_a_judge_prints(stdout: str, score: float, misses: Any, reasoning: str) -> None:
+def test_a21_what_a_judge_prints(stdout: str, verdict: Any) -> None:
     said = verdict_in(stdout.encode(), no_mask)
-    assert (said.score, said.misses, said.reasoning) == (score, misses, reasoning)
+    assert (said.score, said.misses, said.reasoning) == verdict
 
 
 NO_VERDICT = [
     ("", "printed nothing"),
-    ("   \n\n", "printed nothing"),
     ("0.5", "printed 0.5, which is no JSON object"),
     ('[{"score": 1}]', "which is no JSON object"),
-    ("null", "printed null"),
     ("All good!", "printed no JSON"),
     ('{"score": 1}\nDone.', "printed no JSON"),
     ('{"score": 1} {"score": 0}', "printed no JSON"),
     ('{"score": 1}\n{"score": 0}', "printed more than one JSON object"),
     ('{"level": "info"}\n{"score": 1}', "printed more than one JSON object"),
-    ('{\n "score": 1\n}\n{"score": 0}', "printed more than one JSON object"),
     ('{"score": 1, "score": 0}', "printed no JSON"),
     ('{"score": NaN}', "printed no JSON"),
-    ('{"score": Infinity}', "printed no JSON"),
     ('{"score": 1e999}', "printed the score 1E+999"),
     ('{"hits": []}', "printed no score"),
-    ('{"Score": 1}', "printed no score"),
     ('{"score": null}', "printed the score null"),
     ('{"score": true}', "printed the score true"),
     ('{"score": "0.9"}', 'printed the score "0.9"'),
-    ('{"score": [1]}', "printed the score [1]"),
     ('{"score": 1.0000001}', "printed the score 1.0000001"),
-    ('{"score": -0.1}', "printed the score -0.1"),
     ('{"score": 85}', "printed the score 85"),
     ('{"score": 1, "hits": "all"}', "printed `hits` that are no list of texts"),
     ('{"score": 1, "misses": [{"text": "x"}]}', "printed `misses` that are no list of texts"),
@@ -92,43 +80,30 @@ def test_a21_a22_what_is_no_verdict_is_an_error_and_never_a_score(stdout: str | 
     assert len(said.reason) < 600
 
 
-def test_a22_the_misses_of_a_judge_that_ends_with_an_error_are_kept() -> None:
-    said = graded(
-        "x", JUDGE, clients=printing('{"score": 0, "misses": ["no key"]}', 1, b"Traceback\nKeyError")
-    )
-    assert (said.outcome, said.score, said.code) == ("error", None, "BK655")
-    assert said.reason.startswith("the judge ended with exit code 1; it said: no key")
-    assert said.details == {"misses": ["no key"]}
-
-
 TRACEBACK = b"""\
+log
 Traceback (most recent call last):
   File "check.py", line 3, in <module>
     told["x"]
 KeyError: 'x'
 """
+NO_MODULE = TRACEBACK.replace(b"KeyError: 'x'", b"ModuleNotFoundError: No module named 'baselinekit'")
+MISSES = '{"score": 0, "misses": ["no key"]}'
 
 
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "reason"),
     [
-        ('{"score": 1}', 1, b"", "the judge ended with exit code 1:"),
-        ('{"score": 1}', 2, b"a\n  b  \n", "the judge ended with exit code 2; it said: a; b:"),
-        ("no JSON", 127, b"uv: not found\n", "the judge ended with exit code 127; it said: uv: not found:"),
-        ("", -9, b"", "the judge was killed by signal 9:"),
-        ("", 1, TRACEBACK, "the judge ended with exit code 1; it said: KeyError: 'x': a judge that"),
+        ('{"score": 1}', 1, b"", "ended with exit code 1:"),
+        ('{"score": 1}', 2, b"a\n  b  \n", "ended with exit code 2; it said: a; b:"),
+        (MISSES, 1, TRACEBACK, "ended with exit code 1; it said: no key:"),
+        ("", -9, b"", "was killed by signal 9:"),
+        ("", 1, TRACEBACK, "ended with exit code 1; it said: KeyError: 'x': a judge that"),
         (
             "",
             1,
-            b"log\n" + TRACEBACK,
-            "the judge ended with exit code 1; it said: KeyError: 'x': a judge that",
-        ),
-        (
-            "",
-            1,
-            TRACEBACK.replace(b"KeyError: 'x'", b"ModuleNotFoundError: No module named 'baselinekit'"),
-            "the judge ended with exit code 1; it said: ModuleNotFoundError: "
-            "No module named 'baselinekit': start "
+            NO_MODULE,
+            "ended with exit code 1; it said: ModuleNotFoundError: No module named 'baselinekit': start "
             "it with the Python that baselinekit is installed in",
         ),
     ],
@@ -138,17 +113,13 @@ def test_a22_a_judge_that_failed_says_how_whatever_it_printed(
 ) -> None:
     said = graded("x", JUDGE, clients=printing(stdout, exit_code, stderr))
     assert (said.outcome, said.score, said.code) == ("error", None, "BK655")
-    assert said.reason.startswith(reason)
+    assert said.reason.startswith(f"the judge {reason}")
+    assert said.details == ({"misses": ["no key"]} if stdout == MISSES else {})
 
 
 def verdict(score: float, rule: PassRule, **more: Any) -> tuple[Any, ...]:
-    grader = Grader("g", "code", JUDGE)
-    found = grade(
-        grader,
-        case(grader, pass_rule=rule),
-        Observation("x", 0.1),
-        printing(json.dumps({"score": score, **more})),
-    )
+    grader, printed = Grader("g", "code", JUDGE), json.dumps({"score": score, **more})
+    found = grade(grader, case(grader, pass_rule=rule), Observation("x", 0.1), printing(printed))
     return found.outcome, found.score, found.verdict, found.reason
 
 
@@ -157,7 +128,6 @@ def verdict(score: float, rule: PassRule, **more: Any) -> tuple[Any, ...]:
     [
         (0.8, PassRule(), "passed", None),
         (0.7999999999999999, PassRule(), "failed", "borderline"),
-        (0.6, PassRule(), "failed", "borderline"),
         (0.6, PassRule(borderline_passes=True), "passed", "borderline"),
         (0.59, PassRule(), "failed", None),
         (0.3, PassRule("mean", pass_at=0.3), "passed", None),
@@ -176,11 +146,10 @@ def test_a21_the_reason_is_what_the_judge_says_else_its_misses_else_the_score() 
     assert verdict(1, PassRule())[3] == ""
 
 
-def test_what_a_judge_says_beyond_its_verdict_is_shown_and_nothing_of_it_is_endless() -> None:
+def test_what_a_judge_says_beyond_its_verdict_is_shown_up_to_a_limit() -> None:
     many = [f"hit {number} " + "x" * 1_000 for number in range(80)]
     said = graded("x", JUDGE, clients=printing(json.dumps({"score": 1, "hits": many, "recall": {"k": 5}})))
-    assert said.details["recall"] == {"k": 5}
-    assert len(said.details["hits"]) == 51
+    assert (said.details["recall"], len(said.details["hits"])) == ({"k": 5}, 51)
     assert said.details["hits"][-1] == "and 30 more"
     assert all(len(hit) < 600 for hit in said.details["hits"])
     said = graded("x", JUDGE, clients=printing(json.dumps({"score": 1, "rows": ["x" * 100] * 1_000})))
@@ -188,18 +157,17 @@ def test_what_a_judge_says_beyond_its_verdict_is_shown_and_nothing_of_it_is_endl
 
 
 def test_a20_a_judge_is_told_the_case_on_its_standard_input() -> None:
-    seen: list[tuple[Case, JudgeProgram]] = []
+    seen: list[JudgeProgram] = []
 
     def program(case: Case, program: JudgeProgram) -> JudgeRun:
-        seen.append((case, program))
+        seen.append(program)
         return JudgeRun(0, b'{"score": 1}', b"")
 
     how = CodeJudge("uv run check.py", "judges", 5, ModelAccess(3), "small", {"maxLength": 5})
     assert graded("x", how, clients=GradeClients(program=program)).outcome == "passed"
-    ((_, started),) = seen
-    told = json.loads(started.stdin)
+    told = json.loads(seen[0].stdin)
     assert (told["candidate_answer"], told["config"]) == ("x", {"maxLength": 5})
-    assert replace(started, stdin=b"") == JudgeProgram("uv run check.py", b"", "judges", 5, 3, "small")
+    assert replace(seen[0], stdin=b"") == JudgeProgram("uv run check.py", b"", "judges", 5, 3, "small")
 
 
 def test_a25_what_a_judge_asked_of_a_model_is_told_and_counts_however_it_ended() -> None:
@@ -220,35 +188,7 @@ def test_a25_what_a_judge_asked_of_a_model_is_told_and_counts_however_it_ended()
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
 
 
-def test_a_program_that_cannot_be_started_is_the_error_of_its_grader() -> None:
-    def program(case: Case, program: JudgeProgram) -> JudgeRun:
-        raise CannotReplay(Problem("BK320", "the program 'uv' is not found", "install it"))
-
-    said = graded("x", JUDGE, clients=GradeClients(program=program))
-    assert (said.outcome, said.code, said.reason) == (
-        "error",
-        "BK320",
-        "the program 'uv' is not found: install it",
-    )
-
-
-@pytest.mark.parametrize(
-    ("how", "at"),
-    [
-        (CodeJudge([]), ("script",)),
-        (CodeJudge("  "), ("script",)),
-        (CodeJudge(["", "x"]), ("script",)),
-        (CodeJudge(["x", "a\0b"]), ("script",)),
-    ],
-)
-def test_a23_what_is_wrong_with_a_judge_before_it_is_started(how: CodeJudge, at: Any) -> None:
-    grader = Grader("g", "code", how)
-    assert [(one.code, one.at) for one in problems_of(grader, case(grader))] == [("BK653", at)]
-
-
-def test_a20_the_config_of_our_own_files_is_read_into_it() -> None:
-    row = row_of(Grader("g", "code", JUDGE))
-    config, wrong = row.read_config({"script": ["a", "b"], "target": {}, "config": {"k": 1}}, None)
-    assert (config, wrong) == (CodeJudge(["a", "b"], target=ModelAccess(50), config={"k": 1}), [])
-    config, wrong = row.read_config({"script": "a", "targets": {}}, None)
-    assert "targets" in wrong[0].message
+@pytest.mark.parametrize("script", [[], "  ", ["", "x"], ["x", "a\0b"]])
+def test_a23_what_is_wrong_with_a_judge_before_it_is_started(script: Any) -> None:
+    grader = Grader("g", "code", CodeJudge(script))
+    assert [(one.code, one.at) for one in problems_of(grader, case(grader))] == [("BK653", ("script",))]

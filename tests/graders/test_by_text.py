@@ -39,12 +39,8 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
 def test_h20_exact_match(output: Any, expected: Any, how: dict[str, Any], passed: bool) -> None:
     found = graded(output, ExactMatch(**how), exactly(expected))
     assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
-    assert {"expected", "actual"} <= found.details.keys()
-
-
-def test_h20_the_details_are_what_was_compared() -> None:
-    found = graded(" A\r\nB ", ExactMatch(case_sensitive=False), exactly("X"))
-    assert found.details == {"expected": "x", "actual": "a\nb"}
+    details = graded(" A\r\nB ", ExactMatch(case_sensitive=False), exactly("X")).details
+    assert details == {"expected": "x", "actual": "a\nb"}
 
 
 @pytest.mark.parametrize(("output", "which"), [("a", None), ("b", 1), ("c", 2), ("d", "failed")])
@@ -73,7 +69,7 @@ def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None
 )
 def test_h21_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
     found = graded(output, RegexMatch(**how), clients=PATIENT)
-    assert found.outcome == ("passed" if passed else "failed")
+    assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
     assert list(found.details.get("captures", {}).values()) == (captures or [])
 
 
@@ -102,13 +98,6 @@ def test_h3_an_alternative_that_is_contained_is_named(output: str, expected: Any
     found = graded(output, Contains(), expected)
     assert found.outcome == ("failed" if which == "failed" else "passed")
     assert found.details.get("alternative") == (None if which == "failed" else which)
-
-
-@pytest.mark.parametrize(("output", "score"), [("clean", 1.0), ("a bad word", 0.0)])
-def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str, score: float) -> None:
-    found = graded(output, RegexMatch(pattern="bad", must_match=False), clients=PATIENT)
-    assert found.score == score
-    assert (found.outcome == "passed") == (score == 1.0)
 
 
 @pytest.mark.parametrize(
@@ -179,24 +168,6 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize(
-    ("output", "passed", "said"),
-    [
-        ('{"id": "12"}', True, ""),
-        ('```json\n{"id": "12", "x-n": 1}\n```', True, ""),
-        ({"id": "12"}, True, ""),
-        ('{"id": "a"}', False, "id: 'a' does not match '^[0-9]+$'"),
-        ('{"id": "1", "x-n": "1"}', False, "is not of type 'integer'"),
-        ("{}", False, "'id' is a required property"),
-        ("nonsense", False, "it is not JSON"),
-    ],
-)
-def test_json_schema(output: Any, passed: bool, said: str) -> None:
-    found = graded(output, JsonSchema(schema=SCHEMA), clients=PATIENT)
-    assert found.outcome == ("passed" if passed else "failed")
-    assert said in found.reason
-
-
 ORDER = {
     "type": "object",
     "required": ["lines"],
@@ -217,27 +188,30 @@ ORDER = {
 
 
 @pytest.mark.parametrize(
-    ("output", "reason"),
+    ("output", "schema", "reason"),
     [
-        ('{"lines": ["a", {"sku": "b", "count": 1}]}', ""),
+        ('```json\n{"id": "12", "x-n": 1}\n```', SCHEMA, ""),
+        ('{"id": "a"}', SCHEMA, "id: 'a' does not match '^[0-9]+$'"),
+        ({"id": "1", "x-n": "1"}, SCHEMA, "x-n: '1' is not of type 'integer'"),
+        ('{"lines": ["a", {"sku": "b", "count": 1}]}', ORDER, ""),
         (
             '{"rows": []}',
+            ORDER,
             "$: 'lines' is a required property; "
             "$: Additional properties are not allowed ('rows' was unexpected)",
         ),
         (
             '{"lines": ["a", {"sku": "b", "count": 0}]}',
+            ORDER,
             "lines[1]: {'sku': 'b', 'count': 0} is not valid under any of the given schemas "
             "(nearest: lines[1].count: 0 is less than the minimum of 1)",
         ),
-        ('{"lines": [\n"a",\n"b"\n"c"]}', "it is not JSON: line 4: Expecting ',' delimiter"),
-        ("\n\n{'lines': []}", "it is not JSON: line 3: Expecting property name enclosed in double quotes"),
-        ("There are no lines.", "it is not JSON"),
-        ("", "it is not JSON"),
+        ('{"lines": [\n"a",\n"b"\n"c"]}', ORDER, "it is not JSON: line 4: Expecting ',' delimiter"),
+        ("There are no lines.", ORDER, "it is not JSON"),
     ],
 )
-def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: str, reason: str) -> None:
-    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
+def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: Any, schema: Any, reason: str) -> None:
+    found = graded(output, JsonSchema(schema=schema), clients=PATIENT)
     assert (found.outcome, found.reason) == ("failed" if reason else "passed", reason)
 
 
@@ -253,21 +227,11 @@ def test_e4_violations_are_told_in_the_order_of_the_output_and_in_short() -> Non
     assert max(map(len, told)) < 600
 
 
-def test_a_schema_from_a_file_is_asked_for_by_its_path() -> None:
-    asked = []
-
-    def schema(_: object, path: str) -> Any:
-        asked.append(path)
-        return SCHEMA
-
-    clients = GradeClients(schema=schema, regex_budget=RegexBudget)
-    assert (
-        graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients).outcome == "passed"
-    )
-    assert asked == ["user.schema.json"]
-
-
-def test_a_schema_elsewhere_is_never_fetched() -> None:
+def test_a_schema_from_a_file_is_asked_for_by_its_path_and_one_elsewhere_is_never_fetched() -> None:
+    files = {"user.schema.json": SCHEMA}
+    clients = GradeClients(schema=lambda _, path: files[path], regex_budget=RegexBudget)
+    found = graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients)
+    assert found.outcome == "passed"
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
     found = graded({"id": "1"}, JsonSchema(schema=elsewhere), clients=PATIENT)
     assert (found.outcome, found.code) == ("error", "BK703")

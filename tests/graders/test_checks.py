@@ -33,22 +33,13 @@ def outcomes(checks: Recipe, text: str) -> dict[str, str]:
     return {grade.grader: grade.outcome for grade in grades}
 
 
-def test_every_form_has_an_example() -> None:
-    assert {name for name, *_ in EXAMPLES} == set(FORMS)
-
-
 @pytest.mark.parametrize(("name", "value", "good", "bad"), EXAMPLES, ids=[name for name, *_ in EXAMPLES])
 def test_a_check_passes_and_fails(name: str, value: Json, good: str, bad: str) -> None:
     asked = recipe({name: value})
     assert problems_of_checks(asked, ()) == []
     assert outcomes(asked, good) == {name: "passed"}
     assert outcomes(asked, bad) == {name: "failed"}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, value, *_ in EXAMPLES])
-def test_a_grader_is_written_back_as_the_line_that_it_came_from(name: str, value: Json) -> None:
-    (grader,), problems = read_checks([{name: value}])
-    assert problems == []
+    (grader,), _ = read_checks([{name: value}])
     assert check_of(grader) == {name: value}
 
 
@@ -63,6 +54,7 @@ def test_a_grader_is_written_back_as_the_line_that_it_came_from(name: str, value
     ],
 )
 def test_what_no_line_says_is_not_written(method: object) -> None:
+    assert {name for name, *_ in EXAMPLES} == {*FORMS}
     assert check_of(Grader("g", "code", method)) is None
 
 
@@ -77,12 +69,12 @@ def test_checks_of_one_name_are_numbered() -> None:
         ({"contain": "a"}, (0, "contain"), "there is no check 'contain'"),
         ({"contains": "a", "matches": "b"}, (0,), "a check has one key"),
         ({}, (0,), "a check has one key"),
-        ({"contains": ""}, (0, "contains"), "contains is not a text that is not empty"),
-        ({"contains": ["a"]}, (0, "contains"), "contains is not a text"),
-        ({"contains_any": []}, (0, "contains_any"), "contains_any is not a list of texts"),
-        ({"contains_all": "a"}, (0, "contains_all"), "contains_all is not a list of texts"),
-        ({"max_tokens": True}, (0, "max_tokens"), "max_tokens is not a whole number"),
-        ({"max_tokens": -1}, (0, "max_tokens"), "max_tokens is not a whole number"),
+        ({"contains": ""}, (0, "contains"), "expected a text that is not empty"),
+        ({"contains": ["a"]}, (0, "contains"), "expected a text that is not empty"),
+        ({"contains_any": []}, (0, "contains_any"), "expected a list of texts"),
+        ({"contains_all": "a"}, (0, "contains_all"), "expected a list of texts"),
+        ({"max_tokens": True}, (0, "max_tokens"), "expected an integer of 0 or more"),
+        ({"max_tokens": -1}, (0, "max_tokens"), "expected an integer of 0 or more"),
         ({"matches": "("}, (0, "matches"), "("),
         ({"matches": ".*"}, (0, "matches"), "this cannot fail"),
         ({"json_schema": {"type": "text"}}, (0, "json_schema"), "'text' is not valid"),

@@ -11,10 +11,9 @@ from cases import case, exactly, graded, judge, nonce_of
 from hostile_texts import GULLIBLE, TEXTS, VERDICT, output_in
 
 from baselinekit.errors import CannotReplay
-from baselinekit.graders.by_model import ModelJudge, judge_question
+from baselinekit.graders.by_model import Criterion, ModelJudge, judge_question
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import PromptScript, TemplateJudge
-from baselinekit.graders.criteria import Criterion
 from baselinekit.graders.judging import meaning_question, read_scores, read_similarity, rubric_question
 from baselinekit.graders.task import JudgeProgram, JudgeRun
 from baselinekit.model.grades import Grade, Grader
@@ -24,37 +23,28 @@ from baselinekit.structs import replace
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 
 
-@pytest.mark.parametrize("how", GULLIBLE)
-def test_f37_no_text_persuades_a_judge_that_does_what_it_says(how: str) -> None:
-    for text in TEXTS:
-        clients = judge(lambda nonce, ask: GULLIBLE[how](ask.messages[-1].content))
-        found = graded(text, NUMERIC, exactly("the gold"), clients, kind="model")
-        assert found.outcome == "error", text[:200]
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_f37_a_judged_text_arrives_as_it_is_between_marks_that_it_does_not_know(text: str) -> None:
-    grader = Grader(
-        "g", "model", ModelJudge("THE RUBRIC", prompt="{rubric} of {output}, {expected} and {input}")
-    )
-    asked = (
-        judge_question(grader.method, case(grader, expected=exactly("THE GOLD")), text).messages[-1].content
-    )  # type: ignore[arg-type]
-    assert output_in(asked) == text
-    assert asked.count("THE RUBRIC") == asked.count("THE GOLD") == 1
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_f37_nor_does_it_persuade_those_who_compare(text: str) -> None:
-    """The scores and the likeness of a baseline are asked for in the same way."""
+def test_f37_no_text_persuades_a_judge_that_does_what_it_says() -> None:
+    """Nor where the scores and the likeness of a baseline are asked for in the same way. Each text arrives as
+    it is, between marks that it does not know."""
+    assert len(TEXTS) * len(GULLIBLE) > 400
+    how = ModelJudge("THE RUBRIC", prompt="{rubric} of {output}, {expected} and {input}")
+    grader = Grader("g", "model", how)
     rubric, scores = {"right": "is it?"}, Scores({"right": "is it?"}, "judge", [1, 5])
-    for gullible in GULLIBLE.values():
-        said = _said(gullible, rubric_question(text, rubric, scores), "text")
-        with pytest.raises(CannotReplay):
-            read_scores(said, text, rubric, scores)
-        said = _said(gullible, meaning_question("gold", text, "judge"), "second text")
-        with pytest.raises(CannotReplay):
-            read_similarity(said, "gold", text)
+    for text in TEXTS:
+        question = judge_question(how, case(grader, expected=exactly("THE GOLD")), text)
+        asked = question.messages[-1].content
+        assert output_in(asked) == text
+        assert asked.count("THE RUBRIC") == asked.count("THE GOLD") == 1
+        for gullible in GULLIBLE.values():
+            clients = judge(lambda nonce, ask, told=gullible: told(ask.messages[-1].content))  # type: ignore[misc]
+            found = graded(text, NUMERIC, exactly("the gold"), clients, kind="model")
+            assert found.outcome == "error", text[:200]
+            said = _said(gullible, rubric_question(text, rubric, scores), "text")
+            with pytest.raises(CannotReplay):
+                read_scores(said, text, rubric, scores)
+            said = _said(gullible, meaning_question("gold", text, "judge"), "second text")
+            with pytest.raises(CannotReplay):
+                read_similarity(said, "gold", text)
 
 
 def _said(gullible: Callable[[str], str], ask: ModelQuestion, name: str) -> str:
@@ -106,18 +96,15 @@ def _in_its_marks(asked: str) -> str:
     return asked.replace(f"<<<{name} ", "<<<output ").replace(f"end of {name} ", "end of output ")
 
 
-@pytest.mark.parametrize("how", GULLIBLE)
 @pytest.mark.parametrize("kind", BY_SHARE)
-def test_f37_nor_does_it_persuade_a_judge_by_a_prompt_or_a_rubric(kind: str, how: str) -> None:
+def test_f37_nor_does_it_persuade_a_judge_by_a_prompt_or_a_rubric(kind: str) -> None:
     method, right = BY_SHARE[kind]
     for text in _texts_for(right):
-        found = _asked_of(method, text, lambda asked: GULLIBLE[how](_in_its_marks(asked)))
-        assert found.outcome == "error", text[:200]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in BY_SHARE if kind != "a program"])
-def test_f37_it_arrives_there_as_it_is_and_an_honest_judge_is_read_rightly(kind: str) -> None:
-    method, right = BY_SHARE[kind]
+        for gullible in GULLIBLE.values():
+            found = _asked_of(method, text, lambda asked, told=gullible: told(_in_its_marks(asked)))  # type: ignore[misc]
+            assert found.outcome == "error", text[:200]
+    if method is SCRIPT:
+        return
     wrong: dict[str, Any] = {"score": 0}
     if right is MET:
         wrong = {"checks": [{"id": "rubric-1", "satisfied": False, "reasoning": "no"}]}
@@ -131,7 +118,3 @@ def test_f37_it_arrives_there_as_it_is_and_an_honest_judge_is_read_rightly(kind:
 
         assert _asked_of(method, text, reply).outcome == "failed"
         assert arrived == [text]
-
-
-def test_there_are_enough_of_them() -> None:
-    assert len(TEXTS) * len(GULLIBLE) > 400

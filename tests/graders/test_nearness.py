@@ -30,67 +30,48 @@ function add(a, b)
 @pytest.mark.parametrize(
     ("wanted", "near"),
     [
-        ("<diff>", "nearest: line 3: '<dif>'"),
-        ("here is the change", "nearest: line 1: 'Here is the change'"),
-        ("constraints are empty", "nearest: line 7: 'Constraints  are\\nempty'"),
-        ("constraints empty", "nearest: line 7: 'Constraints  are\\nempty'"),
-        ("totl: 12", "nearest: line 8: 'Total: 12'"),
-        ("Total: 13 items", "nearest: line 8: 'Total: 12 items'"),
-        ("add(a,b)", "nearest: line 9: 'add(a, b)'"),
-        ("xyzzy", "None"),
-        ("colour", "None"),
-        ("", "None"),
-        (" ", "None"),
-        ("日本語", "None"),
+        (["<diff>"], "nearest: line 3: '<dif>'"),
+        (["here is the change"], "nearest: line 1: 'Here is the change'"),
+        (["constraints are empty"], "nearest: line 7: 'Constraints  are\\nempty'"),
+        (["totl: 12"], "nearest: line 8: 'Total: 12'"),
+        (["Total: 13 items"], "nearest: line 8: 'Total: 12 items'"),
+        (["Totl", "<diff>", "function add(a; b)"], "nearest: line 9: 'function add(a, b)'"),
+        (["xyzzy"], "None"),
+        ([""], "None"),
+        (["日本語"], "None"),
+        (["x" * 500], "None"),
+        (
+            [TEXT + "and more"],
+            f"nearest: line 10: '', after its first {len(TEXT)} characters",
+        ),
     ],
 )
-def test_e4_where_a_text_comes_nearest(wanted: str, near: str) -> None:
-    assert str(nearest_text([wanted], TEXT, no_mask)) == near
-
-
-def test_e4_of_a_long_text_it_is_told_where_it_begins_to_differ() -> None:
-    there = "".join(f"line {number}\n" for number in range(100))
-    wanted = there.replace("line 57", "lime 57")
-    near = nearest_text([wanted], f"Before.\n{there}After.", no_mask)
-    assert str(near) == "nearest: line 59: 'line 57\\nline 58\\nline 5', after its first 448 characters"
-    assert nearest_text(["x" * 500], there, no_mask) is None
-
-
-def test_e4_of_several_texts_the_one_that_comes_nearest_is_told() -> None:
-    near = nearest_text(["Totl", "<diff>", "function add(a; b)"], TEXT, no_mask)
-    assert str(near) == "nearest: line 9: 'function add(a, b)'"
+def test_e4_where_a_text_comes_nearest(wanted: list[str], near: str) -> None:
+    assert str(nearest_text(wanted, TEXT, no_mask)) == near
 
 
 @pytest.mark.parametrize(
-    ("pattern", "flags", "near"),
+    ("pattern", "near"),
     [
-        (r"\d+ items$", [], r"nearest: line 8: '12 items' matches \d+ items, then comes ' left'"),
-        (r"^\d+ items$", [], r"nearest: line 8: '12 items' matches \d+ items, then comes ' left'"),
+        (r"^\d+ items$", r"nearest: line 8: '12 items' matches \d+ items, then comes ' left'"),
         (
             r"Total: \d+ items left \(",
-            [],
             r"nearest: line 8: 'Total: 12 items left' matches Total: \d+ items left, then the line ends",
         ),
-        (r"TOTAL", [], "nearest: line 8: 'Total' with flags: [ignorecase]"),
-        (r"^function", [], "nearest: line 9: 'function' with flags: [multiline]"),
-        (r"</dif>.The", [], "nearest: line 6: '</dif>\\nThe' with flags: [dotall]"),
-        (
-            r"(?:Total|Sum): (\d+) (?:things|stuff)",
-            [],
-            r"nearest: line 8: 'Total: 12 ' matches (?:Total|Sum): (\d+) , then comes 'items left'",
-        ),
+        (r"TOTAL", "nearest: line 8: 'Total' with flags: [ignorecase]"),
+        (r"^function", "nearest: line 9: 'function' with flags: [multiline]"),
+        (r"</dif>.The", "nearest: line 6: '</dif>\\nThe' with flags: [dotall]"),
         (
             r"(?P<word>function \w+\([a-z]; \w\))",
-            [],
             r"nearest: line 9: 'function add(a' matches (?P<word>function \w+\([a-z]), then comes ', b)'",
         ),
-        ("zzz", [], "None"),
-        ("a{2,3}", [], "None"),
-        ("(?<=x)y", [], "None"),
+        ("zzz", "None"),
+        ("a{2,3}", "None"),
+        ("(?<=x)y", "None"),
     ],
 )
-def test_e4_how_far_a_pattern_matches(pattern: str, flags: list[str], near: str) -> None:
-    assert str(nearest_match(pattern, flags, TEXT, no_mask)) == near
+def test_e4_how_far_a_pattern_matches(pattern: str, near: str) -> None:
+    assert str(nearest_match(pattern, [], TEXT, no_mask)) == near
 
 
 def is_closed(pattern: str) -> bool:
@@ -106,28 +87,20 @@ def test_e4_beginnings_of_a_pattern_leave_no_group_open(pattern: str) -> None:
     assert not is_closed(pattern) or all(map(is_closed, beginnings(pattern)))
 
 
+NEAR = "'<diff>' is not in the output (nearest: line 3: '<dif>')"
+
+
 @pytest.mark.parametrize(
     ("method", "reason"),
     [
-        (Contains(all=["<diff>"]), "'<diff>' is not in the output (nearest: line 3: '<dif>')"),
-        (
-            Contains(all=["<diff>", "Here", "xyzzy"]),
-            "'<diff>' is not in the output (nearest: line 3: '<dif>'); 'xyzzy' is not in the output",
-        ),
+        (Contains(all=["<diff>", "Here", "xyzzy"]), f"{NEAR}; 'xyzzy' is not in the output"),
         (
             Contains(any=["<diff>", "xyzzy"]),
             "none of '<diff>', 'xyzzy' is in the output (nearest: line 3: '<dif>')",
         ),
-        (Contains(none=["Total", "xyzzy"]), "'Total' is in it on line 8"),
-        (Contains(none=["total"], case_sensitive=False), "'total' is in it on line 8"),
-        (
-            MustInclude(("<diff>",), ("Total",)),
-            "'<diff>' is not in the output (nearest: line 3: '<dif>'); 'Total' is in it on line 8",
-        ),
-        (
-            MustInclude(("xyzzy",), (), (MustInclude(("<diff>",)),)),
-            "'xyzzy' is not in the output",
-        ),
+        (Contains(none=["total", "xyzzy"], case_sensitive=False), "'total' is in it on line 8"),
+        (MustInclude(("<diff>",), ("Total",)), f"{NEAR}; 'Total' is in it on line 8"),
+        (MustInclude(("xyzzy",), (), (MustInclude(("<diff>",)),)), "'xyzzy' is not in the output"),
         (
             RegexMatch(r"TOTAL: \d"),
             r"the pattern is not found: TOTAL: \d (nearest: line 8: 'Total: 1' with flags: [ignorecase])",
@@ -142,17 +115,12 @@ def test_e4_a_failing_check_names_what_it_looked_for_and_where_the_text_came_nea
 ) -> None:
     found = graded(TEXT, method)
     assert (found.outcome, found.reason) == ("failed", reason)
-
-
-def test_e4_what_is_expected_is_told_in_the_same_way() -> None:
-    assert graded("Totl: 12", Contains(), exactly("Total", type="contains")).reason == (
-        "none of 'Total' is in the output (nearest: line 1: 'Totl')"
-    )
+    expected = graded("Totl: 12", Contains(), exactly("Total", type="contains"))
+    assert expected.reason == "none of 'Total' is in the output (nearest: line 1: 'Totl')"
 
 
 def test_e4_no_secret_is_in_it_not_even_half_of_one() -> None:
     clients = GradeClients(mask=lambda text: text.replace("sk-hunter2hunter2", "***"))
-    output = "The token is sk-hunter2hunter2, is it?"
     for method in (
         Contains(all=["token is sk-hunter3"]),
         Contains(all=["hunter2hunter3"]),
@@ -160,14 +128,14 @@ def test_e4_no_secret_is_in_it_not_even_half_of_one() -> None:
         RegexMatch(r"token is sk-\w+;"),
         RegexMatch(r"TOKEN IS SK-\w+"),
     ):
-        found = graded(output, method, clients=clients)
+        found = graded("The token is sk-hunter2hunter2, is it?", method, clients=clients)
         assert found.outcome == "failed"
         assert "hunter2" not in found.reason.replace(repr(method), "").partition("(nearest")[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("letters", ["abcdefghij klmnop\n", "ab", "a", " ", "a ", "日本語 \n"])
-def test_e4_a_megabyte_and_a_thousand_needles_take_no_time(letters: str) -> None:
+@pytest.mark.parametrize("letters", ["abcdefghij klmnop\n", "ab", "日本語 \n"])
+def test_e4_a_megabyte_and_a_thousand_needles_take_little_time(letters: str) -> None:
     chance = random.Random(1)
     text = "".join(chance.choices(letters, k=999_000))
     needles = [f"{'ab' * (number % 60)}c{number}d" for number in range(1_000)]
@@ -189,9 +157,6 @@ def test_e4_whatever_is_looked_for_in_whatever_text(wanted: str, text: str) -> N
     assert near is None or near.text in text
 
 
-TOKENS = "one two\tthree\n\nfour five "
-
-
 @pytest.mark.parametrize(
     ("how", "passed"),
     [
@@ -200,18 +165,12 @@ TOKENS = "one two\tthree\n\nfour five "
         ({"min": 5}, True),
         ({"min": 6}, False),
         ({"min": 5, "max": 5}, True),
-        ({"min": 1, "max": 4}, False),
-        ({"min": 6, "max": 9}, False),
     ],
 )
 def test_e4_words_are_counted_by_white_space_and_bounds_are_inclusive(
     how: dict[str, int], passed: bool
 ) -> None:
-    found = graded(TOKENS, TokenCount(**how))
+    found = graded("one two\tthree\n\nfour five ", TokenCount(**how))
     assert found.outcome == ("passed" if passed else "failed")
     assert found.details == {"words": 5}
-
-
-def test_e4_no_output_has_no_words() -> None:
     assert graded("", TokenCount(max=0)).outcome == "passed"
-    assert graded(" \n", TokenCount(min=1)).reason == "it has 0 words, and 1 are the least"

@@ -36,11 +36,6 @@ def test_a_float_is_the_simplest_fraction_that_it_stands_for(
     assert fraction is None or found == Fraction(*fraction)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 10_000))
-def test_every_share_of_small_numbers_is_read_back(part: int, whole: int) -> None:
-    assert exact_fraction(part / whole) == Fraction(part, whole)
-
-
 def test_a44_six_nine_and_nine_of_ten_are_exactly_eight() -> None:
     grades = [graded(0.6), graded(0.9), graded(0.9)]
     assert sum(score for score in (0.6, 0.9, 0.9)) / 3 < 0.8

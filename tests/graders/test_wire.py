@@ -11,7 +11,7 @@ from cases import case, exactly
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.graders import task_of
-from baselinekit.graders.wire import calls_of, texts_of, trace_summary, wire_of
+from baselinekit.graders.wire import texts_of, trace_summary, wire_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Observation, Usage
@@ -55,10 +55,19 @@ WANTED = GoodAnswer(
 
 
 def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_its_own() -> None:
-    observation = Observation(
-        "42", 3.5, tool_calls=(CALL,), usage=Usage(1000, 500, Decimal("0.0015"), 200), messages=OUTPUT
-    )
+    usage = Usage(1000, 500, Decimal("0.0015"), 200)
+    observation = Observation("42", 3.5, tool_calls=(ToolCall("a", {}),), usage=usage, messages=OUTPUT)
     told = json.loads(to_bytes(wire(case(wanted=WANTED), observation, {"someKey": {"otherKey": 1}})))
+    asked = WANTED.asked[1].content
+    call = {"tool": "fetch", "input": CALL.input, "output": CALL.output, "id": "c1", "duration_ms": 250}
+    search = {"tool": "vector_search", "input": {"q": 1}, "output": None}
+    counted = {
+        "event_count": 1,
+        "tool_names": ["fetch"],
+        "tool_calls_by_name": {"fetch": 1},
+        "error_count": 0,
+    }
+    tokens = {"input": 1000, "output": 500, "cached": 200}
     assert told == {
         "question": "add\n\n=== a.md ===\n15\n27",
         "expected_outcome": "adds both",
@@ -68,70 +77,35 @@ def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_it
         "input_files": ["/r/a.md"],
         "input_messages": [
             {"role": "system", "content": "You add."},
-            {
-                "role": "user",
-                "content": [
-                    {"type": "text", "value": "add"},
-                    {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
-                ],
-            },
+            {"role": "user", "content": asked},
             {"role": "user", "content": "please"},
         ],
         "expected_messages": [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"tool": "vector_search", "input": {"q": 1}, "output": None}],
-            },
+            {"role": "assistant", "content": "", "tool_calls": [search]},
             {"role": "assistant", "content": {"sumOf": 42}},
         ],
         "output_messages": [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [
-                    {
-                        "tool": "fetch",
-                        "input": {"maxResults": 3, "URLPath": {"innerKey": 1}},
-                        "output": {"someRows": [1]},
-                        "id": "c1",
-                        "duration_ms": 250,
-                    }
-                ],
-            },
+            {"role": "assistant", "content": "", "tool_calls": [call]},
             {"role": "tool", "name": "fetch", "content": {"rowCount": 1}},
             {"role": "assistant", "content": "42"},
         ],
-        "trace_summary": {
-            "event_count": 1,
-            "tool_names": ["fetch"],
-            "tool_calls_by_name": {"fetch": 1},
-            "error_count": 0,
-            "token_usage": {"input": 1000, "output": 500, "cached": 200},
-            "cost_usd": 0.0015,
-            "duration_ms": 3500,
-        },
+        "trace_summary": {**counted, "token_usage": tokens, "cost_usd": 0.0015, "duration_ms": 3500},
         "config": {"someKey": {"otherKey": 1}},
         "sidecar": {"camelCase": {"andDeeper": True}},
     }
 
 
-def test_a20_what_nobody_told_is_null_and_a_case_of_any_form_has_a_question_and_a_reference() -> None:
+def test_a20_what_is_missing_is_null_and_a_case_of_any_form_has_a_question_and_a_reference() -> None:
     told = wire(case(expected=exactly("olleh")), Observation("olleh", 0.1))
-    assert told == {
+    assert {key: value for key, value in told.items() if value} == {
         "question": "Reverse: hello",
-        "expected_outcome": "",
         "reference_answer": "olleh",
         "candidate_answer": "olleh",
-        "guideline_files": [],
-        "input_files": [],
         "input_messages": [{"role": "user", "content": "Reverse: hello"}],
         "expected_messages": [{"role": "assistant", "content": "olleh"}],
         "output_messages": [{"role": "assistant", "content": "olleh"}],
-        "trace_summary": None,
-        "config": None,
-        "sidecar": None,
     }
+    assert [key for key, value in told.items() if value is None] == ["trace_summary", "config", "sidecar"]
 
 
 ASSISTANT, USER = (
@@ -163,44 +137,27 @@ def test_a24_the_texts_that_follow_from_the_messages(
     assert (derived["question"], derived["reference_answer"], derived["candidate_answer"]) == texts
 
 
+SILENT = {"event_count": 0, "tool_names": [], "tool_calls_by_name": {}, "error_count": 0}
+CALLS = (ToolCall("b", {}), ToolCall("a", {}, error="no"), ToolCall("b", {}))
+COUNTED = {
+    "event_count": 3,
+    "tool_names": ["a", "b"],
+    "tool_calls_by_name": {"a": 1, "b": 2},
+    "error_count": 1,
+}
+
+
 @pytest.mark.parametrize(
     ("observation", "summary"),
     [
         (Observation("x", 1.0), None),
-        (
-            Observation("x", 1.0, tool_calls=()),
-            {
-                "event_count": 0,
-                "tool_names": [],
-                "tool_calls_by_name": {},
-                "error_count": 0,
-                "duration_ms": 1000,
-            },
-        ),
+        (Observation("x", 1.0, tool_calls=()), {**SILENT, "duration_ms": 1000}),
         (Observation("x", 0.0004, usage=Usage(7)), {"token_usage": {"input": 7}, "duration_ms": 0}),
         (
-            Observation(
-                "x",
-                2.0,
-                tool_calls=(ToolCall("b", {}), ToolCall("a", {}, error="no"), ToolCall("b", {})),
-                usage=Usage(cost_usd=Decimal(0)),
-            ),
-            {
-                "event_count": 3,
-                "tool_names": ["a", "b"],
-                "tool_calls_by_name": {"a": 1, "b": 2},
-                "error_count": 1,
-                "cost_usd": 0.0,
-                "duration_ms": 2000,
-            },
+            Observation("x", 2.0, tool_calls=CALLS, usage=Usage(cost_usd=Decimal(0))),
+            {**COUNTED, "error_count": 1, "cost_usd": 0.0, "duration_ms": 2000},
         ),
     ],
 )
-def test_a20_a_summary_counts_what_was_told_and_leaves_out_the_rest(
-    observation: Observation, summary: Any
-) -> None:
+def test_a20_trace_summary_counts_what_is_known(observation: Observation, summary: Any) -> None:
     assert trace_summary(observation) == summary
-
-
-def test_calls_of_messages_go_before_those_beside_them() -> None:
-    assert calls_of(Observation("x", 0.1, tool_calls=(ToolCall("a", {}),), messages=OUTPUT)) == [CALL]

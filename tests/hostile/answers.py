@@ -58,13 +58,7 @@ class World:
     environment: dict[str, str] = field(default_factory=dict)
 
     def baseline(
-        self,
-        id: str,
-        expected: Any,
-        actual: Any,
-        comparison: dict[str, Any] | None = None,
-        /,
-        **more: Any,
+        self, id: str, expected: Any, actual: Any, comparison: dict[str, Any] | None = None, /, **more: Any
     ) -> None:
         """A baseline of a body, and what the service answers now: a value, or the bytes of one."""
         body = actual if isinstance(actual, bytes) else json.dumps(actual).encode()

@@ -81,6 +81,7 @@ CHUNKED = head("Transfer-Encoding: chunked")
 LENGTH = "Content-Length: {}".format
 BODY = {"status": 200, "body": "hello"}
 GZIP = "Content-Encoding: gzip"
+EVENTS = "Content-Type: text/event-stream"
 
 DRIPS = [
     Route("silence", silent, "BK303", execution=SHORT),
@@ -89,12 +90,7 @@ DRIPS = [
     Route("body-drip", after(head(LENGTH(9999)), dripping(b"x")), "BK303", execution=SHORT),
     Route("chunk-drip", after(CHUNKED, dripping(b"1\r\nx\r\n")), "BK303", execution=SHORT),
     Route("chunk-size-drip", after(CHUNKED, dripping(b"0", 0.1)), "BK303", execution=SHORT),
-    Route(
-        "events",
-        after(head("Content-Type: text/event-stream"), dripping(b"data: x\n\n")),
-        "BK303",
-        execution=SHORT,
-    ),
+    Route("events", after(head(EVENTS), dripping(b"data: x\n\n")), "BK303", execution=SHORT),
     Route("interim-drip", dripping(INTERIM, 0.1), "BK303", execution=SHORT),
     Route("gzip-drip", after(head(GZIP), dripping(gzip.compress(b"")[:1])), "BK303", execution=SHORT),
 ]
@@ -179,6 +175,7 @@ LIES = [
     Route("body-for-head", kept(whole(b"surprise")), "", {"status": 200, "body": ""}, method="HEAD"),
 ]
 
+BARE = b"HTTP/1.1 200 OK\nContent-Length: 5\nContent-Type: text/plain\n\nhello"
 NOT_HTTP = [
     Route("http-0.9", b"<html>hello</html>", "BK304"),
     Route("http-2-settings", b"\0\0\6\4\0\0\0\0\0\0\5\0\0\100\0", "BK304"),
@@ -194,9 +191,7 @@ NOT_HTTP = [
     Route("a-blank-before-the-colon", head("Content-Length : 0"), "BK304"),
     Route("a-nul-in-a-header", head("X: a\0b", LENGTH(0)), "BK304"),
     Route("a-folded-header", head("X: a", "  b", LENGTH(5), TEXT) + b"hello", "", BODY),
-    Route(
-        "bare-line-feeds", b"HTTP/1.1 200 OK\nContent-Length: 5\nContent-Type: text/plain\n\nhello", "", BODY
-    ),
+    Route("bare-line-feeds", BARE, "", BODY),
 ]
 
 
@@ -243,22 +238,18 @@ REPEATED = [
     Route("a-repeated-key-apart", as_json('[{"a": 1}, {"a": 1}]'), "", of([{"a": 1}, {"a": 1}])),
 ]
 
-_COLLIDING = [str(n * (2**61 - 1)) for n in range(40_000)]
+_COLLIDING = dict.fromkeys((str(n * (2**61 - 1)) for n in range(40_000)), 1)
 _NUMBERS = [n * (2**61 - 1) for n in range(2_000)]
 
 NUMBERS = [
     Route("a-float-cannot-hold-it", as_json("[1e999]"), "", "status: 200, body: [1e+999]"),
-    Route(
-        "colliding-keys",
-        as_json(json.dumps(dict.fromkeys(_COLLIDING, 1))),
-        "",
-        of(dict.fromkeys(_COLLIDING, 1)),
-    ),
+    Route("colliding-keys", as_json(json.dumps(_COLLIDING)), "", of(_COLLIDING)),
     Route("colliding-numbers", as_json(json.dumps(_NUMBERS)), "", of(_NUMBERS)),
     Route("beyond-2-to-the-53", as_json("[9007199254740993]"), "", of([9007199254740993])),
 ]
 
-_HELLO = "héllo"
+_HELLO, _PLAIN = "héllo", b"hello+AGE-"
+_UTF_16 = _HELLO.encode("utf-16")
 
 
 def text_in(charset: str, body: bytes) -> bytes:
@@ -271,36 +262,19 @@ def _hash(body: bytes) -> Any:
     return of({"sha256": sha256(body).hexdigest(), "size": len(body)})
 
 
-ODD_CHARSETS = (
-    "zlib",
-    "idna",
-    "rot13",
-    "utf-7",
-    "unicode_escape",
-    "hex",
-    "punycode",
-    "undefined",
-    "\x1b[2J",
-    "x" * 5000,
-)
+ODD_NAMES = "zlib idna rot13 utf-7 unicode_escape hex punycode undefined \x1b[2J"
+ODD_CHARSETS = (*ODD_NAMES.split(), "x" * 5000)
 CHARSETS = [
-    *(
-        Route(f"charset-{n}", text_in(charset, b"hello+AGE-"), "", _hash(b"hello+AGE-"))
-        for n, charset in enumerate(ODD_CHARSETS)
-    ),
+    *(Route(f"charset-{n}", text_in(name, _PLAIN), "", _hash(_PLAIN)) for n, name in enumerate(ODD_CHARSETS)),
     *(
         Route(f"json-charset-{n}", as_json("[1]", f"{JSON}; charset={charset}"), "BK307")
         for n, charset in enumerate(ODD_CHARSETS)
     ),
     Route("utf-16-as-odd-json", as_json("[1]", f"{JSON}; charset=utf-16"), "BK307"),
-    Route(
-        "utf-16-without-its-mark", text_in("utf-16", b"hello+AGE-"), "", of(b"hello+AGE-".decode("utf-16-le"))
-    ),
+    Route("utf-16-without-its-mark", text_in("utf-16", _PLAIN), "", of(_PLAIN.decode("utf-16-le"))),
     Route("utf-16-with-its-mark", text_in("utf-16", _HELLO.encode("utf-16")), "", of(_HELLO)),
     Route("utf-16-as-json", as_json('["é"]'.encode("utf-16"), JSON), "", of(["é"])),
-    Route(
-        "utf-16-cut", text_in("utf-16", _HELLO.encode("utf-16")[:-1]), "", _hash(_HELLO.encode("utf-16")[:-1])
-    ),
+    Route("utf-16-cut", text_in("utf-16", _UTF_16[:-1]), "", _hash(_UTF_16[:-1])),
     Route("latin-1", text_in("ISO-8859-1", _HELLO.encode("latin-1")), "", of(_HELLO)),
     Route("latin-1-that-says-utf-8", text_in("utf-8", b"h\xe9llo"), "", _hash(b"h\xe9llo")),
     Route("utf-8-that-says-ascii", text_in("us-ascii", _HELLO.encode()), "", _hash(_HELLO.encode())),

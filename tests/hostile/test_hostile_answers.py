@@ -124,12 +124,6 @@ def test_f20_an_endless_body_takes_no_more_than_its_limit(tmp_path: Path) -> Non
     assert ran.megabytes < 120
 
 
-def test_f20_an_announced_size_ends_it_at_once(tmp_path: Path) -> None:
-    ran = alone(tmp_path, named("announced-large"))
-    assert ran.outcomes == {"announced-large": ("error", "BK305")}
-    assert ran.seconds < 7, "the server would keep the connection for eight"
-
-
 @pytest.mark.parametrize("name", ["head-drip", "body-drip", "silence"])
 def test_f18_the_whole_command_ends_in_time(tmp_path: Path, name: str) -> None:
     ran = alone(tmp_path, named(name))

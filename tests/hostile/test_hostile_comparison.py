@@ -197,11 +197,7 @@ def test_f52_too_many_digits_are_an_error_on_either_side(tmp_path: Path) -> None
         assert len(ran.said) < 1_000
 
 
-SLOW = {
-    "(a|aa)+$": "a" * 3_000,
-    "(?:a?){900}a{900}": "a" * 3_000,
-    "(.*?,){30}P": "1," * 30,
-}
+SLOW = {"(a|aa)+$": "a" * 3_000, "(?:a?){900}a{900}": "a" * 3_000, "(.*?,){30}P": "1," * 30}
 
 
 def test_f22_a_slow_expression_ends_alone(tmp_path: Path) -> None:

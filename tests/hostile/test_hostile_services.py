@@ -248,18 +248,6 @@ def test_f42_a_pipe_for_a_certificate_is_not_waited_for(project: Attacked, serve
     assert ran.seconds < 20
 
 
-def test_f44_no_module_of_the_checkout_is_imported(project: Attacked, server: HostileServer) -> None:
-    server.routes["/x"] = kept(whole(b"[1]", JSON))
-    for module in ("h11", "httpcore", "httpx", "yaml", "select", "ssl", "zlib", "encodings", "json"):
-        stolen = "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch()\n"
-        for folder in ("", "baselines/"):
-            project.file(f"{folder}{module}.py", stolen)
-    project.baseline("x", {"status": 200, "body": [1]}, asking("/x"))
-    ran = project.run("compare")
-    assert ran.exit_code == 0, ran.said
-    assert list(project.folder.rglob("*.ran")) == []
-
-
 EVIL = {
     "escape": "\x1b[2J\x1b[31mred",
     "clipboard": "\x1b]52;c;cm0gLXJm\x07",

@@ -22,7 +22,7 @@ from baselinekit.demo.service import Service
 
 pytestmark = pytest.mark.slow
 
-KILLS = 50 if THOROUGH else 24
+KILLS = 50 if THOROUGH else 10
 CASES = 6
 QUERIES = 2
 EVALS, USES = "prompts/p/.eval.jsonl", "prompts/p/.usage.jsonl"
@@ -118,22 +118,6 @@ def test_e6_eight_runs_at_once_leave_eight_rows(here: Path, runs: Warm) -> None:
     assert all(map(whole, rows(here)))
 
 
-def test_e6_an_interrupted_run_leaves_one_row_that_says_so(here: Path, runs: Warm) -> None:
-    took = min(runs.run(here, "run", "p").seconds for _ in range(2))
-    for tried in range(40):
-        before = len(rows(here))
-        when = took * (0.4 + 0.02 * tried)
-        ended = runs.run(here, "run", "p", "-j1", signals=[(when, signal.SIGINT)])
-        assert ended.exit_code in (0, 130), ended.said
-        found = rows(here)[before:]
-        assert len(found) <= 1
-        if found and ended.exit_code == 130 and found[0]["total"] < CASES + QUERIES:
-            assert (found[0]["interrupted"], found[0]["all_passed"]) == (True, False)
-            assert len(found[0]["scope"]) == found[0]["total"]
-            return
-    raise AssertionError("no run was interrupted between two of its cases")
-
-
 def plainly(
     here: Path, *words: str, before: Callable[[], None] | None = None
 ) -> "subprocess.CompletedProcess[str]":
@@ -173,37 +157,6 @@ def test_f05_e6_where_a_row_finds_no_room_it_is_taken_back_and_told(here: Path) 
     assert len(rows(here)) == before + 1
 
 
-def test_f05_e6_a_full_disk_keeps_the_rows_that_there_are(tmp_path: Path, model: str) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)]
-    if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small file system; the limit of the shell shows the same")
-    try:
-        lay(small, model)
-        plainly(small, "run", "p")
-        log = small / EVALS
-        log.write_bytes(b"\n" * 4060)  # so that a page ends within the next row
-        with (small / "fill").open("wb", buffering=0) as fill:
-            try:
-                while True:
-                    fill.write(b"x" * 4096)
-            except OSError:
-                pass
-        done = plainly(small, "run", "p")
-        assert done.returncode == 0, done
-        assert (
-            "prompts/p/.eval.jsonl cannot be written: no space left on device (the disk is full"
-            in done.stdout
-        )
-        assert log.read_bytes() == b"\n" * 4060, "the write took a part of the row"
-        (small / "fill").unlink()
-        plainly(small, "run", "p")
-        assert len(log.read_bytes().split()) == 1
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
-
-
 @pytest.mark.parametrize("what", ["folder", "log", "project"])
 def test_f14_e6_what_may_not_be_written_is_a_warning_and_no_lost_run(
     here: Path, runs: Warm, what: str
@@ -228,25 +181,3 @@ def test_f14_e6_what_may_not_be_written_is_a_warning_and_no_lost_run(
     assert "this run of prompts/p is not noted: " in done.said
     assert "permission denied" in done.said
     assert len(rows(here)) == (1 if what == "log" else 0)
-
-
-def test_e6_a_gate_that_runs_the_cases_leaves_one_row_and_what_runs_nothing_leaves_none(
-    here: Path, runs: Warm
-) -> None:
-    assert runs.run(here, "run", "p", "--list").exit_code == 0
-    runs.run(here, "doctor")
-    assert runs.run(here, "run", "p", "--case", "nobody").exit_code == 5
-    good = (here / "prompts/p/eval.yml").read_text()
-    (here / "prompts/p/eval.yml").write_text(good.replace("min_tokens: 1", "min_token: 1"))
-    assert runs.run(here, "run", "p").exit_code == 2
-    (here / "prompts/p/eval.yml").write_text(good)
-    assert (rows(here), rows(here, USES)) == ([], [])
-    plan = "eval_trigger:\n  suite: ./prompts/p/eval.yml\n  thresholds: {pass_at_1: 1.0}\n"
-    (here / "plan.yaml").write_text(plan)
-    ended = runs.run(here, "gate", "plan.yaml")
-    assert ended.exit_code == 0, ended.said
-    assert runs.run(here, "run", "p", "-q", "-o", "x.json").exit_code == 0
-    assert runs.run(here, "gate", "x.json").exit_code == 0
-    runs.run(here, "grade", "--finish", "x.json")
-    assert list(map(whole, rows(here))) == [True, True]
-    assert len(rows(here, USES)) == 2 * CASES

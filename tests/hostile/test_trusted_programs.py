@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attacked import Attacked
-from server import JSON, HostileServer, kept, whole
+from server import HostileServer
 
 pytestmark = pytest.mark.slow
 
@@ -157,65 +157,6 @@ def test_f15_no_data_file_brings_a_skill_or_a_model_that_runs(project: Attacked)
     assert not list(project.folder.rglob("ran"))
 
 
-BROKEN = {
-    "a-server-error": (whole(b'{"n": 1}', JSON, status="503 Sorry"), "BK521"),
-    "a-body-cut-short": (whole(b'{"n": 1}', JSON).replace(b"Length: 8", b"Length: 80"), "BK304"),
-    "json-that-is-none": (whole(b'{"n": 1', JSON), "BK307"),
-    "an-error-page": (whole(b"<html>Sorry</html>", JSON), "BK307"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_f13_a_broken_answer_is_not_captured(project: Attacked, name: str) -> None:
-    raw, code = BROKEN[name]
-    project.server.routes["/x"] = (lambda peer: peer.say(raw)) if "cut" in name else kept(raw)
-    ran = project.run("capture", "http", "GET", f"{project.server.url}/x", "--id", "x", base_url="")
-    assert (ran.exit_code, code in ran.err) == (3, True), ran.said
-    assert not (project.folder / "baselines").exists()
-    draft = json.dumps({"id": "x", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}})
-    file = project.file("baselines/x.yaml", draft)
-    assert project.run("capture", "baselines").exit_code == 3
-    assert file.read_text() == draft
-
-
-def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
-    models = {
-        "near": {"openai": "m", "base_url": "http://127.0.0.1:11434", "key": "k"},
-        "far": {"anthropic": "m", "key": "k"},
-        "tool": {"command": ["python", "-c", "x"], "env": ["NAMED"]},
-    }
-    project.file("tools/report.py", "")
-    commands = {"report": ["python", "tools/report.py"], "tidy": ["python", "-m", "json.tool"]}
-    skills = {"own": {"python": "ours:skill"}}
-    project.configure(
-        models=models, variables={"k": {"from_env": "K", "secret": True}}, commands=commands, skills=skills
-    )
-    ran = project.run("doctor", "--ci", env={"K": "a-key-of-ours-01"}, base_url="")
-    assert "far at https://api.anthropic.com with the secret k" in ran.out
-    assert "near at http://127.0.0.1:11434 with the secret k" in ran.out
-    assert "tool runs python -c x with NAMED" in ran.out
-    assert "full grants: with tidy, model tool a file can run any code" in ran.out
-    assert "as a pull request may have changed it: own: ours:skill; report: tools/report.py\n" in ran.out
-    assert "a-key-of-ours-01" not in ran.said
-    told = project.run("doctor", "--ci", "--json", env={"K": "a-key-of-ours-01"}, base_url="")
-    assert [line for line in json.loads(told.out)["allowed"] if line.startswith("models")]
-
-
-def test_doctor_does_not_call_in_order_what_a_run_would_refuse(project: Attacked) -> None:
-    current = {"input": {"argv": ["nobody-named-it"]}, "execution": {"type": "command"}}
-    project.baseline("x", {"exit_code": 0}, current)
-    told = project.run("doctor", base_url="")
-    assert (told.exit_code, told.out.splitlines()[-2:]) == (
-        0,
-        [
-            "with the current permissions, a run of all of them is refused (exit 4): BK403",
-            "next: baselinekit explain BK403",
-        ],
-    )
-    assert project.run("compare", base_url="").exit_code == 4
-    assert "refused" not in project.run("doctor", "--allow-exec", base_url="").out
-
-
 @pytest.mark.parametrize("how", ["leaves", "writes"])
 def test_f38_what_a_callable_prints_is_not_its_result(project: Attacked, how: str) -> None:
     """Not even where it ends before it gives one."""
@@ -239,11 +180,3 @@ def test_f38_the_name_of_a_callable_is_nothing_to_be_run(project: Attacked, name
     ran = project.run("compare")
     assert (ran.exit_code, "BK324" in ran.err) == (2, True), ran.said
     assert not list(project.folder.rglob("ran"))
-
-
-def test_f39_the_limit_of_time_is_the_clock_on_the_wall(project: Attacked) -> None:
-    """One that sleeps takes no time of the processor, and is ended with what it started all the same."""
-    lay(project, "sleeps", 1)
-    ran = project.run("compare", "--json")
-    assert {code for _, code in ran.outcomes.values()} == {"BK321"}, ran.said
-    assert ran.seconds < 30, "it would sleep for a minute"

@@ -1,136 +1,161 @@
-"""An OpenAPI document as requests: each small document with what is asked for it, and what is told."""
+"""An OpenAPI document as requests: each small document with what is asked for it, and what is left out."""
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from storehelp import write
 
+from baselinekit.cli.main import run
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
-from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
+from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 
-BASE = ImportChoices(base_url="http://desk")
+
+def value(text: str) -> Any:
+    return yaml.safe_load(text)
 
 
-def three(paths: dict[str, Json], **more: Json) -> dict[str, Json]:
-    servers = [{"url": "https://api.test/v1"}]
-    return {"openapi": "3.0.3", "info": {}, "servers": servers, "paths": paths, **more}
+def read(
+    paths: Json, parts: str = "", files: Mapping[str, str] | None = None, **choices: Any
+) -> ImportedFile:
+    """The requests of an OpenAPI 3 document: its paths, and other parts of it, as YAML."""
+    stated = value(paths) if isinstance(paths, str) else paths
+    document = {"openapi": "3.1.0", "servers": [{"url": "http://a.test/v1"}], "paths": stated}
+    return read_document(document | (value(parts) or {}), files, **choices)
 
 
-def two(paths: dict[str, Json], **more: Json) -> dict[str, Json]:
-    where = {"host": "api.test", "basePath": "/v1", "schemes": ["http", "https"]}
-    return {"swagger": "2.0", "info": {}, **where, "paths": paths, **more}
+def read_document(document: Json, files: Mapping[str, str] | None = None, **choices: Any) -> ImportedFile:
+    def beside(name: str, path: str) -> str:
+        if path not in (files or {}):
+            raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
+        return (files or {})[path]
 
-
-def read(document: Json, choices: ImportChoices = BASE) -> ImportedFile:
-    source = SourceText("api.json", json.dumps(document, indent=1))
+    text = document if isinstance(document, str) else json.dumps(document, indent=1)
+    source = SourceText("specs/api.yaml", text)
     assert openapi.recognises(source)
-    return openapi.read(source, choices)
+    return openapi.read(source, ImportChoices(beside=beside, **choices))
 
 
-def asked(document: Json, choices: ImportChoices = BASE) -> dict[str, Json]:
-    """The one request of a document, without its method."""
-    found = read(document, choices)
+def only(found: ImportedFile) -> DraftRecipe:
     assert not found.left_out
     (draft,) = found.drafts
-    return {key: value for key, value in draft.current["input"].items() if key != "method"}
+    return draft
 
 
-def get(*parameters: Json, **more: Json) -> dict[str, Json]:
-    return {"/x": {"get": {"parameters": list(parameters), **more}}}
+def request(found: ImportedFile) -> dict[str, Json]:
+    """The one request, without its method and the usual endpoint."""
+    sent = only(found).current["input"]
+    return {key: part for key, part in sent.items() if key != "method" and part != "/v1/x"}
 
 
-def query(name: str = "q", **more: Json) -> dict[str, Json]:
-    return {"name": name, "in": "query", "required": True, **more}
+def lost(found: ImportedFile) -> list[str]:
+    return [left.message for left in found.left_out]
 
 
-VALUES: list[tuple[dict[str, Json], Json]] = [
-    ({"example": "a"}, "a"),
-    ({"example": 0}, "0"),
-    ({"example": False}, "false"),
-    ({"examples": {"first": {"value": "a"}, "second": {"value": "b"}}}, "a"),
-    ({"schema": {"type": "string", "example": "a", "default": "b"}}, "a"),
-    ({"schema": {"type": "string", "examples": ["a", "b"]}}, "a"),
-    ({"schema": {"type": "integer", "default": 3, "enum": [1, 3]}}, "3"),
-    ({"schema": {"enum": ["a", "b"]}}, "a"),
-    ({"schema": {"const": "a"}}, "a"),
-    ({"schema": {"allOf": [{"type": "string"}, {"example": "a"}]}}, "a"),
-    ({"schema": {"anyOf": [{"type": "null"}, {"enum": ["a"]}]}}, "a"),
-    ({"schema": {"$ref": "#/components/schemas/Word"}}, "word"),
-    ({"schema": {"type": "array", "items": {"enum": ["a", "b"]}}}, ["a"]),
-    ({"example": ["a", "b"]}, ["a", "b"]),
-    ({"example": ["a", "b"], "explode": False}, "a,b"),
-    ({"example": ["a", "b"], "style": "pipeDelimited"}, "a|b"),
-    ({"content": {"application/json": {"example": {"a": 1}}}}, {"a": 1}),
-    ({"example": "{{name}}"}, "\\{{name}}"),
-]
+# Values of parameters.
+
+GIVEN = {
+    "example: a": {"q": "a"},
+    "example: 0": {"q": "0"},
+    "example: false": {"q": "false"},
+    "examples: {first: {value: a}, second: {value: b}}": {"q": "a"},
+    "schema: {type: string, example: a, default: b}": {"q": "a"},
+    "schema: {type: string, examples: [a, b]}": {"q": "a"},
+    "schema: {type: integer, default: 3, enum: [1, 3]}": {"q": "3"},
+    "schema: {enum: [a, b]}": {"q": "a"},
+    "schema: {const: a}": {"q": "a"},
+    "schema: {allOf: [{type: string}, {example: a}]}": {"q": "a"},
+    "schema: {anyOf: [{type: 'null'}, {enum: [a]}]}": {"q": "a"},
+    "schema: {$ref: '#/components/schemas/Word'}": {"q": "word"},
+    "schema: {type: array, items: {enum: [a, b]}}": {"q": ["a"]},
+    "example: [a, b]": {"q": ["a", "b"]},
+    "example: [a, b], explode: false": {"q": "a,b"},
+    "example: [a, b], style: pipeDelimited": {"q": "a|b"},
+    "content: {application/json: {example: {a: 1}}}": {"a": 1},
+    "example: {a: 1}, style: deepObject": {"q[a]": 1},
+    "example: '{{name}}'": {"q": "\\{{name}}"},
+    "example: true, schema: {type: integer}": {"q": "true"},
+}
 
 
-@pytest.mark.parametrize(("parameter", "value"), VALUES, ids=[json.dumps(one) for one, _ in VALUES])
-def test_a_required_parameter_takes_the_value_that_the_document_gives(
-    parameter: dict[str, Json], value: Json
-) -> None:
-    document = three(get(query(**parameter)), components={"schemas": {"Word": {"default": "word"}}})
-    expected = value if isinstance(value, dict) else {"q": value}
-    assert asked(document) == {"endpoint": "/v1/x", "params": expected}
+@pytest.mark.parametrize(("stated", "params"), GIVEN.items())
+def test_a_required_parameter_takes_the_value_that_the_document_gives(stated: str, params: Json) -> None:
+    paths = f"/x: {{get: {{parameters: [{{name: q, in: query, required: true, {stated}}}]}}}}"
+    found = read(paths, "components: {schemas: {Word: {default: word}}}")
+    assert request(found) == {"params": params}
 
 
-def test_a_parameter_that_is_a_secret_by_its_name_is_a_variable() -> None:
-    (draft,) = read(three(get(query("password", example="hunter2"), query("q", example="a")))).drafts
-    assert draft.current["input"]["params"] == {"password": "{{PASSWORD}}", "q": "a"}
-    assert draft.needs == ("PASSWORD",)
-    given = ImportChoices(base_url="http://desk", params={"password": "{{pw}}"})
-    assert asked(three(get(query("password"))), given)["params"] == {"password": "\\{{pw}}"}
-
-
-def test_what_is_not_required_is_asked_for_by_nobody() -> None:
-    optional = {"name": "page", "in": "query", "example": 2}
-    assert asked(three(get(optional))) == {"endpoint": "/v1/x"}
-    given = ImportChoices(base_url="http://desk", params={"page": "7"})
-    assert asked(three(get(optional)), given)["params"] == {"page": "7"}
-
-
-def test_a_value_may_be_for_one_operation_alone() -> None:
-    both = {path: {"get": {"operationId": path[1:], "parameters": [query("id")]}} for path in ("/a", "/b")}
-    found = read(three(both), ImportChoices(base_url="http://desk", params={"id": "1", "b.id": "2"}))
-    assert [draft.current["input"]["params"]["id"] for draft in found.drafts] == ["1", "2"]
-
-
-def test_parameters_stand_where_they_belong() -> None:
-    paths = {
-        "/users/{id}/files/{name}": {
-            "parameters": [
-                {"name": "id", "in": "path", "required": True, "example": "of the path"},
-                {"name": "name", "in": "path", "required": True, "example": "a/b c.txt"},
-            ],
-            "get": {
-                "parameters": [
-                    {"name": "id", "in": "path", "required": True, "schema": {"example": 7}},
-                    {"name": "X-Tenant", "in": "header", "required": True, "example": "t"},
-                    {"name": "lang", "in": "cookie", "required": True, "example": "en"},
-                ]
-            },
-        }
-    }
-    assert asked(three(paths)) == {
-        "endpoint": "/v1/users/7/files/a%2Fb%20c.txt",
-        "headers": {"X-Tenant": "t"},
-        "cookies": {"lang": "en"},
-    }
+SWAGGER = """
+swagger: "2.0"
+host: api.test
+basePath: /v1
+schemes: [http, https]
+paths: {/x: {get: {parameters: [{name: q, in: query, required: true, %s}]}}}
+"""
 
 
 @pytest.mark.parametrize(
-    ("parameter", "expected"),
+    ("stated", "q"),
     [
-        ({"type": "string", "default": "a"}, "a"),
-        ({"type": "string", "x-example": "a"}, "a"),
-        ({"type": "array", "items": {"enum": ["a", "b"]}, "collectionFormat": "multi"}, ["a"]),
-        ({"type": "array", "x-example": ["a", "b"]}, "a,b"),
-        ({"type": "array", "x-example": ["a", "b"], "collectionFormat": "pipes"}, "a|b"),
+        ("type: string, default: a", "a"),
+        ("type: string, x-example: a", "a"),
+        ("type: array, items: {enum: [a, b]}, collectionFormat: multi", ["a"]),
+        ("type: array, x-example: [a, b]", "a,b"),
+        ("type: array, x-example: [a, b], collectionFormat: pipes", "a|b"),
     ],
 )
-def test_swagger_parameters(parameter: dict[str, Json], expected: Json) -> None:
-    assert asked(two(get(query(**parameter)))) == {"endpoint": "/v1/x", "params": {"q": expected}}
+def test_a_swagger_parameter_takes_its_value_and_https_is_preferred(stated: str, q: Json) -> None:
+    draft = only(read_document(SWAGGER % stated))
+    assert draft.current["input"] == {"method": "GET", "endpoint": "/v1/x", "params": {"q": q}}
+    assert draft.current["execution"] == {"type": "http", "base_url": "https://api.test"}
+
+
+PARAMETERS = """
+/users/{id}/files/{name}:
+  parameters:
+  - {name: id, in: path, required: true, example: of the path}
+  - {name: name, in: path, required: true, example: a/b c.txt}
+  get:
+    parameters:
+    - {name: id, in: path, required: true, schema: {example: 7}}
+    - {name: X-Tenant, in: header, required: true, example: t}
+    - {name: lang, in: cookie, required: true, example: en}
+    - {name: page, in: query, example: 2}
+    - {name: password, in: query, required: true, example: hunter2}
+"""
+
+
+def test_parameters_are_sent_where_they_belong_and_a_secret_is_a_variable() -> None:
+    draft = only(read(PARAMETERS))
+    assert draft.current["input"] == {
+        "method": "GET",
+        "endpoint": "/v1/users/7/files/a%2Fb%20c.txt",
+        "headers": {"X-Tenant": "t"},
+        "params": {"password": "{{PASSWORD}}"},
+        "cookies": {"lang": "en"},
+    }
+    assert draft.needs == ("PASSWORD",)
+
+
+def test_values_of_the_operator_go_first_also_for_one_operation_alone() -> None:
+    stated = (
+        "{get: {operationId: %s, parameters: [{name: id, in: query, required: true}, {name: p, in: query}]}}"
+    )
+    paths = f"{{/a: {stated % 'a'}, /b: {stated % 'b'}}}"
+    found = read(paths, params={"id": "{{pw}}", "b.id": "2", "p": "7"})
+    params = [draft.current["input"]["params"] for draft in found.drafts]
+    assert params == [{"id": "\\{{pw}}", "p": "7"}, {"id": "2", "p": "7"}]
+
+
+# Addresses.
+
+VARIABLES = "{region: {default: eu}, stage: {default: live}, host: {}}"
 
 
 @pytest.mark.parametrize(
@@ -139,195 +164,206 @@ def test_swagger_parameters(parameter: dict[str, Json], expected: Json) -> None:
         ("https://api.test/v1", None, ("https://api.test", "/v1/x")),
         ("https://api.test/v1/", None, ("https://api.test", "/v1/x")),
         ("https://{region}.api.test/{stage}", None, ("https://eu.api.test", "/live/x")),
+        ("http://{given}/{stage}", None, ("http://b.test:81", "/live/x")),
         ("https://api.test/v1", "http://desk", (None, "/v1/x")),
         ("https://api.test/v1", "http://desk/staging", (None, "/x")),
         ("https://api.test/v1", "http://desk/", (None, "/x")),
+        ("http://{host}/{v}", "http://desk/", (None, "/x")),
+        ("http://{host}/v", "http://desk", (None, "/v/x")),
         ("/v1", "http://desk:8080", (None, "/v1/x")),
         ("", "http://desk", (None, "/x")),
+        ("http://{host}/{v}", "http://desk", "the variable v of the server has no value"),
+        ("http://{host}/{v}", None, "the variable host of the server has no value"),
+        ("/v1", None, "the document names no address to ask, but /v1"),
+        ("http://[x/y", None, "http://[x/y is not a URL"),
     ],
 )
-def test_where_it_is_asked(server: str, base_url: str | None, expected: tuple[str | None, str]) -> None:
-    variables = {"region": {"default": "eu"}, "stage": {"default": "live"}}
-    document = three(get(), servers=[{"url": server, "variables": variables}])
-    (draft,) = read(document, ImportChoices(base_url=base_url)).drafts
-    execution, request = draft.current["execution"], draft.current["input"]
-    assert (execution.get("base_url"), request["endpoint"]) == expected
+def test_the_address_is_that_of_the_project_or_of_the_server(
+    server: str, base_url: str | None, expected: Json
+) -> None:
+    parts = f"servers: [{{url: '{server}', variables: {VARIABLES}}}]"
+    found = read("/x: {get: {}}", parts, base_url=base_url, params={"given": "b.test:81"})
+    if isinstance(expected, str):
+        assert lost(found) == [f"GET /x: {expected}"]
+    else:
+        sent = only(found).current
+        assert (sent["execution"].get("base_url"), sent["input"]["endpoint"]) == expected
 
 
-def test_a_swagger_document_prefers_https() -> None:
-    (draft,) = read(two(get()), ImportChoices()).drafts
-    assert draft.current == {
-        "input": {"method": "GET", "endpoint": "/v1/x"},
-        "execution": {"type": "http", "base_url": "https://api.test"},
-    }
+# Credentials.
 
-
-SCHEMES: dict[str, dict[str, Json]] = {
-    "apiKey": {"type": "apiKey", "in": "header", "name": "X-Key"},
-    "in query": {"type": "apiKey", "in": "query", "name": "key"},
-    "session": {"type": "apiKey", "in": "cookie", "name": "sid"},
-    "basicAuth": {"type": "http", "scheme": "basic"},
-    "token": {"type": "http", "scheme": "bearer"},
-    "oauth": {"type": "oauth2", "flows": {}},
-}
+SCHEMES = """
+components:
+  securitySchemes:
+    apiKey: {type: apiKey, in: header, name: X-Key}
+    in query: {type: apiKey, in: query, name: key}
+    session: {type: apiKey, in: cookie, name: sid}
+    basicAuth: {type: http, scheme: basic}
+    token: {type: http, scheme: bearer}
+    oauth: {type: oauth2, flows: {}}
+    odd: {type: apikey, in: header}
+"""
 BASIC = {"type": "basic", "username": "{{BASIC_AUTH_USERNAME}}", "password": "{{BASIC_AUTH_PASSWORD}}"}
-SECURITY: list[tuple[list[dict[str, Json]], set[str], dict[str, Json]]] = [
-    ([{"apiKey": []}], set(), {"headers": {"X-Key": "{{API_KEY}}"}}),
-    ([{"in query": []}], set(), {"params": {"key": "{{IN_QUERY}}"}}),
-    ([{"session": []}], set(), {"cookies": {"sid": "{{SESSION}}"}}),
-    ([{"basicAuth": []}], set(), {"auth": BASIC}),
-    ([{"token": []}], set(), {"auth": {"type": "bearer", "token": "{{TOKEN}}"}}),
-    ([{"oauth": ["read"]}], set(), {"auth": {"type": "bearer", "token": "{{OAUTH}}"}}),
-    (
-        [{"apiKey": [], "session": []}],
-        set(),
-        {"headers": {"X-Key": "{{API_KEY}}"}, "cookies": {"sid": "{{SESSION}}"}},
-    ),
-    ([{"apiKey": []}, {"token": []}], {"TOKEN"}, {"auth": {"type": "bearer", "token": "{{TOKEN}}"}}),
-    ([{}, {"apiKey": []}], set(), {}),
-    ([{}, {"apiKey": []}], {"API_KEY"}, {"headers": {"X-Key": "{{API_KEY}}"}}),
-    ([], set(), {}),
+TOKEN: dict[str, Json] = {"auth": {"type": "bearer", "token": "{{TOKEN}}"}}
+KEY: dict[str, Json] = {"headers": {"X-Key": "{{API_KEY}}"}}
+SECURITY: list[tuple[str, set[str], dict[str, Json]]] = [
+    ("[apiKey: []]", set(), KEY),
+    ("[in query: []]", set(), {"params": {"key": "{{IN_QUERY}}"}}),
+    ("[basicAuth: []]", set(), {"auth": BASIC}),
+    ("[token: []]", set(), TOKEN),
+    ("[oauth: [read]]", set(), {"auth": {"type": "bearer", "token": "{{OAUTH}}"}}),
+    ("[{apiKey: [], session: []}]", set(), {**KEY, "cookies": {"sid": "{{SESSION}}"}}),
+    ("[{apiKey: []}, {token: []}]", {"TOKEN"}, TOKEN),
+    ("[{}, apiKey: []]", set(), {}),
+    ("[{}, apiKey: []]", {"API_KEY"}, KEY),
+    ("[]", set(), {}),
 ]
 
 
 @pytest.mark.parametrize(("security", "known", "expected"), SECURITY)
-def test_credentials_are_variables(
-    security: list[dict[str, Json]], known: set[str], expected: dict[str, Json]
-) -> None:
-    document = three(get(), security=security, components={"securitySchemes": SCHEMES})
-    choices = ImportChoices(base_url="http://desk", known=frozenset(known))
-    assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
+def test_credentials_are_variables(security: str, known: set[str], expected: dict[str, Json]) -> None:
+    found = read("/x: {get: {}}", f"security: {security}\n{SCHEMES}", known=frozenset(known))
+    assert request(found) == expected
 
 
-LEFT: list[tuple[dict[str, Json], str, str]] = [
-    (
-        get(query()),
-        "the required query parameter q has no example",
-        "write `example:` there, or pass --param",
-    ),
-    ({"/x/{id}": {"get": {}}}, "the required path parameter id has no example", "--param id=…"),
-    (get({"$ref": "#/nowhere"}), "refers to #/nowhere, which is not there", "correct the reference"),
-    (get({"$ref": "http://x/y.yaml#/x"}), "refers to http://x/y.yaml#/x, which is not fetched", "save it"),
-    (
-        get(query(schema={"$ref": "#/components/schemas/A"})),
-        "a reference that leads back to itself",
-        "correct",
-    ),
-    (get(security=[{"none": []}]), "the security scheme none is not described", "correct the document"),
-]
+# Bodies.
 
-
-@pytest.mark.parametrize(("paths", "what", "hint"), LEFT, ids=[what for _, what, _ in LEFT])
-def test_what_cannot_be_asked_is_told_with_its_line(paths: dict[str, Json], what: str, hint: str) -> None:
-    schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    document = three({**paths, "/fine": {"get": {}}}, components={"schemas": schemas})
-    found = read(document)
-    assert [draft.current["input"]["endpoint"] for draft in found.drafts] == ["/v1/fine"]
-    (left,) = found.left_out
-    assert left.message == f"GET {next(iter(paths))}: {what}"
-    assert hint in left.hint
-    lines = json.dumps(document, indent=1).splitlines()
-    assert left.line > 10
-    assert lines[left.line - 1].strip()
-
-
-def test_a_document_without_an_address_asks_for_one() -> None:
-    (left,) = read(three(get(), servers=[{"url": "/v1"}]), ImportChoices()).left_out
-    assert (left.message, left.hint) == (
-        "GET /x: the document names no address to ask, but /v1",
-        "pass --base-url http://…",
-    )
-
-
-def test_only_what_reads_is_asked_unless_somebody_says_so() -> None:
-    methods = ("get", "head", "options", "post", "put", "patch", "delete")
-    document = three({"/x": {method: {} for method in methods}})
-    found = read(document)
-    assert [draft.current["input"]["method"] for draft in found.drafts] == ["GET", "HEAD", "OPTIONS"]
-    assert found.unsafe == 4
-    assert len(read(document, ImportChoices(base_url="http://desk", unsafe=True)).drafts) == 7
-
-
-BODIES: list[tuple[Json, Json, dict[str, Json]]] = [
-    ("application/json", {"example": {"a": 1}}, {"json": {"a": 1}}),
-    ("application/json", {"schema": {"example": {"a": 1}}}, {"json": {"a": 1}}),
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+FIELDS = """
+required: [name, photo]
+properties:
+  name: {type: string, example: a b}
+  tags: {type: array, items: {type: string}, example: [x, y]}
+  about: {type: object, example: {k: [1]}}
+  photo: {type: string, format: binary}
+  more: {type: array, items: {type: string, contentMediaType: application/octet-stream}}
+  inline: {type: string, contentMediaType: image/png, contentEncoding: base64}
+"""
+SENT = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
+NO_FILE = "the required field photo is a file, and no document holds one"
+BODIES: list[tuple[str, str, dict[str, str], Json]] = [
+    ("application/json", "example: {a: 1}", {}, {"json": {"a": 1}}),
+    ("application/json", "schema: {example: {a: 1}}", {}, {"json": {"a": 1}}),
+    ("application/json", "example: {$ref: a.yaml}", {}, {"json": {"$ref": "a.yaml"}}),
     (
         "application/json",
-        {
-            "schema": {
-                "required": ["a"],
-                "properties": {
-                    "a": {"type": "string", "example": "x"},
-                    "b": {"type": "string"},
-                    "c": {"default": 1},
-                },
-            }
-        },
-        {"json": {"a": "x", "c": 1}},
+        "schema: {required: [a], properties: {a: {example: x}, b: {type: string}, c: {default: 1}}}",
+        *({}, {"json": {"a": "x", "c": 1}}),
     ),
-    ("application/merge-patch+json", {"example": {}}, {"json": {}}),
-    ("application/x-www-form-urlencoded", {"example": {"a": "x"}}, {"form": {"a": "x"}}),
-    ("text/plain", {"example": "x"}, {"body": "x"}),
+    (
+        "application/json",
+        "schema: {allOf: [{allOf: [{properties: {a: {const: 1}}}]}], properties: {b: {const: 2}}}",
+        *({}, {"json": {"b": 2, "a": 1}}),
+    ),
+    (
+        "application/json",  # as older schemas state it
+        "schema: {type: object, properties: {a: {example: 1, required: true}}, required: true}",
+        *({}, {"json": {"a": 1}}),
+    ),
+    (
+        "application/merge-patch+json",
+        "example: {}",
+        *({}, {"headers": {"Content-Type": "application/merge-patch+json"}, "json": {}}),
+    ),
+    ("text/plain", "example: x", {}, {"headers": {"Content-Type": "text/plain"}, "body": "x"}),
+    (FORM, "example: {a: x}", {}, {"form": {"a": "x"}}),
+    (FORM, "schema: {required: [a], properties: {a: {enum: [x]}, b: {}}}", {}, {"form": {"a": "x"}}),
+    (FORM, "schema: {required: [a], properties: {a: {type: string}}}", {"a": "b"}, {"form": {"a": "b"}}),
+    (FORM, "schema: {example: a=b}", {}, "a form that is no object"),
+    (MULTIPART, "schema: {$ref: '#/F'}", {"photo": "me.png"}, {"form": SENT, "files": {"photo": "me.png"}}),
+    (
+        MULTIPART,
+        "schema: {allOf: [{$ref: '#/F'}, {required: [name]}]}",
+        {"send.photo": "me.png", "name": "b", "more": "x.bin"},
+        {"form": {**SENT, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
+    ),
+    (MULTIPART, "schema: {$ref: '#/F'}", {}, NO_FILE),
+    (MULTIPART, "schema: {properties: {n: {default: 1}}}", {}, {"form": {"n": 1}, "files": {}}),
+    ("text/plain", "schema: {}", {}, "the body has no example"),
+    (
+        "application/json",
+        "schema: {required: [a], properties: {a: {required: [b], properties: {b: {type: string}}}}}",
+        *({}, "the required field a.b of the body has no example"),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("media", "content", "expected"), BODIES)
+@pytest.mark.parametrize(("media", "content", "params", "expected"), BODIES)
 def test_a_body_is_the_example_or_is_made_of_those_of_its_properties(
-    media: str, content: Json, expected: dict[str, Json]
+    media: str, content: str, params: dict[str, str], expected: Json
 ) -> None:
-    document = three({"/x": {"post": {"requestBody": {"content": {media: content}}}}})
-    body = asked(document, ImportChoices(base_url="http://desk", unsafe=True))
-    assert {key: body[key] for key in expected} == expected
+    paths = f"/x: {{post: {{operationId: send, requestBody: {{content: {{{media}: {{{content}}}}}}}}}}}"
+    found = read(value(paths), f"F: {json.dumps(value(FIELDS))}", unsafe=True, params=params)
+    if isinstance(expected, str):
+        assert lost(found) == [f"POST /x: {expected}"]
+    else:
+        assert request(found) == expected
+
+
+@pytest.mark.parametrize(("params", "expected"), [({"photo": "me.png"}, "me.png"), ({}, NO_FILE)])
+def test_a_form_of_swagger_is_sent_with_the_file_that_the_operator_names(
+    params: dict[str, str], expected: str
+) -> None:
+    parameters = value(
+        "[{name: note, in: formData, required: true, x-example: hi}, "
+        "{name: photo, in: formData, type: file, required: true}]"
+    )
+    document = value(SWAGGER % "x-example: a")
+    document["paths"] = {"/x": {"post": {"consumes": [MULTIPART], "parameters": parameters}}}
+    found = read_document(document, unsafe=True, params=params)
+    if params:
+        assert request(found) == {"form": {"note": "hi"}, "files": {"photo": expected}}
+    else:
+        assert lost(found) == [f"POST /x: {expected}"]
+
+
+def test_only_requests_that_read_are_sent_unless_the_operator_wants_all() -> None:
+    methods = ("get", "head", "options", "post", "put", "patch", "delete")
+    body = value("{content: {application/json: {example: {a: 1}}}}")
+    paths = {"/x": {method: {} for method in methods}, "/y": {"get": {"requestBody": body}}}
+    paths["/z"] = {"get": {"requestBody": {**body, "required": True}}}
+    found = read(paths)
+    assert [draft.current["input"]["method"] for draft in found.drafts] == [
+        "GET",
+        "HEAD",
+        "OPTIONS",
+        "GET",
+        "GET",
+    ]
+    assert ["json" in draft.current["input"] for draft in found.drafts] == [False] * 4 + [True]
+    assert found.unsafe == 4
+    assert len(read(paths, unsafe=True).drafts) == 9
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        ({"text/plain": {"schema": {}}}, "the body"),
-        (
-            {"application/json": {"schema": {"required": ["a"], "properties": {"a": {"type": "string"}}}}},
-            "the required field a of the body",
-        ),
-    ],
+    ("id", "expected"),
+    [("listUsers", "listUsers"), ("users/list all", "users-list-all"), ("", "get-x")],
 )
-def test_a_body_without_an_example_is_told(content: Json, what: str) -> None:
-    document = three({"/x": {"post": {"requestBody": {"content": content}}}})
-    found = read(document, ImportChoices(base_url="http://desk", unsafe=True))
-    assert [left.message for left in found.left_out] == [f"POST /x: {what} has no example"]
+def test_an_operation_gives_id_name_and_tags(id: str, expected: str) -> None:
+    draft = only(read(f'/x: {{get: {{operationId: "{id}", summary: "All\\n users", tags: [a b]}}}}'))
+    assert (draft.id, draft.name, draft.tags) == (expected, "All users", ("a b",))
 
 
-@pytest.mark.parametrize(
-    ("operation", "id"),
-    [
-        ({"operationId": "listUsers"}, "listUsers"),
-        ({"operationId": "users/list all"}, "users-list-all"),
-        ({}, "get-x"),
-    ],
-)
-def test_what_it_is_called(operation: dict[str, Json], id: str) -> None:
-    (draft,) = read(three({"/x": {"get": {**operation, "summary": "All\n users", "tags": ["a b"]}}})).drafts
-    assert (draft.id, draft.name, draft.tags) == (id, "All users", ("a b",))
-
+# Placeholders by the formats of the answer.
 
 ID, TIME = "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11", "2026-01-02T03:04:05Z"
-SCHEMA: dict[str, Json] = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string", "format": "uuid"},
-        "wrong": {"type": "string", "format": "uuid"},
-        "kind": {"type": "string", "format": "date", "enum": ["2026-01-02"]},
-        "rows": {"type": "array", "items": {"$ref": "#/components/schemas/Row"}},
-        "either": {"oneOf": [{"format": "date-time"}, {"format": "email"}]},
-        "child": {"$ref": "#/components/schemas/Node"},
-    },
-    "additionalProperties": {"format": "ipv4"},
-}
-PARTS: dict[str, Json] = {
-    "Row": {
-        "allOf": [{"properties": {"at": {"format": "date-time"}}}, {"properties": {"url": {"format": "uri"}}}]
-    },
-    "Node": {"properties": {"day": {"format": "date"}, "child": {"$ref": "#/components/schemas/Node"}}},
-}
+SCHEMA = """
+type: object
+properties:
+  id: {format: uuid}
+  wrong: {format: uuid}
+  kind: {format: date, enum: ["2026-01-02"]}
+  rows: {type: array, items: {$ref: "#/components/schemas/Row"}}
+  either: {oneOf: [{format: date-time}, {format: email}]}
+  child: {$ref: "#/components/schemas/Node"}
+additionalProperties: {format: ipv4}
+"""
+PARTS = """
+components:
+  schemas:
+    Row: {allOf: [{properties: {at: {format: date-time}}}, {properties: {url: {format: uri}}}]}
+    Node: {properties: {day: {format: date}, child: {$ref: "#/components/schemas/Node"}}}
+"""
 BODY: dict[str, Any] = {
     "id": ID,
     "wrong": "none",
@@ -337,17 +373,18 @@ BODY: dict[str, Any] = {
     "child": {"day": "2026-01-02", "child": {"day": "2026-01-03"}},
     "host": "192.0.2.1",
 }
-FORMATS = {
+MADE = {
     ("body", "id"): "<<any_uuid>>",
     ("body", "rows", 0, "at"): "<<any_iso_datetime>>",
+    ("body", "child", "day"): "<<any_iso_date>>",
+    ("body", "child", "child", "day"): "<<any_iso_date>>",
+}
+VARIED = {
     ("body", "rows", 0, "url"): "<<any_url>>",
     ("body", "rows", 1, "url"): "<<any_url>>",
     ("body", "either"): "<<any_email>>",
-    ("body", "child", "day"): "<<any_iso_date>>",
-    ("body", "child", "child", "day"): "<<any_iso_date>>",
     ("body", "host"): "<<any_ip>>",
 }
-MADE = {"<<any_uuid>>", "<<any_iso_datetime>>", "<<any_iso_date>>", "<<any_time>>"}
 OTHER = {
     **BODY,
     "rows": [{"at": TIME, "url": "https://a.test/y"}, {"at": "soon", "url": "https://c.test/"}],
@@ -356,29 +393,113 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("key", ["200", "2XX", "2xx", "default"])
-def test_formats_are_placeholders_where_the_value_fits(key: str) -> None:
-    responses = {key: {"content": {"application/json": {"schema": SCHEMA}}}}
-    (draft,) = read(three(get(responses=responses), components={"schemas": PARTS})).drafts
-    assert draft.formats
+@pytest.mark.parametrize("key", ["'200'", "2XX", "2xx", "default"])
+def test_formats_are_placeholders_where_the_value_fits_and_varies(key: str) -> None:
+    content = {"content": {"application/json": {"schema": value(SCHEMA)}}}
+    draft = only(read({"/x": {"get": {"responses": {value(key): content}}}}, PARTS))
+    assert draft.formats is not None
     answer = {"status": 200, "body": BODY}
-    made = {path: text for path, text in FORMATS.items() if text in MADE}
-    assert draft.formats([answer]) == made
-    assert draft.formats([answer, answer]) == made
-    assert draft.formats([answer, {"status": 200, "body": {**BODY, "rows": [], "host": None}}]) == made
-    assert draft.formats([answer, {"status": 200, "body": OTHER}]) == FORMATS
-
-
-def test_formats_of_another_answer_say_nothing() -> None:
-    responses = {"200": {"schema": {"properties": {"id": {"format": "uuid"}}}}}
-    (draft,) = read(two(get(responses=responses))).drafts
-    assert draft.formats
-    assert draft.formats([{"status": 200, "body": {"id": ID}}]) == {("body", "id"): "<<any_uuid>>"}
-    assert draft.formats([{"status": 404, "body": {"id": ID}}]) == {}
+    for others in ([], [answer], [{"status": 200, "body": {**BODY, "rows": [], "host": None}}]):
+        assert draft.formats([answer, *others]) == MADE
+    assert draft.formats([answer, {"status": 200, "body": OTHER}]) == MADE | VARIED
     assert draft.formats([{"status": 200, "body": ID}]) == {}
+    assert draft.formats([{"status": 404, "body": BODY}]) == (MADE if key == "default" else {})
 
 
-def test_yaml_as_people_write_it() -> None:
+def circles() -> dict[str, Json]:
+    """Schemas that contain themselves, each in several ways: followed one by one they have no end."""
+    again: Json = {"$ref": "#/components/schemas/A"}
+    kinds: dict[str, Json] = {key: {key: [again, again, again]} for key in ("allOf", "oneOf", "anyOf")}
+    kinds["items"] = {"type": "array", "items": again}
+    kinds["properties"] = {"properties": {"l": again, "r": again}, "required": ["l", "r"]}
+    kinds["reference"] = again
+    return kinds
+
+
+@pytest.mark.parametrize("schema", circles().values(), ids=circles())
+def test_a_schema_that_contains_itself_ends_soon(schema: Json) -> None:
+    parts = json.dumps({"components": {"schemas": {"A": schema}}})
+    form = {"properties": {"a": {"$ref": "#/components/schemas/A"}}, "required": ["a"]}
+    for media in ("application/json", MULTIPART):
+        body = {"requestBody": {"content": {media: {"schema": form}}}}
+        (message,) = lost(read({"/x": {"post": body}}, parts, unsafe=True))
+        assert message.removeprefix("POST /x: ") in (
+            "the required field a of the body has no example",
+            "the body has no example, and its schema contains itself",
+            "a reference that leads back to itself",
+        )
+    answer = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
+    draft = only(read({"/x": {"get": {"responses": answer}}}, parts))
+    assert draft.formats is not None
+    assert draft.formats([{"status": 200, "body": [{"l": [{"r": ["x"]}]}]}]) == {}
+
+
+# What is left out, with its operation and line.
+
+Q = "name: q, in: query, required: true"
+FLAWS = [
+    ("x: {get: {}}", "x: a path that does not begin with /", 9),
+    ("/x: [get]", "/x: the path is a list", 9),
+    ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
+    ("/x: {get: []}", "/x: `get` is no operation", 10),
+    ("/x: {GET: {}}", "/x: `GET` is no operation", 10),
+    ("/x/{id}: {get: {}}", "GET /x/{id}: the required path parameter id has no example", 10),
+    ("/x: {get: {parameters: true}}", "GET /x: `parameters` is true (boolean)", 11),
+    ("/x: {get: {parameters: [q]}}", "GET /x: a parameter that is 'q' (string)", 12),
+    ("/x: {get: {parameters: [{name: q}]}}", "GET /x: a parameter whose `name` or `in` is no text", 12),
+    (f"/x: {{get: {{parameters: [{{{Q}}}]}}}}", "GET /x: the required query parameter q has no example", 12),
+    (
+        "/x: {get: {parameters: [{name: q, in: q2, required: true}]}}",
+        "GET /x: the parameter q is in 'q2'",
+        12,
+    ),
+    ("/x: {get: {parameters: [{$ref: '#/gone'}]}}", "GET /x: refers to #/gone, which is not there", 12),
+    (
+        f"/x: {{get: {{parameters: [{{{Q}, schema: {{$ref: '#/gone'}}}}]}}}}",
+        *("GET /x: refers to #/gone, which is not there", 16),
+    ),
+    (
+        f"/x: {{get: {{parameters: [{{{Q}, example: {{value: 1}}, schema: {{type: integer}}}}]}}}}",
+        *("GET /x: the example of the parameter q is a mapping, where the schema says integer", 12),
+    ),
+    (
+        f"/x: {{get: {{parameters: [{{{Q}, example: [a], schema: {{type: [string, 'null']}}}}]}}}}",
+        *("GET /x: the example of the parameter q is a list, where the schema says string or null", 12),
+    ),
+    ("/x: {get: {security: {key: []}}}", "GET /x: `security` is a mapping", 11),
+    ("/x: {get: {security: [key]}}", "GET /x: a security requirement that is no mapping", 11),
+    ("/x: {get: {security: [gone: []]}}", "GET /x: the security scheme gone is not described", 10),
+    ("/x: {get: {servers: {url: a}}}", "GET /x: `servers` is a mapping", 11),
+    ("/x: {get: {servers: [a]}}", "GET /x: a server that is 'a' (string)", 12),
+    ("/x: {post: {requestBody: [a]}}", "POST /x: `requestBody` is a list", 11),
+    ("/x: {post: {requestBody: {}}}", "POST /x: a request body without `content`", 11),
+    ("/x: {post: {requestBody: {content: a}}}", "POST /x: `content` is 'a' (string)", 12),
+    ("/x: {post: {requestBody: {content: {a/b: 1}}}}", "POST /x: `a/b` is 1 (integer)", 13),
+    ("/x: {post: {requestBody: {$ref: '#/gone'}}}", "POST /x: refers to #/gone, which is not there", 11),
+    (
+        "/x: {post: {requestBody: {content: {application/json: {example: a, schema: {type: object}}}}}}",
+        *("POST /x: the example of the body is 'a' (string), where the schema says object", 13),
+    ),
+    ("/x: {get: {security: [odd: []]}}", "GET /x: the security scheme odd does not say how it is sent", 48),
+]
+
+
+@pytest.mark.parametrize(("paths", "message", "line"), FLAWS, ids=[message for _, message, _ in FLAWS])
+def test_a_flaw_is_listed_with_its_operation_and_line(paths: str, message: str, line: int) -> None:
+    found = read(paths, SCHEMES if "odd" in paths else "", unsafe=True)
+    assert [(left.message, left.line) for left in found.left_out] == [(message, line)]
+    assert not found.drafts
+    assert all(left.hint for left in found.left_out)
+
+
+@pytest.mark.parametrize("host", ["[x", "a\ud800", "a\0"])
+def test_a_malformed_host_of_swagger_is_listed(host: str) -> None:
+    document = {"swagger": "2.0", "host": host, "schemes": "http", "paths": {"/x": {"get": {}}}}
+    (left,) = read_document(document).left_out
+    assert (left.line, left.message) == (3, f"GET /x: http://{host} is not a URL")
+
+
+def test_yaml_with_merge_keys_is_read() -> None:
     text = """# yes
 openapi: 3.0.0
 servers: [{url: https://api.test}]
@@ -394,98 +515,168 @@ paths:
     get:
       <<: [*common]
       parameters:
-        - name: id
-          in: path
-          required: true
+        - {name: id, in: path, required: true}
 """
-    source = SourceText("api.yaml", text)
-    assert openapi.recognises(source)
-    found = openapi.read(source, ImportChoices())
+    found = read_document(text)
     assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9)]
     assert [left.line for left in found.left_out] == [16]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "id: x\nopenapi: true\n", '{"swagger": 1', "openapi\n"])
-def test_what_is_no_document(text: str) -> None:
-    from baselinekit.importers.table import importer_of
-
+def test_other_texts_are_no_document(text: str) -> None:
     assert importer_of(SourceText("x", text)) is None
 
 
-A_FORM = {
-    "required": ["name", "photo"],
-    "properties": {
-        "name": {"type": "string", "example": "a b"},
-        "tags": {"type": "array", "items": {"type": "string"}, "example": ["x", "y"]},
-        "about": {"type": "object", "example": {"k": [1]}},
-        "photo": {"type": "string", "format": "binary"},
-        "more": {
-            "type": "array",
-            "items": {"type": "string", "contentMediaType": "application/octet-stream"},
-        },
-        "inline": {"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"},
-    },
+# A document in several files.
+
+ROOT = """\
+openapi: 3.0.3
+servers: [{url: http://desk}]
+paths:
+  /pets/{id}:
+    $ref: paths/pet.yaml
+  /owners:
+    get:
+      parameters:
+        - $ref: "./shared/parameters.json#/Limit"
+        - $ref: "#/components/parameters/Kind"
+  /a:
+    post:
+      requestBody: {content: {application/json: {schema: {allOf: [{$ref: "a.yaml#/P"}], required: [name]}}}}
+components:
+  parameters:
+    Kind: {$ref: "shared/parameters.json#/a~1b%20c"}
+  schemas:
+    Id: {type: string, example: p-1}
+"""
+FILES = {
+    "paths/pet.yaml": """\
+get:
+  operationId: getPet
+  parameters:
+    - {name: id, in: path, required: true, schema: {$ref: "../api.yaml#/components/schemas/Id"}}
+    - {name: size, in: query, required: true, schema: {$ref: "#/x-sizes/Size"}}
+  responses: {200: {schema: {$ref: out.yaml}}}
+x-sizes:
+  Size: {enum: [small, large]}
+""",
+    "paths/out.yaml": "properties: {id: {$ref: '#/Id'}}\nId: {format: uuid}\n",
+    "shared/parameters.json": json.dumps(
+        {
+            "Limit": {"name": "limit", "in": "query", "required": True, "example": 5},
+            "a/b c": {"name": "kind", "in": "query", "required": True, "schema": {"$ref": "deep/kinds.yaml"}},
+        }
+    ),
+    "shared/deep/kinds.yaml": "enum: [cat]\n",
+    "a.yaml": "P: {properties: {name: {$ref: '#/Name'}}}\nName: {example: ada}\n",
 }
-FIELDS = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
 
 
-@pytest.mark.parametrize(
-    ("media", "schema", "params", "expected"),
-    [
-        ("multipart/form-data", A_FORM, {"photo": "me.png"}, {"form": FIELDS, "files": {"photo": "me.png"}}),
-        (
-            "multipart/form-data",
-            {"allOf": [{"$ref": "#/components/schemas/Form"}, {"required": ["name"]}]},
-            {"send.photo": "me.png", "name": "b", "more": "x.bin"},
-            {"form": {**FIELDS, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
-        ),
-        ("multipart/form-data", A_FORM, {}, "the required field photo is a file, and no document holds one"),
-        (
-            "multipart/form-data",
-            {"properties": {"n": {"default": 1}}},
-            {},
-            {"form": {"n": 1}, "files": {}},
-        ),
-        (
-            "application/x-www-form-urlencoded",
-            {"required": ["a"], "properties": {"a": {"enum": ["x"]}, "b": {}}},
-            {},
-            {"form": {"a": "x"}},
-        ),
-        (
-            "application/x-www-form-urlencoded",
-            {"required": ["a"], "properties": {"a": {"type": "string"}}},
-            {"a": "given"},
-            {"form": {"a": "given"}},
-        ),
-        ("application/x-www-form-urlencoded", {"example": "a=b"}, {}, "a form that is no object"),
-    ],
-)
-def test_forms(media: str, schema: Json, params: dict[str, str], expected: Json) -> None:
-    operation = {"operationId": "send", "requestBody": {"content": {media: {"schema": schema}}}}
-    document = three({"/x": {"post": operation}}, components={"schemas": {"Form": A_FORM}})
-    choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
-    if isinstance(expected, str):
-        assert [left.message for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
-    else:
-        assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
-
-
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        ({"photo": "me.png"}, {"form": {"note": "hi"}, "files": {"photo": "me.png"}}),
-        ({}, "the required field photo is a file, and no document holds one"),
-    ],
-)
-def test_forms_of_swagger(params: dict[str, str], expected: Json) -> None:
-    parameters = [
-        {"name": "note", "in": "formData", "type": "string", "required": True, "x-example": "hi"},
-        {"name": "photo", "in": "formData", "type": "file", "required": True},
+def test_references_are_followed_from_file_to_file() -> None:
+    found = read_document(ROOT, FILES, unsafe=True)
+    assert not found.left_out
+    assert [draft.current["input"] for draft in found.drafts] == [
+        {"method": "GET", "endpoint": "/pets/p-1", "params": {"size": "small"}},
+        {"method": "GET", "endpoint": "/owners", "params": {"limit": "5", "kind": "cat"}},
+        {"method": "POST", "endpoint": "/a", "json": {"name": "ada"}},
     ]
-    document = two({"/x": {"post": {"consumes": ["multipart/form-data"], "parameters": parameters}}})
-    choices = ImportChoices(base_url="http://desk", unsafe=True, params=params)
-    if isinstance(expected, str):
-        assert [left.message for left in read(document, choices).left_out] == [f"POST /x: {expected}"]
-    else:
-        assert asked(document, choices) == {"endpoint": "/v1/x", **expected}
+    assert [draft.line for draft in found.drafts] == [4, 7, 12]
+    assert found.drafts[0].formats is not None
+    assert found.drafts[0].formats([{"status": 200, "body": {"id": ID}}]) == {("body", "id"): "<<any_uuid>>"}
+
+
+NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
+    ("gone.yaml#/x", {}, "refers to gone.yaml, which cannot be used: there is no such file", "api.yaml:4"),
+    (
+        "https://x.test/a.yaml#/P",
+        {},
+        "refers to https://x.test/a.yaml#/P, which is not fetched",
+        "api.yaml:4",
+    ),
+    ("//x.test/a.yaml", {}, "refers to //x.test/a.yaml, which is not fetched", "api.yaml:4"),
+    ("a.yaml#/Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#/Nope, which is not there", "api.yaml:4"),
+    ("a.yaml#Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#Nope, which is no path", "api.yaml:4"),
+    ("a.yaml", {"a.yaml": "# nothing\n"}, "refers to a.yaml, which is empty", "api.yaml:4"),
+    (
+        "a.yaml#/P",
+        {"a.yaml": "\nP:\n  $ref: 'b.yaml#/P'\n", "b.yaml": "\n\nP: {$ref: 'a.yaml#/P'}\n"},
+        *("a reference that leads back to itself", ""),
+    ),
+    (
+        "a.yaml#/P",
+        {"a.yaml": "P:\n  name: q\n  in: query\n  required: true\n"},
+        *("the required query parameter q has no example", "a.yaml:1"),
+    ),
+    (
+        "a.yaml#/P",
+        {"a.yaml": "x: 1\nP:\n  $ref: c.yaml\n"},
+        *("refers to c.yaml, which cannot be used: there is no such file", "a.yaml:2"),
+    ),
+    (
+        "a.yaml",
+        {"a.yaml": "get:\n  a: [1\n"},
+        *("refers to a.yaml, which cannot be used: specs/a.yaml:3:1: not valid YAML", "api.yaml:4"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("reference", "files", "message", "place"), NOWHERE)
+def test_a_reference_to_nowhere_is_listed_at_its_place(
+    reference: str, files: dict[str, str], message: str, place: str
+) -> None:
+    root = f"""\
+openapi: 3.1.0
+servers: [{{url: http://desk}}]
+paths:
+  /a: {{get: {{parameters: [{{$ref: "{reference}"}}]}}}}
+  /b: {{get: {{}}}}
+"""
+    found = read_document(root, files)
+    assert [draft.id for draft in found.drafts] == ["get-b"]
+    (left,) = found.left_out
+    assert left.message.startswith(f"GET /a: {message}")
+    assert not place or str(Place(left.file, left.line)) == f"specs/{place}"
+
+
+def test_files_are_read_in_the_repository_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a repository the folder of the document is all there is; with one, all of it but `.git`."""
+    folder = tmp_path / "repo/specs"
+    secret = "name: secret-word\nin: query\nrequired: true\nexample: 1\n"
+    write(tmp_path, "outside.yaml", secret)
+    write(tmp_path, "repo/shared.yaml", "name: q\nin: query\nrequired: true\nexample: 1\n")
+    write(tmp_path, "repo/.git/HEAD", secret)
+    write(tmp_path, "repo/baselinekit.yaml", "base_url: http://127.0.0.1:9\n")
+    folder.mkdir()
+    (folder / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    outside = ("../../outside.yaml", "link.yaml", "../.git/HEAD", str(tmp_path / "outside.yaml"))
+    references = enumerate(("../shared.yaml", *outside))
+    paths = {f"/{number}": {"get": {"parameters": [{"$ref": name}]}} for number, name in references}
+    write(tmp_path, "repo/specs/api.json", json.dumps({"openapi": "3.0.0", "paths": paths}, indent=1))
+    words = [
+        "capture",
+        str(folder / "api.json"),
+        "--dry-run",
+        "--config",
+        str(tmp_path / "repo/baselinekit.yaml"),
+    ]
+    assert run(words) == 3
+    shown = capsys.readouterr()
+    assert "get-0   GET http://127.0.0.1:9/0   (" in shown.out
+    assert shown.err.count("BK551") == len(outside)
+    assert "secret-word" not in shown.out + shown.err
+    (tmp_path / "repo/.git/HEAD").unlink()
+    (tmp_path / "repo/.git").rmdir()
+    assert run(words) == 3  # nothing can be asked
+    assert capsys.readouterr().err.count("BK551") == len(outside) + 1
+
+
+def test_a_document_that_is_too_large_is_refused_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open(tmp_path / "api.json", "wb") as file:
+        file.truncate(64_000_001)
+    assert run(["capture", str(tmp_path / "api.json"), "--dry-run"]) == 2
+    message = "api.json is larger than 64,000,000 bytes: take out of it what is not to be asked"
+    assert message in capsys.readouterr().err

@@ -1,11 +1,14 @@
 """A list of URLs and of curl lines as requests."""
 
+import json
+
 import pytest
 
-from baselinekit.importers import lines
+from baselinekit.importers import har, lines
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
 from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
+from baselinekit.moving import vcr
 
 
 def read(text: str, **choices: Json) -> ImportedFile:
@@ -91,3 +94,32 @@ def test_what_has_no_counterpart_is_a_note() -> None:
         "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it",
     )
     assert "verify" not in draft.current["execution"]
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://[x/y?token=1", "http://[x/y is not a URL"),
+        ("http://ada:pass@[x/y", "http://…@[x/y is not a URL"),
+        ("https://[::1/y", "https://[::1/y is not a URL"),
+    ],
+)
+def test_read_leaves_a_malformed_url_out_without_what_may_be_secret(url: str, message: str) -> None:
+    found = read(f"GET http://a.test/x\nGET {url}\n{url}\ncurl '{url}'\n")
+    assert [draft.id for draft in found.drafts] == ["get-x"]
+    without_login = message.replace("…@", "")
+    assert [left.message for left in found.left_out] == [message, message, without_login]
+    urls, answer = ("http://a.test/x", url), {"status": {"code": 200}, "content": {"mimeType": "a/json"}}
+    entries = [{"request": {"method": "get", "url": each}, "response": answer} for each in urls]
+    archive = har.read(SourceText("a", json.dumps({"log": {"entries": entries}})), ImportChoices())
+    recorded = [{"request": {"method": "GET", "uri": each}, "response": answer} for each in urls]
+    cassette = vcr.read(SourceText("a", json.dumps({"interactions": recorded})), ImportChoices())
+    assert cassette is not None
+    for imported in (archive, cassette.imported):
+        assert [draft.id for draft in imported.drafts] == ["get-x"]
+        assert [left.message for left in imported.left_out] == [f"GET {message}"]
+
+
+def test_a_path_may_look_like_a_malformed_host() -> None:
+    (draft,) = read("GET http://a.test//[x/y?page=1#z").drafts
+    assert (draft.id, draft.current["input"]["endpoint"]) == ("get-x-y", "//[x/y?page=1#z")

@@ -9,7 +9,9 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import CannotReplay
 from baselinekit.kinds.bodies import FORMS, Body, BodyWatch, form_of, read_body
-from baselinekit.model.recipes import Parse
+from baselinekit.kinds.http import HttpExecution, read_answer
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.recipes import HttpRequest, Parse, Recipe, Request, Response
 
 
 @pytest.mark.parametrize(
@@ -76,11 +78,7 @@ NDJSON = "application/x-ndjson"
         ("application/json", b'{\n"id":\n0\n}\n', {"id": 0}),
         (SSE, b"data: hello\n\n", [{"data": "hello"}]),
         (SSE, b"data:hello", [{"data": "hello"}]),
-        (
-            SSE,
-            b'event: add\nid: 7\ndata: {\ndata: "a": 1}\n\n',
-            [{"event": "add", "id": "7", "data": {"a": 1}}],
-        ),
+        (SSE, b'event: add\ndata: {\ndata: "a": 1}\n\n', [{"event": "add", "data": {"a": 1}}]),
         (SSE, b": ping\r\n\r\nretry: 10\r\ndata\r\n\r\n", [{"retry": "10", "data": ""}]),
         (SSE, b"data: a\rdata:  b\r\rdata: [DONE]\n\n", [{"data": "a\n b"}, {"data": "[DONE]"}]),
         (SSE, b"data: 12\n\ndata: null\n\ndata: [1]\n\n", [{"data": "12"}, {"data": "null"}, {"data": [1]}]),
@@ -129,12 +127,8 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
 @pytest.mark.parametrize(
     ("body", "media", "asked", "message"),
     [
-        (
-            b"abc\xff",
-            "text/plain",
-            {"parse": "text"},
-            r"is `parse: text`, but it is not utf-8 text at byte 3",
-        ),
+        (b"abc\xff", "text/plain", {"parse": "text"},
+         r"is `parse: text`, but it is not utf-8 text at byte 3"),
         (b"<a>", "text/html", {"parse": "json"}, r"`parse: json`, but: Expecting value"),
         (b"{}\n{]\n", NDJSON, {}, "declared as JSON, one text a line, but: row 2: "),
         (b"{}\n{]\n", "application/json", {}, "declared as JSON, but: "),
@@ -144,7 +138,7 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
         (b"{}\n{}", "application/json", {}, "declared as JSON, but: "),
         (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
     ],
-)
+)  # fmt: skip
 def test_what_is_none(body: bytes, media: str, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
         read_body(body, media, 200, **asked)
@@ -164,12 +158,64 @@ def test_the_first_rows() -> None:
     assert read_body(b"1\n", NDJSON, take=5).value == [1]
 
 
-_EVENT = st.sampled_from(
-    ["data: a\n\n", "data: b\r\n\r\n", ": ping\n\n", "id: 1\ndata: c\n\n", "data: d\r\r"]
+@pytest.mark.parametrize(
+    ("content_type", "body", "value"),
+    [
+        ("application/json", b'{"a": [1]}', {"a": [1]}),
+        ("application/json; charset=utf-8", "\ufeff[1]".encode(), [1]),
+        ("application/json", b"", ""),
+        ("image/png", b"", ""),
+        (None, b"plain", "plain"),
+        ("text/plain; charset=us-ascii", "é".encode(), None),
+        ("text/plain; charset=windows-1252", b"\x81", None),
+        (None, b"\xff\x00", None),
+    ],
 )
+def test_an_answer_is_json_text_or_its_hash(content_type: str | None, body: bytes, value: Any) -> None:
+    headers = (("Content-Type", content_type),) if content_type else ()
+    read = read_answer(Response(200, headers, body), Request("GET", "")).value
+    assert read == (value if value is not None else {"sha256": sha256(body).hexdigest(), "size": len(body)})
 
 
-@given(st.lists(_EVENT), st.data())
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        ("application/json", b"[" * 65 + b"]" * 65),
+        ("application/json", b"[1e5000]"),
+        (NDJSON, b"1\n" + b"9" * 1_001),
+    ],
+)
+def test_json_beyond_our_limits_is_no_fault_of_the_service(media: str, body: bytes) -> None:
+    with pytest.raises(CannotReplay, match=r"BK307 .*no fault of the service"):
+        read_body(body, media)
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "value"),
+    [
+        ("text/plain", '{"ok": true}\n', {"ok": True}),
+        ("TEXT/PLAIN; charset=utf-8", ' [1, {"a": 2}]', [1, {"a": 2}]),
+        ("text/plain", "12", None),
+        ("text/plain", "{name} is here", None),
+        ("text/plain", '{"a": 1}\n{"a": 2}\n', None),
+        ("text/plain", '{"a": 1, "a": 2}', None),
+        ("text/html", '{"ok": true}', None),
+    ],
+)
+def test_json_that_is_sent_as_plain_text_is_found(media: str, body: str, value: Any) -> None:
+    recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
+    output = {"status": 200, "headers": {"content-type": media}, "body": body}
+    found = kind_of(recipe).form_found(recipe, output)
+    assert (found.output["body"] if found else None) == value
+    assert found is None or found.execution == {"parse": "json"}
+    stated = Recipe(recipe.input, HttpExecution("http", parse="text"))
+    assert kind_of(stated).form_found(stated, output) is None
+
+
+_EVENTS = ["data: a\n\n", "data: b\r\n\r\n", ": ping\n\n", "id: 1\ndata: c\n\n", "data: d\r\r"]
+
+
+@given(st.lists(st.sampled_from(_EVENTS)), st.data())
 def test_rows_are_counted_however_a_stream_is_cut(events: list[str], cuts: st.DataObject) -> None:
     body = "".join(events).encode()
     rows = len(read_body(body, SSE).value)

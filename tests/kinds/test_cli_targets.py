@@ -1,6 +1,5 @@
 """Targets that are programs: what goes into their command line, who allows them, what they answer."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,18 +111,6 @@ def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
     assert [*run.argv[1:]] == words
 
 
-def test_x4_in_a_shell_what_a_variable_holds_is_quoted(real: Setting) -> None:
-    there = replace(real, scope=Scope({"evil": EVIL, "quote": "a"}))
-    recipe = cli("printf '%s' {{evil}} | cat")
-    named = naming(there, recipe)
-    check(recipe, named)
-    assert replay(recipe, named).output == EVIL
-    assert not (Path(real.surroundings.folder) / "pwned").exists()
-    recipe = cli("printf '%s' '{{quote}}' | cat")
-    with pytest.raises(InvalidInput, match=r"BK791 .*\{\{quote\}\} stands between quotes of a shell"):
-        check(recipe, naming(there, recipe))
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -146,11 +133,6 @@ def test_what_only_a_shell_understands_goes_through_one(setting: Setting, comman
     assert started(setting, cli(command), Programs("42"))[1].argv == ("/bin/sh", "-c", command)
 
 
-@pytest.mark.parametrize("command", ["cat 'a b' c", 'cat "a | b"', "cat {PROMPT} {FILES}", "cat --x=1 a.b/c"])
-def test_all_else_goes_through_none(setting: Setting, command: str) -> None:
-    assert started(setting, cli(command), Programs("42"))[1].argv[0].endswith("/cat")
-
-
 def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:
     told = '{"output_messages": [{"role": "assistant", "content": "42"}], "token_usage": {"input": 3}}'
     observation, _ = started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise", writes=told))
@@ -161,23 +143,6 @@ def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> 
         started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise"))
 
 
-def test_a_program_that_fails_is_an_error_with_its_last_words(real: Setting) -> None:
-    code = "import sys; print('no key', file=sys.stderr); sys.exit(3)"
-    recipe = cli([sys.executable, "-c", code])
-    with pytest.raises(CannotReplay, match=r"BK790 cli local ended with exit code 3.*no key"):
-        replay(recipe, naming(real, recipe))
-
-
-def test_f40_a_program_gets_the_variables_that_are_named_and_no_others(
-    real: Setting,
-) -> None:
-    code = "import os, json; print(json.dumps({'text': ' '.join(sorted(os.environ))}))"
-    recipe = cli([sys.executable, "-c", code])
-    names = set(replay(recipe, naming(real, recipe)).output.split())
-    usual = {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT", "PATH"}
-    assert names <= usual
-
-
 def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real: Setting) -> None:
     long = asked("x" * 200_000)
     recipe = cli("cat {PROMPT}", long)
@@ -185,30 +150,6 @@ def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real
         replay(recipe, naming(real, recipe))
     recipe = cli("cat {PROMPT_FILE}", long)
     assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
-
-
-def test_files_that_the_command_line_hands_over_stand_in_the_question_by_their_names(
-    setting: Setting,
-) -> None:
-    parts = [
-        {"type": "text", "value": "Review:"},
-        {"type": "file", "value": "a.py", "path": "/r/a.py", "text": "x = 1"},
-        {"type": "file", "value": "r.md", "path": "/r/r.md", "text": "Be kind."},
-    ]
-    talk = ConversationInput([TraceMessage("user", parts)], ["/r/r.md"], ["/r/a.py"])
-    for command, question in (
-        ("echo {PROMPT}", "Review:\n\n=== a.py ===\nx = 1\n\n=== r.md ===\nBe kind."),
-        ("echo {PROMPT} {FILES}", "Review:\n\n<file: a.py>\n\n=== r.md ===\nBe kind."),
-        ("echo {PROMPT} {FILES} {GUIDELINES}", "Review:\n\n<file: a.py>\n\n<file: r.md>"),
-    ):
-        _, run = started(setting, cli(command, talk), Programs("x"))
-        assert run.argv[1] == question
-
-
-def test_several_messages_are_told_apart(setting: Setting) -> None:
-    talk = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "Hi")])
-    _, run = started(setting, cli("echo {PROMPT}", talk), Programs("x"))
-    assert run.argv[1] == "@[System]:\nBe brief.\n\n@[User]:\nHi"
 
 
 # Who allows it.
@@ -325,18 +266,15 @@ def test_a51_one_start_of_a_program_answers_all_cases_by_their_ids(setting: Sett
 @pytest.mark.parametrize(
     ("lines", "words", "others"),
     [
-        (
-            '{"id": "a", "text": "1"}\n{"id": "a", "text": "2"}\n{"id": "b", "text": "B"}',
-            "answered a twice",
-            "B",
-        ),
+        ('{"id": "a", "text": "1"}\n{"id": "a", "text": "2"}\n{"id": "b", "text": "B"}', "answered a twice",
+         "B"),
         ('{"id": "a", "output": "1"}\n{"id": "b", "text": "B"}', "gave a no `text`", "B"),
         ('{"id": "a", "text": "1"}\n{"text": "B"}', "line 2 of its answer is not JSON with an `id`", None),
         ('{"id": "a", "text": "1"}\n{"id": 3}', "line 2 of its answer is not JSON with an `id`", None),
         ('{"id": "a", "text": "1"}\nnot json', "line 2 of its answer is not JSON with an `id`", None),
         ("", "gave no answer for a", None),
     ],
-)
+)  # fmt: skip
 def test_a51_an_answer_to_many_that_cannot_be_told_apart_is_an_error(
     setting: Setting, lines: str, words: str, others: str | None
 ) -> None:

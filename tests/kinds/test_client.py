@@ -1,9 +1,7 @@
 """The door for requests, against a server that keeps to nothing. F.. are rows of the list of threats."""
 
 import gzip
-import importlib.util
 import logging
-import random
 import shutil
 import socket
 import ssl
@@ -11,7 +9,6 @@ import subprocess
 import threading
 import time
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +17,6 @@ from replay_world import RawServer, Seen, http
 
 from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay, NeverSent
-from baselinekit.kinds.http import http_output, read_answer
 from baselinekit.model.recipes import Auth, Request
 from baselinekit.structs import replace
 
@@ -44,91 +40,6 @@ def test_an_answer_comes_whole(raw: RawServer, client: Client) -> None:
     assert seen.headers["host"] == f"127.0.0.1:{raw.port}"
 
 
-def test_a_connection_is_used_again_within_a_thread(raw: RawServer, client: Client) -> None:
-    url = raw.says("/", http(200, b"x"), keep=True)
-    for _ in range(3):
-        assert client.send(Request("GET", url)).body == b"x"
-    assert raw.connections == 1
-
-
-def test_a_connection_that_the_server_closed_meanwhile_is_replaced(raw: RawServer, client: Client) -> None:
-    def hangs_up_the_second_time(connection: socket.socket, seen: Seen) -> bool:
-        if len(raw.seen) == 2:
-            return False
-        connection.sendall(http(200, b"x"))
-        return True
-
-    url = raw.does("/", hangs_up_the_second_time)
-    assert [client.send(Request("GET", url)).status for _ in range(2)] == [200, 200]
-    assert raw.connections == 2
-
-
-def test_a_post_is_not_sent_twice(raw: RawServer, client: Client) -> None:
-    url = raw.does("/", lambda connection, seen: seen.method == "GET" and not connection.sendall(http(200)))
-    client.send(Request("GET", url))
-    assert code_of(client, Request("POST", url, content=b"x")) == "BK304"
-    assert [seen.method for seen in raw.seen] == ["GET", "POST"]
-
-
-@pytest.mark.parametrize(
-    ("raw_answer", "code"),
-    [
-        pytest.param(b"", "BK304", id="nothing"),
-        pytest.param(b"hello\r\n\r\n", "BK304", id="no HTTP"),
-        pytest.param(http(200, b"short", length=100), "BK304", id="F21 shorter than its length"),
-        pytest.param(http(200, b"longer", length=3), "BK304", id="longer than its length"),
-        pytest.param(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "BK304", id="two lengths"
-        ),
-        pytest.param(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "BK304", id="a chunk cut off"
-        ),
-        pytest.param(
-            http(200, gzip.compress(b"hello" * 99)[:-9], "Content-Encoding: gzip"),
-            "BK304",
-            id="F21 gzip cut off",
-        ),
-        pytest.param(http(200, b"plain", "Content-Encoding: gzip"), "BK306", id="gzip that is none"),
-        pytest.param(http(200, b"...", "Content-Encoding: br"), "BK306", id="F19 another coding"),
-        pytest.param(
-            http(200, gzip.compress(gzip.compress(b"x")), "Content-Encoding: gzip, gzip"),
-            "BK306",
-            id="two layers",
-        ),
-        pytest.param(
-            http(200, gzip.compress(b"") * 101, "Content-Encoding: gzip"), "BK306", id="endless members"
-        ),
-        pytest.param(http(200, b"", length=99_999_999_999), "BK305", id="F20 announced too large"),
-        pytest.param(http(200, b"", f"X: {'x' * 70_000}"), "BK305", id="large headers"),
-        pytest.param(http(200, b"", f"X: {'x' * 300_000}"), "BK305", id="larger headers"),
-    ],
-)
-def test_an_answer_that_cannot_be_used_is_an_error(
-    raw: RawServer, client: Client, raw_answer: bytes, code: str
-) -> None:
-    assert code_of(client, Request("GET", raw.says("/", raw_answer))) == code
-
-
-@pytest.mark.slow
-def test_f19_a_bomb_does_not_go_off(raw: RawServer, client: Client) -> None:
-    bomb = zlib.compressobj(9, zlib.DEFLATED, 31)
-    small = b"".join(bomb.compress(bytes(1_000_000)) for _ in range(100)) + bomb.flush()
-    started = time.monotonic()
-    assert (
-        code_of(client, Request("GET", raw.says("/", http(200, small, "Content-Encoding: gzip")))) == "BK305"
-    )
-    assert time.monotonic() - started < 1
-
-
-def test_f20_an_endless_body_ends_at_the_limit(raw: RawServer, client: Client) -> None:
-    def floods(connection: socket.socket, seen: Seen) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        while not raw.stopped.is_set():
-            connection.sendall(bytes(65_536))
-
-    assert code_of(client, Request("GET", raw.does("/", floods), max_body=1_000_000)) == "BK305"
-
-
 @pytest.mark.parametrize(
     "encoded",
     [
@@ -144,21 +55,6 @@ def test_what_was_compressed_comes_out(raw: RawServer, client: Client, encoded: 
     assert client.send(Request("GET", url)).body == b"hello"
 
 
-@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
-def test_answers_without_a_body(raw: RawServer, client: Client, method: str, status: int) -> None:
-    head = f"HTTP/1.1 {status} Said\r\n".encode()
-    head += b"Content-Length: 500\r\nContent-Encoding: gzip\r\n" if status != 204 else b""
-    url = raw.says("/", head + b"\r\n", keep=True)
-    assert client.send(Request(method, url)).body == b""
-    assert client.send(Request(method, url)).status == status
-    assert raw.connections == 1
-
-
-def test_early_hints_are_passed_over(raw: RawServer, client: Client) -> None:
-    url = raw.says("/", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 3 + http(200, b"hello"))
-    assert client.send(Request("GET", url)).body == b"hello"
-
-
 def drips(first: bytes, drop: bytes, server: RawServer) -> str:
     def act(connection: socket.socket, seen: Seen) -> None:
         connection.sendall(first)
@@ -166,23 +62,6 @@ def drips(first: bytes, drop: bytes, server: RawServer) -> str:
             connection.sendall(drop)
 
     return server.does("/", act)
-
-
-@pytest.mark.parametrize(
-    ("first", "drop"),
-    [
-        pytest.param(b"", b"", id="silence"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nX: ", b"x", id="head"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"x", id="body"),
-        pytest.param(b"", b"HTTP/1.1 102 Processing\r\n\r\n", id="interim answers"),
-    ],
-)
-def test_f18_the_time_limit_is_for_all_of_it(
-    raw: RawServer, client: Client, first: bytes, drop: bytes
-) -> None:
-    started = time.monotonic()
-    assert code_of(client, Request("GET", drips(first, drop, raw), timeout=0.3)) == "BK303"
-    assert 0.25 < time.monotonic() - started < 10
 
 
 def test_sending_too_counts_to_the_time(raw: RawServer, client: Client) -> None:
@@ -201,10 +80,6 @@ def test_nobody_listens(client: Client) -> None:
         client.send(Request("GET", f"http://127.0.0.1:{port}/path?key=hidden"))
     assert raised.value.problems[0].code == "BK301"
     assert "hidden" not in str(raised.value)
-
-
-def test_a_name_that_nobody_knows(client: Client) -> None:
-    assert code_of(client, Request("GET", "http://nowhere.invalid/", timeout=10)) == "BK301"
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
@@ -241,18 +116,6 @@ def test_cancel_cuts_a_request_off(raw: RawServer, client: Client) -> None:
     assert time.monotonic() - started < 20
 
 
-def test_threads_do_not_wait_for_each_other(raw: RawServer, client: Client) -> None:
-    together = threading.Barrier(16)
-
-    def when_all_are_there(connection: socket.socket, seen: Seen) -> None:
-        together.wait(20)
-        connection.sendall(http(200))
-
-    request = Request("GET", raw.does("/", when_all_are_there))
-    with ThreadPoolExecutor(16) as threads:
-        assert [one.status for one in threads.map(client.send, [request] * 16)] == [200] * 16
-
-
 def test_digest_answers_the_challenge(raw: RawServer, client: Client) -> None:
     challenge = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
 
@@ -282,23 +145,12 @@ def test_a_proxy_is_asked_but_never_for_this_machine(raw: RawServer) -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tls") / "own.pem"
-    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-    ]
-    command += [names, "-keyout", str(file), "-out", f"{file}.crt"]
-    found = shutil.which("openssl") is not None
-    if not found or subprocess.run(command, capture_output=True, check=False).returncode:
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext"
+    command = [*words.split(), "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(file)]
+    if (
+        shutil.which("openssl") is None
+        or subprocess.run([*command, "-out", f"{file}.crt"], capture_output=True).returncode
+    ):
         pytest.skip("no openssl that can make a certificate")
     file.write_bytes(file.read_bytes() + Path(f"{file}.crt").read_bytes())
     return file
@@ -341,39 +193,6 @@ def pump(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def test_whatever_comes_is_an_answer_or_an_error_of_ours(raw: RawServer, client: Client) -> None:
-    good = [
-        http(200, b'{"a": [1, 2.5, "x"]}', JSON),
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-        http(
-            200, gzip.compress(b"hello" * 50), "Content-Encoding: gzip", "Content-Type: text/plain; charset=x"
-        ),
-        http(302, b"", "Location: /x", "Set-Cookie: a=b; Path=/; Expires=Thu"),
-    ]
-    chance = random.Random(3)
-    current = b""
-
-    def act(connection: socket.socket, seen: Seen) -> None:
-        connection.sendall(current)
-
-    url = raw.does("/", act)
-    outcomes = set()
-    for _ in range(300):
-        mutated = bytearray(chance.choice(good))
-        for _ in range(chance.randint(1, 6)):
-            spot = chance.randrange(len(mutated))
-            mutated[spot : spot + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 3))
-        current = bytes(mutated)
-        try:
-            request = Request("GET", url, timeout=2)
-            response = client.send(request)
-            http_output(response, ["location"], read_answer(response, request).value)
-            outcomes.add("answer")
-        except CannotReplay as error:
-            outcomes.add(error.problems[0].code)
-    assert {"answer", "BK304"} <= outcomes
-
-
 def test_f49_nothing_of_a_request_is_logged(
     raw: RawServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -404,39 +223,19 @@ def test_f18_a_tls_handshake_that_never_ends_is_ended(client: Client) -> None:
         assert time.monotonic() - started < 10
 
 
-def test_cancel_cuts_a_tls_handshake_off(client: Client) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        request = Request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=30)
-        threading.Timer(0.5, client.cancel).start()
-        started = time.monotonic()
-        assert code_of(client, request) == "BK330"
-        assert time.monotonic() - started < 10
-
-
-def test_tls_is_not_spoken_on_a_plain_port(client: Client) -> None:
+def test_a_port_of_the_other_scheme_is_named(raw: RawServer, client: Client) -> None:
+    url = raw.says("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
+    with pytest.raises(CannotReplay, match=r"BK302 .*: the port speaks TLS, .*: write https://"):
+        client.send(Request("GET", url))
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def answers_in_http() -> None:
+        def answer_in_http() -> None:
             connection, _ = listener.accept()
             with connection:
                 connection.recv(1000)
                 connection.sendall(http(400, b"this is plain HTTP"))
 
-        thread = threading.Thread(target=answers_in_http, daemon=True)
-        thread.start()
+        threading.Thread(target=answer_in_http, daemon=True).start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(CannotReplay, match=r"BK302 .*: a port without TLS is one for http://"):
             client.send(Request("GET", url, timeout=5))
-        thread.join(5)
-
-
-def test_a_port_for_https_is_told_to_who_writes_http(raw: RawServer, client: Client) -> None:
-    url = raw.says("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
-    with pytest.raises(CannotReplay, match=r"BK302 .*: the port speaks TLS, .*: write https://"):
-        client.send(Request("GET", url))
-
-
-@pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")
-def test_http2_says_what_it_needs(client: Client) -> None:
-    with pytest.raises(CannotReplay, match="pip install"):
-        client.send(Request("GET", "https://127.0.0.1:1/", http2=True))

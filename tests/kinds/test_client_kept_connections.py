@@ -103,26 +103,6 @@ def test_a_post_is_asked_once_and_the_error_says_so(raw: RawServer, client: Clie
     assert len(raw.seen) == 2
 
 
-def test_a_new_connection_that_ends_at_once_is_not_asked_again(raw: RawServer, client: Client) -> None:
-    url = hanging_up(raw, when=1)
-    with pytest.raises(CannotReplay, match="closed without an answer"):
-        client.send(Request("GET", url))
-    assert len(raw.seen) == 1
-
-
-def test_a_post_does_not_trust_a_connection_that_lay_idle(raw: RawServer, client: Client) -> None:
-    url = raw.says("/", http(200, b"x"), keep=True)
-    client.send(Request("POST", url))
-    client.send(Request("POST", url))
-    assert raw.connections == 1
-    time.sleep(1.1)
-    client.send(Request("GET", url))
-    assert raw.connections == 1
-    time.sleep(1.1)
-    client.send(Request("POST", url))
-    assert raw.connections == 2
-
-
 def test_after_a_deadline_the_late_answer_is_nobodys(raw: RawServer, client: Client, honest: str) -> None:
     def late(connection: socket.socket, seen: Seen) -> bool:
         time.sleep(0.4)
@@ -143,38 +123,6 @@ def test_threads_share_connections(raw: RawServer, client: Client) -> None:
         thread.start()
         thread.join(20)
     assert (raw.connections, len(raw.seen)) == (1, 3)
-
-
-def test_every_kept_connection_that_ended_is_replaced(raw: RawServer, client: Client) -> None:
-    """Also where each of them ends only as it gets the request."""
-    together = threading.Barrier(3)
-
-    def first_and_no_more(connection: socket.socket, seen: Seen) -> bool:
-        if seen.target == "/later" and raw.connections < 4:
-            return False
-        if seen.target == "/":
-            together.wait(20)
-        connection.sendall(http(200))
-        return True
-
-    url = raw.does("/", first_and_no_more)
-    raw.does("/later", first_and_no_more)
-    threads = [threading.Thread(target=client.send, args=(Request("GET", url),)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert client.send(Request("GET", f"{url}later")).status == 200
-    assert raw.connections == 4
-
-
-def test_more_than_ten_interim_answers_are_too_many(raw: RawServer, client: Client) -> None:
-    hints = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-    url = raw.says("/ten", hints * 10 + http(200, b"x"), keep=True)
-    assert client.send(Request("GET", url)).body == b"x"
-    assert client.send(Request("GET", url)).body == b"x", "they are counted for each answer"
-    with pytest.raises(CannotReplay, match="interim"):
-        client.send(Request("GET", raw.says("/eleven", hints * 11 + http(200, b"x"))))
 
 
 def test_a_server_may_refuse_a_large_body_before_it_has_read_it(client: Client) -> None:

@@ -159,23 +159,6 @@ def test_f16_a_kept_connection_is_no_grant_for_the_next_request(raw: RawServer, 
     client.close()
 
 
-def test_f16_through_a_proxy_every_request_is_judged(raw: RawServer) -> None:
-    raw.says("http://own.test/x", http(200), keep=True)
-    client = Client({"http": f"http://127.0.0.1:{raw.port}"}, Names(own_test=[["127.0.0.1"]]))
-    admitted: list[str | None] = []
-    for _ in range(2):
-        client.send(Request("GET", "http://own.test/x", admit=admitted.append))
-    client.close()
-    assert (raw.connections, admitted) == (1, [None, "127.0.0.1", None, "127.0.0.1"])
-
-
-def test_f16_a_request_that_nobody_speaks_for_is_judged_as_at_a_desk() -> None:
-    client = Client({}, Names(inner_test=[[META]]))
-    with pytest.raises(Refused):
-        client.send(Request("GET", "http://inner.test/x"))
-    client.close()
-
-
 def test_f16_an_address_is_asked_only_where_it_is_named_as_such() -> None:
     named = Trust(named_origins=origins_in([f"http://{META}", "http://metadata.goog"]))
     named.check_address(f"http://{META}/latest", META)

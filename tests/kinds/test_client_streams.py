@@ -61,11 +61,6 @@ def test_a_stream_that_never_ends_is_an_error_that_says_how_to_read_it(
         client.send(asked(url, 0.2, take=1000))
 
 
-def test_fewer_rows_than_are_taken(raw: RawServer, client: Client) -> None:
-    request = asked(raw.does("/", streaming(lasts=False)), take=9)
-    assert len(read_answer(client.send(request), request).value) == 3
-
-
 def test_rows_of_a_body_of_known_length(raw: RawServer, client: Client) -> None:
     body = b"\n".join(b'{"n": %d}' % number for number in range(30_000))
     url = raw.says("/", http(200, body, "Content-Type: application/x-ndjson"), keep=True)

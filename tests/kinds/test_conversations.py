@@ -7,14 +7,14 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
-from baselinekit.kinds.given import MockExecution
+from baselinekit.kinds.given import EchoExecution, MockExecution
 from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
 from baselinekit.kinds.settings import OncePerRun, Setting
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import Json
-from baselinekit.secrets.variables import Scope
+from baselinekit.secrets.variables import Scope, escape_variables
 from baselinekit.structs import replace
 
 ASKED = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
@@ -75,13 +75,6 @@ def test_a51_an_answer_that_tells_of_itself_is_read_whole() -> None:
 def test_a51_what_of_an_answer_is_the_output(text: str, output: Json) -> None:
     observation = answer_of_text(text, 1.0, "agent")
     assert (observation.output, observation.seconds) == (output, 1.0)
-
-
-def test_only_who_tells_of_messages_says_that_no_tool_was_called() -> None:
-    assert answer_of_text("x", 1.0, "a").tool_calls is None
-    assert answer_of_text('{"text": "x"}', 1.0, "a").tool_calls is None
-    told: Json = {"output_messages": [{"role": "assistant", "content": "x"}]}
-    assert answer_of_value(told, 1.0, "a").tool_calls == ()
 
 
 WRONG: Json = {
@@ -156,15 +149,6 @@ def test_x4_what_a_variable_of_a_mock_holds_is_not_looked_at_again(
     assert replay(Recipe(asked, MockExecution("mock", response)), known).output == output
 
 
-def test_a51_a_mock_takes_its_time(setting: Setting) -> None:
-    waited: list[float] = []
-    slow = replace(setting, clients=replace(setting.clients, sleep=waited.append))
-    check(mock("x", delay=2), slow)
-    assert waited == []
-    assert replay(mock("x", delay=2), slow).seconds == 2.0
-    assert waited == [2.0]
-
-
 def test_a51_a_mock_takes_a_time_of_its_range_the_same_in_every_run(setting: Setting) -> None:
     waited: list[float] = []
     here = replace(setting, clients=replace(setting.clients, sleep=waited.append))
@@ -185,13 +169,6 @@ def test_a51_a_mock_takes_a_time_of_its_range_the_same_in_every_run(setting: Set
     assert problem.message == "the longest delay, 1 s, is below the shortest, 3 s"
 
 
-def test_a_variable_of_a_mock_that_nobody_defines_is_told_beforehand(setting: Setting) -> None:
-    with pytest.raises(InvalidInput, match="is not defined"):
-        check(mock("{{nobody}}"), setting)
-    known = replace(setting, scope=Scope({"nobody": "somebody"}))
-    assert replay(mock("{{nobody}}"), known).output == "somebody"
-
-
 def test_messages_stand_for_themselves(setting: Setting) -> None:
     """No `{{name}}` in one is a variable, in a text, in parts or in a value."""
     said = [
@@ -205,13 +182,6 @@ def test_messages_stand_for_themselves(setting: Setting) -> None:
     assert replay(recipe, setting).output == "{{a}}\n\n{{b}}"
     assert isinstance(asked, ConversationInput)
     assert (asked.guideline_files, asked.input_files, asked.case) == (["/r/a.md"], ["/r/b.md"], "one")
-
-
-def test_a_text_is_one_message_of_the_user() -> None:
-    kind = KINDS["mock"]
-    assert kind.normalize("hi") == ConversationInput([TraceMessage("user", "hi")])
-    assert kind.input_of_text("hi", None) == kind.normalize("hi")
-    assert kind.input_of_text("hi", {"a": 1}).messages[0].content == "hi\n\nContext:\na: 1\n"
 
 
 def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
@@ -233,3 +203,21 @@ def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
     assert made == ["x", "x", "f"]
     clients = setting.clients
     assert replace(clients, sleep=lambda seconds: None).once is clients.once
+
+
+@pytest.mark.parametrize("given", ["", "a text\n", None, 0, False, [], {"file": "a/b.txt"}, {"a": [1, None]}])
+def test_an_echo_gives_what_it_is_given(setting: Setting, given: Json) -> None:
+    recipe = Recipe(given, EchoExecution("echo"))
+    check(recipe, setting)
+    assert replay(recipe, setting) == Observation(given, 0.0)
+
+
+def test_the_variables_of_an_echo_are_expanded_once_and_undefined_ones_are_found(setting: Setting) -> None:
+    known = replace(setting, scope=Scope({"a": "{{b}}", "b": 1}))
+    recipe = Recipe(
+        {"x": "<{{a}}>", "y": "{{b}}", "z": escape_variables("{{a}} \\{{b}}")}, EchoExecution("echo")
+    )
+    assert replay(recipe, known).output == {"x": "<{{b}}>", "y": 1, "z": "{{a}} \\{{b}}"}
+    with pytest.raises(InvalidInput, match=r"BK501 .*is not defined") as raised:
+        check(recipe, setting)
+    assert raised.value.problems[0].at == ("current", "input", "x")

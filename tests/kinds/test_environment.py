@@ -6,16 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from replay_world import FakeDoors
 
 from baselinekit import __version__
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import capture_environment
-from baselinekit.errors import CannotReplay, Problem
+from baselinekit.errors import CannotReplay
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.structs import replace
 
 EXECUTE = Processes().execute
@@ -62,21 +61,6 @@ def test_f45_the_checkout_s_configuration_runs_nothing(checkout: Path) -> None:
     assert not noted.exists()
 
 
-def test_without_git_or_a_commit_it_is_left_out(tmp_path: Path, checkout: Path) -> None:
-    assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
-    if shutil.which("git") is None:
-        pytest.skip("there is no git here")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
-
-    def no_git(run: ProcessSpec) -> ProcessResult:
-        raise CannotReplay(Problem("BK320", "no git"))
-
-    assert "git" not in capture_environment(str(checkout), {}, no_git)
-    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=checkout, check=True)
-    assert capture_environment(str(checkout), {}, EXECUTE)["git"].keys() == {"commit", "dirty"}
-
-
 def test_a_declared_command_gives_its_first_line(tmp_path: Path) -> None:
     declared = {
         "node": {"command": ["printf", "v1\\nmore"]},
@@ -105,11 +89,3 @@ def test_a_recipe_s_hash_is_of_what_it_says() -> None:
     ]
     assert len({recipe_hash(recipe) for recipe in [GET, *others]}) == 5
     assert recipe_hash(others[3]) == recipe_hash(replace(others[3], input={"b": 2, "a": 1}))
-
-
-def test_the_fake_doors_are_not_asked(tmp_path: Path) -> None:
-    fake = FakeDoors(ProcessResult(128, b"", b"", 0.1))
-    assert "git" not in capture_environment(str(tmp_path), {}, fake.execute)
-    (run,) = fake.runs
-    assert run.cwd == str(tmp_path)
-    assert "core.fsmonitor=false" in run.argv

@@ -11,11 +11,8 @@ from baselinekit.store.dialects.native import ID
 PLAIN = [
     ("tests/test_api.py::test_list", None, "tests/test_api/test_list"),
     ("tests/test_api.py::TestUsers::test_list[a]", None, "tests/test_api/TestUsers.test_list-a"),
-    (
-        "tests/test_api.py::TestUsers::TestNew::test_list",
-        "first",
-        "tests/test_api/TestUsers.TestNew.test_list.first",
-    ),
+    ("tests/test_api.py::TestUsers::TestNew::test_list", "first",
+     "tests/test_api/TestUsers.TestNew.test_list.first"),
     ("tests/test_api.py::test_list[1.5-get]", "2nd", "tests/test_api/test_list-1.5-get.2nd-#"),
     ("tests/test_api.py::test_list[1.5-get]", "a.b", "tests/test_api/test_list-1.5-get.a.b"),
     ("tests/test_api.py::test_list", "2", "tests/test_api/test_list.2"),
@@ -29,7 +26,7 @@ PLAIN = [
     ("tests/test_api.py::test_list", "output.b", "tests/test_api/test_list.output-b-#"),
     ("tests/test_api.py::test_list[]", None, "tests/test_api/test_list-#"),
     ("../tests/test_api.py::test_list", None, "tests/test_api/test_list-#"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("test", "name", "wanted"), PLAIN)

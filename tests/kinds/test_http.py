@@ -60,38 +60,6 @@ def test_a_step_hands_values_on(setting: Setting) -> None:
     assert sent.content == b'{"id":7}'
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("items[0].id", 1),
-        ("items.*.id", [1, 2]),
-        ("items[*].name", "only"),
-        ("$.status", 200),
-        ("body.status", "fine"),
-        ("items", [{"id": 1}, {"id": 2, "name": "only"}]),
-    ],
-)
-def test_what_a_path_saves(setting: Setting, path: str, value: Any) -> None:
-    body = b'{"status": "fine", "items": [{"id": 1}, {"id": 2, "name": "only"}]}'
-    setting, fake = asking(setting, answer(body), answer(b"{}"))
-    first = HttpRequest(endpoint="/a", save={"v": path})
-    replay(recipe(first, HttpRequest(method="POST", endpoint="/b", json={"v": "{{v}}"})), setting)
-    assert fake.requests[1].content.decode().replace(" ", "") == f'{{"v":{to_json(value)}}}'
-
-
-def to_json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, separators=(",", ":"))
-
-
-def test_a_path_with_two_roots_asks_for_one(setting: Setting) -> None:
-    setting, _ = asking(setting, answer(b'{"status": "fine"}'))
-    with pytest.raises(InvalidInput, match=r"write \$\.status or body\.status") as raised:
-        replay(recipe(replace(LOGIN, save={"v": "status"}), ME), setting)
-    assert raised.value.problems[0].at == ("current", "input", "steps", 0, "save", "v")
-
-
 def test_a_path_that_leads_nowhere_names_the_step_and_what_is_near(setting: Setting) -> None:
     setting, _ = asking(setting, answer(b'{"tokens": "T"}'))
     with pytest.raises(
@@ -162,21 +130,24 @@ def test_what_was_not_sent_is_sent_again_whatever_the_method(setting: Setting) -
     assert fake.requests[2].timeout <= 30
 
 
-@pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("PUT", 3), ("POST", 1), ("PATCH", 1)])
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize(
+    ("method", "status", "tries"),
+    [
+        ("GET", 429, 3),
+        ("PUT", 502, 3),
+        ("GET", 503, 3),
+        ("DELETE", 504, 3),
+        ("POST", 503, 1),
+        ("PATCH", 429, 1),
+    ]
+    + [("GET", status, 1) for status in (200, 404, 500, 501)],
+)
 def test_a_busy_server_is_asked_again_where_that_does_no_harm(
-    setting: Setting, method: str, tries: int, status: int
+    setting: Setting, method: str, status: int, tries: int
 ) -> None:
     setting, fake = asking(setting, *[answer(b"1", status)] * 3)
     observed = replay(recipe(HttpRequest(method=method, endpoint="/"), retries=2), setting)
     assert (observed.output["status"], observed.attempts, len(fake.requests)) == (status, tries, tries)
-
-
-@pytest.mark.parametrize("status", [200, 404, 500, 501])
-def test_other_answers_are_the_output(setting: Setting, status: int) -> None:
-    setting, fake = asking(setting, answer(b"1", status))
-    replay(recipe(HttpRequest(endpoint="/"), retries=2), setting)
-    assert len(fake.requests) == 1
 
 
 def test_no_retry_by_default_and_none_after_another_error(setting: Setting) -> None:
@@ -214,28 +185,11 @@ def test_retry_after_is_kept_to(setting: Setting, after: str, low: float, high: 
     assert low <= fake.slept[0] <= high
 
 
-@pytest.mark.parametrize(("after", "timeout"), [("20", 10), ("9" * 400, 60)])
-def test_a_wait_that_is_too_long_is_not_taken(setting: Setting, after: str, timeout: int) -> None:
-    setting, fake = asking(setting, answer(b"1", 429, Retry_After=after), answer(b"2"))
-    output = replay(recipe(HttpRequest(endpoint="/"), retries=1, timeout=timeout), setting).output
-    if after.startswith("9"):
-        assert fake.slept == [] or fake.slept[0] < 2
-    else:
-        assert (output["status"], fake.slept) == (429, [])
-
-
 # --- redirects
 
 
 def moved(to: str, status: int = 302, **headers: str) -> Response:
     return answer(b"moved", status, Location=to, Content_Type="text/plain", **headers)
-
-
-def test_a_redirect_is_the_output(setting: Setting) -> None:
-    headers = (("Location", "/b"),)
-    setting, _ = asking(setting, Response(302, headers, b""))
-    output = replay(recipe(HttpRequest(endpoint="/a"), keep_headers=["location"]), setting).output
-    assert output == {"status": 302, "headers": {"location": "/b"}, "body": ""}
 
 
 @pytest.mark.parametrize(
@@ -279,34 +233,11 @@ def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
         assert fake.requests[1].digest is None
 
 
-@pytest.mark.parametrize("status", [307, 308])
-def test_f17_a_body_is_not_sent_on(setting: Setting, status: int) -> None:
-    setting, fake = asking(setting, moved("http://evil.test/", status))
-    with pytest.raises(CannotReplay, match=r"would send the body to http://evil\.test:80"):
-        replay(recipe(HttpRequest(method="POST", endpoint="/", body="pw"), redirects=True), setting)
-    assert len(fake.requests) == 1
-
-
 def test_redirects_end(setting: Setting) -> None:
     setting, fake = asking(setting, *[moved("/again")] * 9)
     with pytest.raises(CannotReplay, match=r"more than 5 redirects: .*-L .*`redirects: N`"):
         replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
     assert len(fake.requests) == 6
-
-
-@pytest.mark.parametrize("to", ["ftp://x/", "http://u:p@x/", "http://[", "http://a\x00b/"])
-def test_a_redirect_to_nowhere(setting: Setting, to: str) -> None:
-    setting, _ = asking(setting, moved(to))
-    with pytest.raises(CannotReplay, match="cannot be followed"):
-        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
-
-
-def test_a_redirect_goes_only_where_requests_may_go(setting: Setting) -> None:
-    setting, fake = asking(setting, moved("http://evil.test/"), answer())
-    setting = replace(setting, trust=Trust(allow_hosts=("api.test",)))
-    with pytest.raises(Refused, match=r"evil\.test:80 are not allowed"):
-        replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
-    assert len(fake.requests) == 1
 
 
 # --- secrets
@@ -354,21 +285,6 @@ def test_a_message_never_tells_a_secret(setting: Setting) -> None:
 
 
 # --- on real sockets
-
-
-def test_f50_cookies_stay_with_their_recipe_host_and_port(raw: RawServer, real: Setting) -> None:
-    other = RawServer()
-    raw.says("/set", http(200, b"", "Set-Cookie: s=1; Path=/", "Set-Cookie: deep=1; Path=/deep"))
-    url = raw.says("/see", http(200))
-    away = other.says("/see", http(200))
-    steps = [HttpRequest(endpoint="/set"), HttpRequest(endpoint="/see"), HttpRequest(url=away)]
-    own = HttpRequest(endpoint="/see", cookies={"s": "own", "t": "2"})
-    replay(recipe(*steps, own, base_url=raw.url), real)
-    replay(recipe(HttpRequest(url=url)), real)
-    sent = [seen.headers.get("cookie") for seen in raw.seen]
-    assert sent == [None, "s=1", "s=own; t=2", None]
-    assert [seen.headers.get("cookie") for seen in other.seen] == [None]
-    other.close()
 
 
 def test_a_cookie_set_on_the_way_arrives(raw: RawServer, real: Setting) -> None:
@@ -419,32 +335,3 @@ def test_every_header_of_an_answer_can_be_saved_and_collected(setting: Setting) 
     sent = fake.requests[1]
     assert sent.url == f"{BASE}/orders/7"
     assert (dict(sent.headers)["If-Match"], dict(sent.headers)["X-Auth-Token"]) == ('"a1"', "t0")
-
-
-@pytest.mark.parametrize(
-    ("save", "kept"),
-    [
-        ({}, ["content-type"]),
-        ({"x": "headers.Location"}, ["content-type", "location"]),
-        ({"x": "$.headers.etag", "y": "headers.link"}, ["content-type", "etag", "link"]),
-        ({"x": "headers.mcp-session-id"}, ["content-type", "mcp-session-id"]),
-        ({"x": "headers.x-auth-token", "y": "body.headers"}, ["content-type"]),
-    ],
-)
-def test_what_a_flow_uses_is_kept(setting: Setting, save: dict[str, str], kept: list[str]) -> None:
-    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=save)
-    second = HttpRequest(endpoint="/orders")
-    asked = recipe(first, second, collect=["new"])
-    output = replay(asked, asking(setting, CREATED, answer(b"1"))[0]).output
-    assert sorted(output["new"]["headers"]) == kept
-    stated = replace(asked, execution=replace(asked.execution, keep_headers=["link"]))
-    output = replay(stated, asking(setting, CREATED, answer(b"1"))[0]).output
-    assert list(output["new"]["headers"]) == ["link"]
-
-
-def test_a_header_that_is_not_there_names_those_that_are_near(setting: Setting) -> None:
-    first = HttpRequest(endpoint="/a", name="new", save={"x": "headers.locations"})
-    with pytest.raises(
-        CannotReplay, match=r"nothing at 'headers\.locations' .* did you mean 'headers\.location'"
-    ):
-        replay(recipe(first, LOGIN), asking(setting, CREATED, answer(b"1"))[0])

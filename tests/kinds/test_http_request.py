@@ -47,11 +47,8 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
 @pytest.mark.parametrize(
     ("base", "step", "message"),
     [
-        (
-            None,
-            {"endpoint": "/users"},
-            "no base_url: pass --base-url URL, or set execution.base_url, or base_url:",
-        ),
+        (None, {"endpoint": "/x"},
+         "no base_url: pass --base-url URL, or set execution.base_url, or base_url:"),
         ("http://a", {"endpoint": "users"}, "`endpoint` must start with `/`: such as /users"),
         ("http://a", {"endpoint": "http://b/x"}, "put the whole address under `url`"),
         ("http://good", {"endpoint": "@evil"}, "must start with `/`"),
@@ -61,7 +58,9 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
         (None, {"url": "http:///x"}, "not an absolute http or https address"),
         (None, {"url": "http://a b/"}, "not an absolute http or https address"),
         (None, {"url": "http://a\\@b/"}, "F16"),
-        (None, {"url": "http://a:99999/"}, "there is no such port"),
+        (None, {"url": "http://a:99999/"}, "a port is a number from 1 to 65535"),
+        (None, {"url": "http://a:0/x"}, "a port is a number from 1 to 65535"),
+        (None, {"url": "http://a:x/"}, "such as https://api.example.com"),
         (None, {"url": "http://a/\r\nHost: b"}, "not an absolute http"),
         ("http://a", {"method": "GET /x"}, "is not an HTTP method"),
         ("http://a", {"method": "CONNECT"}, "is not an HTTP method"),
@@ -74,7 +73,7 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
         ("http://a", {"auth": Auth("bearer")}, "no token"),
         ("http://a", {"auth": Auth("basic", password="x")}, "no username"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_sent(setting: Setting, base: str | None, step: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         composed(setting, HttpExecution("http", base_url=base), **step)

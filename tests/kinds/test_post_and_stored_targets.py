@@ -48,9 +48,7 @@ class Service:
     def within(self, setting: Setting) -> Setting:
         scope = replace(setting.scope, values={"a": "A", **setting.scope.values})
         return replace(
-            setting,
-            scope=scope,
-            clients=replace(setting.clients, send=self.send, sleep=self.waits.append),
+            setting, scope=scope, clients=replace(setting.clients, send=self.send, sleep=self.waits.append)
         )
 
 
@@ -73,47 +71,10 @@ def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
     assert json.loads(request.content) == {
         "id": "one",
         "question": "A is {{b}}",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "A is {{b}}"},
-        ],
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A is {{b}}"}],
         "guideline_files": [],
         "input_files": ["/r/a.txt"],
     }
-
-
-def test_what_a_service_is_told_of_tool_calls(setting: Setting) -> None:
-    call = ToolCall("add", {"a": 1}, None, "c1", error="no")
-    talk = ConversationInput([TraceMessage("assistant", "", (call, ToolCall("x", {})), "bot")])
-    service = Service(OK)
-    replay(Recipe(talk, post().execution), replace(service.within(setting), asker="set/one"))
-    told = json.loads(service.sent[0].content)
-    assert told["id"] == "set/one"
-    assert told["messages"] == [
-        {
-            "role": "assistant",
-            "content": "",
-            "name": "bot",
-            "tool_calls": [
-                {"tool": "add", "input": {"a": 1}, "output": None, "id": "c1", "error": "no"},
-                {"tool": "x", "input": {}},
-            ],
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "body", "output"),
-    [
-        ("text/plain", "hello\n", "hello"),
-        ("text/plain", '{"text": "hi"}', "hi"),
-        ("application/json", '"hi"', "hi"),
-        ("application/json", '{"risk": 3}', {"risk": 3}),
-        ("application/json", "[1, 2]", [1, 2]),
-    ],
-)
-def test_what_a_service_answers(setting: Setting, kind: str, body: str, output: Json) -> None:
-    assert replay(post(), Service((200, kind, body)).within(setting)).output == output
 
 
 @pytest.mark.parametrize(
@@ -209,17 +170,6 @@ def test_a_stored_answer_is_found_by_the_id_of_its_case(
     observation = replay(recipe, there)
     assert (observation.output, observation.recorded) == (output, True)
     assert files_hash(recipe, there)
-
-
-def test_what_a_stored_answer_tells_of_itself(setting: Setting) -> None:
-    row = {
-        "eval_id": "one",
-        **TOLD,
-        "trace_summary": {"token_usage": {"input": 5, "output": 2}, "cost_usd": 0.5},
-    }
-    observation = replay(stored(setting, json.dumps(row)), setting)
-    assert observation.tool_calls == (ToolCall("add", None),)
-    assert (observation.usage.tokens_in, float(observation.usage.cost_usd or 0)) == (5, 0.5)
 
 
 def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:

@@ -1,6 +1,5 @@
 """Prompt recipes: a template of any form with its inputs, and what becomes of a model's answer."""
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Pro
 from baselinekit.kinds.dispatch import check, replay
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Setting
-from baselinekit.model.recipes import Answer, Message, ModelQuestion, Recipe, Scores, Tool, Usage
+from baselinekit.model.recipes import Answer, Message, ModelQuestion, Recipe, Scores, Tool
 from baselinekit.model.traces import ToolCall
 from baselinekit.secrets.variables import Scope, Secret
 from baselinekit.structs import replace
@@ -58,19 +57,13 @@ def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
         ("a.txt", "{{ x }}{{x}}", [("user", "hellohello")]),
         ("a.xml", "<task>{{x}}</task>", [("user", "<task>hello</task>")]),
         ("no-ending", "{{x}}", [("user", "hello")]),
-        (
-            "a.yaml",
-            "- {role: system, content: 'Be {{x}}'}\n- role: user\n  content: |\n    {{x}}!\n",
-            [("system", "Be hello"), ("user", "hello!\n")],
-        ),
+        ("a.yaml", "- {role: system, content: 'Be {{x}}'}\n- role: user\n  content: |\n    {{x}}!\n",
+         [("system", "Be hello"), ("user", "hello!\n")]),
         ("a.YML", "messages:\n- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
-        (
-            "a.json",
-            '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
-            [("assistant", "hello?"), ("user", "1")],
-        ),
+        ("a.json", '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
+         [("assistant", "hello?"), ("user", "1")]),
     ],
-)
+)  # fmt: skip
 def test_a_template_of_any_form(
     setting: Setting, name: str, text: str, messages: list[tuple[str, str]]
 ) -> None:
@@ -118,11 +111,6 @@ def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> 
     assert said_by(known, prompt(from_file))[0][1] == "{{key}}", "a file of inputs is data as well"
 
 
-def test_a_backslash_makes_a_name_literal(setting: Setting) -> None:
-    asked = PromptInput(text=r"\{{x}} is {{x}}, {{ no name here }} and {{1}} stay", inputs={"x": 1})
-    assert said_by(setting, prompt(asked))[0][1] == "{{x}} is 1, {{ no name here }} and {{1}} stay"
-
-
 @pytest.mark.parametrize(
     ("name", "text", "line", "column"),
     [
@@ -144,71 +132,6 @@ def test_a_name_that_nothing_stands_for_is_found_in_its_file(
         column,
     )
     assert "did you mean 'name'?" in problem.hint
-
-
-def test_a_name_that_nothing_stands_for_in_the_recipe(setting: Setting) -> None:
-    asked = PromptInput(messages=[Message("user", "a"), Message("user", "{{b}}")])
-    found = problems(setting, prompt(asked, system="{{c}}"))
-    assert [(problem.code, problem.at) for problem in found] == [
-        ("BK350", ("current", "execution", "system")),
-        ("BK350", ("current", "input", "messages", 1)),
-    ]
-    (problem,) = problems(setting, prompt(PromptInput(text="{{b}}")))
-    assert problem.at == ("current", "input", "text")
-    (problem,) = problems(setting, prompt(PromptInput(write(setting, "a.md", "x")), system="{{c}}"))
-    assert (problem.at, problem.place) == (("current", "execution", "system"), None)
-
-
-def test_a_variable_that_is_declared_and_not_set_is_told_as_that(setting: Setting) -> None:
-    given = replace(setting, scope=Scope(unset={"tone": "TONE"}))
-    write(setting, "a.md", "Be {{tone}}.")
-    for asked in (PromptInput("a.md"), PromptInput(text="Be {{tone}}.")):
-        (problem,) = problems(given, prompt(asked))
-        assert (problem.code, "TONE" in problem.message) == ("BK504", True)
-
-
-def test_an_input_that_nobody_asks_for(setting: Setting) -> None:
-    write(setting, "more.yaml", "unused: 1")
-    asked = PromptInput(text="{{article}}", inputs={"article": 1, "artcle": 2}, inputs_from="more.yaml")
-    (problem,) = problems(setting, prompt(asked))
-    assert problem.code == "BK351"
-    assert problem.at == ("current", "input", "inputs", "artcle")
-    assert "did you mean 'article'?" in problem.hint
-
-
-def test_everything_wrong_is_told_at_once(setting: Setting) -> None:
-    asked = PromptInput(text="{{a}}", inputs={"x": "{{undefined}}"})
-    rubric = Scores({"clear": "is it?"}, model="juge")
-    found = problems(setting, prompt(asked, model="nobody", scores=rubric))
-    assert [problem.code for problem in found] == ["BK501", "BK601", "BK601"]
-    assert found[1].at == ("current", "execution", "model")
-    found = problems(setting, prompt(PromptInput(text="a"), scores=rubric))
-    assert [(problem.code, problem.at) for problem in found] == [
-        ("BK601", ("current", "execution", "scores", "model"))
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "code"),
-    [
-        ("a.yaml", "role: user\n", "BK353"),
-        ("a.yaml", "[]\n", "BK353"),
-        ("a.yaml", "- {role: usr, content: x}\n", "BK353"),
-        ("a.json", '[{"role": "user", "content": 1}]', "BK353"),
-        ("a.json", '[{"role": "user", "content": "x", "name": "y"}]', "BK353"),
-        ("a.json", "{", "BK101"),
-        ("a.yaml", "- {role: user, content: x\n", "BK101"),
-    ],
-)
-def test_a_template_of_another_form(setting: Setting, name: str, text: str, code: str) -> None:
-    write(setting, name, text)
-    assert [problem.code for problem in problems(setting, prompt(PromptInput(name)))] == [code]
-
-
-def test_a_file_of_inputs_of_another_form(setting: Setting) -> None:
-    write(setting, "inputs.yaml", "- 1\n")
-    found = problems(setting, prompt(PromptInput(text="x", inputs_from="inputs.yaml")))
-    assert [problem.code for problem in found] == ["BK353"]
 
 
 def test_files_stay_inside_the_project(setting: Setting, tmp_path: Path) -> None:
@@ -235,10 +158,7 @@ def test_what_the_recipe_says_goes_into_the_question(setting: Setting) -> None:
 
 JSON = '{"a": [1.50]}'
 CALLS = (ToolCall("find", {"order": 1}), ToolCall("say", {"x": "y"}, "said"))
-AS_JSON = [
-    {"name": "find", "input": {"order": 1}},
-    {"name": "say", "input": {"x": "y"}, "output": "said"},
-]
+AS_JSON = [{"name": "find", "input": {"order": 1}}, {"name": "say", "input": {"x": "y"}, "output": "said"}]
 
 
 @pytest.mark.parametrize(
@@ -257,12 +177,8 @@ AS_JSON = [
         ("```json\n[1]\n```\nor\n```json\n[2]\n```", {"parse": "json"}, None, "no JSON"),
         ('{"a": 1, "a": 2}', {"parse": "json"}, None, "no JSON"),
         ("", {"parse": "json"}, "", "no JSON"),
-        (
-            Answer("fine", CALLS),
-            {},
-            "fine",
-            "it called find, say beside its text: `collect: [text, tool_calls]`",
-        ),
+        (Answer("fine", CALLS), {}, "fine",
+         "it called find, say beside its text: `collect: [text, tool_calls]`"),
         (Answer("fine", CALLS), {"collect": ["text"]}, {"text": "fine"}, None),
         (Answer("", CALLS), {}, "", "called tools and wrote no text"),
         (Answer("", CALLS), {"collect": ["tool_calls"]}, {"tool_calls": AS_JSON}, None),
@@ -270,7 +186,7 @@ AS_JSON = [
         (Answer(JSON), {"collect": ["text"], "parse": "json"}, {"json": {"a": [1.5]}}, None),
         (Answer("no"), {"collect": ["text"], "parse": "json"}, {"json": "no"}, "no JSON"),
     ],
-)
+)  # fmt: skip
 def test_what_becomes_of_an_answer(
     setting: Setting, answer: Answer | str, execution: dict[str, Any], output: Any, flaw: str | None
 ) -> None:
@@ -280,22 +196,6 @@ def test_what_becomes_of_an_answer(
     assert (found.reason_not_to_store is None) == (flaw is None)
     if flaw is None or output is not None:
         assert found.output == output
-
-
-def test_an_observation_tells_what_it_took_and_who_answered(setting: Setting) -> None:
-    answer = Answer("fine", CALLS, Usage(3, 4, Decimal("0.5")), "served-1", 1.5, 2)
-    recipe = prompt(PromptInput(text="{{x}}", inputs={"x": 1}))
-    found = replay(recipe, answering(setting, answer)[0])
-    assert (found.usage, found.seconds, found.attempts) == (Usage(3, 4, Decimal("0.5")), 1.5, 2)
-    assert found.tool_calls == CALLS
-    assert found.environment["model"] == "served-1"
-    other = prompt(PromptInput(text="{{x}}", inputs={"x": 2}))
-    assert replay(other, answering(setting)[0]).environment == {
-        "model": "default",
-        "prompt": found.environment["prompt"],
-    }, "the inputs are no part of the prompt"
-    changed = prompt(PromptInput(text="{{x}}!", inputs={"x": 1}))
-    assert replay(changed, answering(setting)[0]).environment["prompt"] != found.environment["prompt"]
 
 
 @pytest.mark.parametrize(

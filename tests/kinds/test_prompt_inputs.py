@@ -6,8 +6,6 @@ from asked_models import answering
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from baselinekit.kinds.dispatch import replay
-from baselinekit.kinds.given import EchoExecution
-from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.skill import SkillExecution
@@ -18,20 +16,11 @@ from baselinekit.structs import replace
 
 PIECES = [
     *(
-        "{{",
-        "}}",
-        "{{other}}",
-        "\\{{other}}",
-        "\\\\{{ other }}",
-        "{{name}}",
-        "\\",
-        "{",
-        "}",
-        "${{ X }}",
+        "{{", "}}", "{{other}}", "\\{{other}}", "\\\\{{ other }}", "{{name}}", "\\", "{", "}", "${{ X }}",
         "{X}",
     ),
     *("<<any>>", "<<", "\\<<any_uuid>>", "{{any_uuid}}", "$name", "%s", "é", "\n", "\r\n", "\0", " ", "a=b"),
-]
+]  # fmt: skip
 VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
 EXAMPLES = settings().max_examples
 TEMPLATE = "<a>{{name}}</a>\n<b>{{other}}</b>{{name}} \\{{name}} {{declared}}"
@@ -73,21 +62,3 @@ def test_x4_a_value_of_any_type_is_given_as_it_is(setting: Setting, value: Any) 
     given_one = kind_of(recipe).with_inputs(recipe, {"name": value})
     scope = Scope({"declared": 1, "name": "no", "other": "no"})
     assert scope.expand(given_one.input) == {"kept": 1, "name": value}
-
-
-def test_who_is_given_nothing_by_name_stays_as_it_is() -> None:
-    text = Recipe("as it is", SkillExecution("skill", "s"))
-    for recipe in (
-        text,
-        Recipe("{{name}}", EchoExecution("echo")),
-        Recipe(CommandInput(["ls"]), CommandExecution("command")),
-    ):
-        assert kind_of(recipe).with_inputs(recipe, {"name": "x"}) == recipe
-    nothing = Recipe(None, SkillExecution("skill", "s"))
-    assert kind_of(nothing).with_inputs(nothing, {"name": "x"}).input == {"name": "x"}
-
-
-def test_the_later_value_of_an_input_counts() -> None:
-    recipe = Recipe(PromptInput(text="{{a}}", inputs={"a": "1", "b": "2"}), PromptExecution("prompt"))
-    again = kind_of(recipe).with_inputs(kind_of(recipe).with_inputs(recipe, {"a": "3"}), {"a": "{{4}}"})
-    assert again.input.inputs == {"a": "{{4}}", "b": "2"}

@@ -44,21 +44,6 @@ def refused(recipe: Recipe, ceilings: Ceilings) -> list[tuple[Any, ...]]:
     return []
 
 
-@pytest.mark.parametrize(("name", "most"), OURS.items())
-def test_a_file_raises_no_limit_above_the_ceiling(name: str, most: int) -> None:
-    ceilings = ceilings_of(Config())
-    at = ("current", "execution", name)
-    assert refused(http(**{name: most}), ceilings) == []
-    assert refused(http(**{name: most + 1}), ceilings) == [at]
-    granted = ceilings_of(Config(limits=Limits(**{name: most + 5})))
-    assert refused(http(**{name: most + 5}), granted) == []
-    assert refused(http(**{name: most + 6}), granted) == [at]
-    lower = ceilings_of(Config(limits=Limits(**{name: 3})))
-    assert refused(http(**{name: 4}), lower) == [at]
-    given_to_all = ceilings_of(Config(http=HttpDefaults(**{name: most + 7})))
-    assert refused(http(**{name: most + 7}), given_to_all) == []
-
-
 def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
     steps = [
         HttpRequest(url="http://api.test/x", retries=11),
@@ -72,12 +57,6 @@ def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
         ("current", "execution", "redirects"),
         ("current", "execution", "verify"),
     ]
-
-
-def test_true_redirects_are_as_many_as_it_means() -> None:
-    assert refused(http({"redirects": True}), Ceilings()) == []
-    assert refused(http({"redirects": True}), Ceilings(redirects=4)) == [("current", "input", "redirects")]
-    assert refused(http({"redirects": False}), Ceilings(redirects=0)) == []
 
 
 @pytest.mark.parametrize(
@@ -140,14 +119,6 @@ def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) 
     by_variable = replace(setting, clients=fake.clients, scope=Scope({"v": False}))
     with pytest.raises(Refused, match="verify: false"):
         check(http(verify="{{v}}"), by_variable)
-
-
-def test_the_configuration_may_say_it(setting: Setting) -> None:
-    fake = FakeDoors(answer())
-    config = Config(http=HttpDefaults(verify=False))
-    here = replace(setting, clients=fake.clients, http=config.http, ceilings=ceilings_of(config))
-    replay(http(verify=False), here)
-    assert fake.requests[0].verify is False
 
 
 NAMED = origins_in(["https://api.test"])

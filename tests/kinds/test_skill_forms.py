@@ -54,13 +54,6 @@ def test_a_request_gets_the_question_as_json(real: Setting, raw: RawServer) -> N
     }
 
 
-def test_a_request_that_states_what_it_sends(real: Setting, raw: RawServer) -> None:
-    url = raw.says("/a", http(200, b"plain", "Content-Type: text/plain"))
-    skill = Skill(http=HttpRequest(method="PUT", url=url, body="as it stands"))
-    assert replay(recipe({}), knowing(real, skill)).output == "plain"
-    assert (raw.seen[0].method, raw.seen[0].body) == ("PUT", b"as it stands")
-
-
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_a_request_that_fails_is_an_error_and_no_output(real: Setting, raw: RawServer, status: int) -> None:
     url = raw.says("/a", http(status, b"{}", JSON))
@@ -91,33 +84,19 @@ def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        '"a text"',
-        "not json",
-        "[]",
-        "{}",
-        '{"output": 1, "tool_calls": {"name": "x"}}',
-        '{"output": 1, "tool_calls": [1]}',
-        '{"output": 1, "tool_calls": [{}]}',
-        '{"output": 1, "tool_calls": [{"name": 1}]}',
-        '{"output": 1, "usage": []}',
-        '{"output": 1, "usage": {"cost_usd": "much"}}',
-        '{"output": 1, "usage": {"cost_usd": -1}}',
-        '{"output": 1, "usage": {"cost_usd": true}}',
-        '{"output": 1, "usage": {"tokens_in": "3"}}',
+        '"a text"', "not json", "[]", "{}", '{"output": 1, "tool_calls": {"name": "x"}}',
+        '{"output": 1, "tool_calls": [1]}', '{"output": 1, "tool_calls": [{}]}',
+        '{"output": 1, "tool_calls": [{"name": 1}]}', '{"output": 1, "usage": []}',
+        '{"output": 1, "usage": {"cost_usd": "much"}}', '{"output": 1, "usage": {"cost_usd": -1}}',
+        '{"output": 1, "usage": {"cost_usd": true}}', '{"output": 1, "usage": {"tokens_in": "3"}}',
         '{"output": 1, "usage": {"tokens_in": -3}}',
     ],
-)
+)  # fmt: skip
 def test_a_trace_of_another_form_is_an_error(real: Setting, said: str) -> None:
     write(real, "baselines/said.json", said)
     with pytest.raises(CannotReplay, match=r"did not answer with \{output, tool_calls, usage\}") as raised:
         replay(recipe({}), knowing(real, Skill(command=["cat", "said.json"], output="trace")))
     assert raised.value.problems[0].code == "BK354"
-
-
-def test_a_trace_needs_only_its_output(real: Setting) -> None:
-    write(real, "baselines/said.json", '{"output": null}')
-    found = replay(recipe({}), knowing(real, Skill(command=["cat", "said.json"], output="trace")))
-    assert (found.output, found.tool_calls, found.usage) == (None, None, Usage())
 
 
 SKILL = "---\nname: greet\ndescription: Greets\n---\nGreet by [the rules](rules.md).\n"
@@ -234,17 +213,3 @@ def test_a_folder_answers_in_json_or_text(setting: Setting, said: str, output: A
     write(setting, "skills/skill/SKILL.md", "x")
     given, _ = answering(setting, said)
     assert replay(recipe({}), given).output == output
-
-
-@pytest.mark.parametrize(
-    ("request_stated", "message"),
-    [
-        (HttpRequest(url="http://a.test/", endpoint="/x"), "`endpoint` and `url` cannot be combined"),
-        (HttpRequest(url="http://a.test/", json={}, body="x"), "`json` and `body` cannot be combined"),
-    ],
-)
-def test_a_request_of_the_configuration_is_checked(
-    setting: Setting, request_stated: HttpRequest, message: str
-) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        check(recipe({}), knowing(setting, Skill(http=request_stated)))

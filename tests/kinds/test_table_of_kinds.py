@@ -14,11 +14,10 @@ from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandIn
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.values.paths import parse
-from baselinekit.values.texts import no_mask
 
 LOGIN, CART = HttpRequest("POST", "/login", name="login"), HttpRequest("GET", "/cart")
 GET = Recipe(HttpRequest("GET", "/users"), HttpExecution("http"))
@@ -37,59 +36,6 @@ STORED = Recipe(TALK, ReplayExecution("replay", "traces.jsonl"))
 
 def flow(collect: Any = None) -> Recipe:
     return Recipe(HttpFlow([LOGIN, CART], collect), HttpExecution("http"))
-
-
-def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
-    ours = ["http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest"]
-    assert [*KINDS] == ours
-    assert [KINDS[kind].name for kind in ours] == ours
-    forms = [form for kind in KINDS.values() for form in kind.currents]
-    names = [form.__name__.removesuffix("Current").lower() for form in forms]
-    assert names == ["http", "flow", *ours[1:]]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "target", "group"),
-    [
-        (GET, "GET http://x/users", "api"),
-        (URL, "GET https://user@api.example.com:8443/x", "api"),
-        (flow(), "POST /login → GET /cart", "api"),
-        (RUN, "bin/tool -v", "tool"),
-        (SKILL, "skill review", "review"),
-        (ASK, "prompt What is what? (small)", "prompt"),
-        (FILE, "prompt prompts/sum.mary.md (default)", "sum.mary"),
-        (ECHO, "echo as it is written", "echo"),
-        (CLI, "cli local What is it?", "local"),
-        (MOCK, "mock What is it?", "mock"),
-        (POST, "post What is it?", "post"),
-        (STORED, "replay traces.jsonl What is it?", "replay"),
-    ],
-)
-def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
-    kind = kind_of(recipe)
-    assert kind.target(recipe, no_mask, "http://x/") == target
-    assert kind.group(recipe, "http://me@api:80/v1") == group
-
-
-@pytest.mark.parametrize(("recipe", "group"), [(GET, "http"), (URL, "api.example.com"), (flow(), "http")])
-def test_the_group_of_a_request_without_a_base_url(recipe: Recipe, group: str) -> None:
-    assert kind_of(recipe).group(recipe, None) == group
-
-
-@pytest.mark.parametrize(
-    ("recipe", "asks"),
-    [
-        (GET, ("", "")),
-        (RUN, ("commands", "bin/tool")),
-        (SKILL, ("skills", "review")),
-        (ASK, ("models", "small")),
-        (ECHO, ("", "")),
-        (CLI, ("commands", "agent")),
-        (MOCK, ("", "")),
-    ],
-)
-def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, asks: object) -> None:
-    assert kind_of(recipe).asks(recipe) == asks
 
 
 @pytest.mark.parametrize(
@@ -122,20 +68,10 @@ def test_where_responses_and_answers_stand(
         (GET, {"status": 404}, (), [], [f"404 says that the request was refused: {MEANING}"]),
         (GET, {"status": 503}, (), ["the answer is 503, a server error"], []),
         (flow(), {"status": 200}, (("login", 500),), ["step login answered 500, a server error"], []),
-        (
-            flow(),
-            {"status": 200},
-            (("login", 401), ("2", 200)),
-            [],
-            [f"step login answered 401, which says that the request was refused: {MEANING}"],
-        ),
-        (
-            flow(["login"]),
-            {"login": {"status": 500}},
-            (("2", 200),),
-            ["step login answered 500, a server error"],
-            [],
-        ),
+        (flow(), {"status": 200}, (("login", 401), ("2", 200)), [],
+         [f"step login answered 401, which says that the request was refused: {MEANING}"]),
+        (flow(["login"]), {"login": {"status": 500}}, (("2", 200),),
+         ["step login answered 500, a server error"], []),
         (flow({"s": "login.status"}), {"s": 500}, (), ["step login answered 500, a server error"], []),
         (RUN, {"exit_code": 0}, (), [], []),
         (RUN, {"exit_code": 2}, (), [], [f"the program ended with exit code 2: {MEANING}"]),
@@ -150,7 +86,7 @@ def test_where_responses_and_answers_stand(
         (POST, {}, (), ["the answer is empty"], []),
         (STORED, None, (), [], []),
     ],
-)
+)  # fmt: skip
 def test_what_says_that_it_went_wrong(
     recipe: Recipe, output: Json, statuses: Any, troubles: list[str], remarks: list[str]
 ) -> None:
@@ -158,17 +94,6 @@ def test_what_says_that_it_went_wrong(
     kind = kind_of(recipe)
     assert [trouble.message for trouble in kind.troubles(recipe, observation)] == troubles
     assert [*kind.remarks(recipe, observation)] == remarks
-
-
-def test_an_answer_that_calls_a_tool_is_not_empty() -> None:
-    from baselinekit.model.traces import ToolCall
-
-    called = Observation("", 0.1, tool_calls=(ToolCall("search", {}),), environment={"model": "m"})
-    assert not [*kind_of(ASK).troubles(ASK, called)]
-    assert not [*kind_of(SKILL).troubles(SKILL, called)]
-    silent = Observation("", 0.1, environment={"model": "m"})
-    assert [trouble.visible for trouble in kind_of(SKILL).troubles(SKILL, silent)] == [False]
-    assert [trouble.visible for trouble in kind_of(ASK).troubles(ASK, silent)] == [True]
 
 
 def test_which_recipes_ask_a_model() -> None:
@@ -194,25 +119,3 @@ def test_a_limit_of_time_shortens_what_states_one() -> None:
     assert within(slow, 5).input.timeout == 5
     assert within(flow(), 5).execution.timeout == 5
     assert within(Recipe(ASK.input, PromptExecution("prompt", timeout=3)), 5).execution.timeout == 3
-
-
-def test_the_question_of_a_command_is_what_its_program_is_given() -> None:
-    question = kind_of(RUN).question(RUN)
-    assert (question.argv, question.files) == (["-v"], [])
-    assert kind_of(SKILL).question(SKILL) == {"diff": "x"}
-
-
-def test_what_is_asked_as_a_judge_reads_it() -> None:
-    messages = Recipe(PromptInput(messages=[Message("user", "a"), Message("user", "b")]), ASK.execution)
-    wanted: list[Json] = [
-        "",
-        "",
-        ["bin/tool", "-v"],
-        {"diff": "x"},
-        ["a", "b"],
-        "prompts/sum.mary.md",
-        ECHO.input,
-        ["Be brief.", "What\n is it?"],
-    ]
-    recipes = (GET, flow(), RUN, SKILL, messages, FILE, ECHO, MOCK)
-    assert [kind_of(recipe).asked(recipe) for recipe in recipes] == wanted

@@ -33,18 +33,13 @@ def refused(found: LearntPlaces) -> dict[str, str]:
 
 
 VARIES: list[tuple[list[Any], dict[str, str]]] = [
-    ([{"a": 1}, {"a": 1}], {}),
     ([{"a": 1}, {"a": 1.0}], {}),
     ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
     ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(0)>>"}),
     ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
-    ([{"a": True}, {"a": False}], {"a": "<<any_boolean>>"}),
     # every row, although the second one happened to agree with itself
     (
-        [
-            {"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]},
-            {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]},
-        ],
+        [{"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]}, {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]}],
         {f"r[{n}].i": "<<any_uuid(4)>>" for n in range(3)},
     ),
     # one row of three varies: the others are what they are
@@ -56,10 +51,6 @@ VARIES: list[tuple[list[Any], dict[str, str]]] = [
     (
         [{"r": [{"p": 1}, {"p": 1000}]}, {"r": [{"p": 3}, {"p": 1004}]}],
         {"r[0].p": "<<any_integer(0)>>", "r[1].p": "<<any_integer(0)>>"},
-    ),
-    (
-        [{"r": [[U[0]], [U[1]]]}, {"r": [[U[2]], [U[3]]]}],
-        {"r[0][0]": "<<any_uuid(4)>>", "r[1][0]": "<<any_uuid(4)>>"},
     ),
 ]
 
@@ -74,22 +65,10 @@ def test_what_varies_is_learnt(outputs: list[Any], expected: dict[str, str]) -> 
 LONG = "It was the best of times, it was the worst of times. " * 3
 REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
     ([{"a": 1, "t": 1}, {"a": 1}], {}, {"t": "structural"}),
-    ([{"a": 1}, {"a": 1, "new": 2}], {}, {"new": "structural"}),
     ([{"a": 1}, {"a": "1"}], {}, {"a": "type"}),
-    ([{"a": {}}, {"a": None}], {}, {"a": "type"}),
-    ([{"a": []}, {"a": {}}], {}, {"a": "type"}),
     ([{"r": [1]}, {"r": [1, 2]}], {}, {"r": "array_length"}),
     ([{"r": [1, 2, 3]}, {"r": [3, 1, 2]}], {}, {"r": "order_ambiguous"}),
-    (
-        [
-            {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
-            {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
-        ],
-        {},
-        {"r": "order_ambiguous"},
-    ),
     (["some text", "other words"], {}, {"$": "root_value"}),
-    ([1, 2], {}, {"$": "root_value"}),
     ([{"body": "one"}, {"body": "two"}], {"wholes": [("body",)]}, {"body": "root_value"}),
     (  # the bytes of a body
         [{"body": {"sha256": one * 64, "size": 9}} for one in "ab"],
@@ -97,16 +76,10 @@ REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
         {"body.sha256": "root_value"},
     ),
     (
-        [{"stdout": "17\n"}, {"stdout": "18\n"}],
-        {"wholes": [("stdout",), ("stderr",)]},
-        {"stdout": "root_value"},
-    ),
-    (
         [{"status": 200, "body": 1}, {"status": 404, "body": 1}],
         {"outcomes": [("status",)]},
         {"status": "outcome"},
     ),
-    ([{"exit_code": 0}, {"exit_code": 1}], {"outcomes": [("exit_code",)]}, {"exit_code": "outcome"}),
     ([{"t": LONG + "1. " * 40}, {"t": "And " + LONG.upper()}], {}, {"t": "too_broad"}),
     ([{"n": 1.5}, {"n": 1.75}], {"numeric": True}, {"n": "numeric"}),
 ]
@@ -121,11 +94,6 @@ def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
     assert refused(found) == expected
     assert not found.placeholders
     assert all(one.message and one.hint for one in found.refusals)
-
-
-def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
-    found = lesson("All is well since 2026-11-21T10:00:00Z", "All is well since 2026-11-22T11:00:00Z")
-    assert stands(found) == {"$": "All is well since <<any_iso_datetime>>"}
 
 
 @pytest.mark.parametrize(
@@ -144,10 +112,6 @@ def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
 def test_an_answer_of_which_all_varies_is_what_its_forms_say(texts: tuple[str, str], learnt: str) -> None:
     found = lesson(*({"body": text} for text in texts), wholes=[("body",)])
     assert stands(found) == {"body": learnt}
-
-
-def test_a_status_of_the_body_is_a_value_like_any_other() -> None:
-    assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0)>>"}
 
 
 def test_rows_are_put_in_one_order_where_their_owner_has_said_how() -> None:
@@ -170,11 +134,6 @@ def test_the_mend_of_an_order_names_the_key_where_rows_vary() -> None:
     assert "arrays: {r: {by: k}}" in refusal.hint
     (refusal,) = lesson({"r": [1, 2]}, {"r": [2, 1]}).refusals
     assert "--array 'r=unordered'" in refusal.hint
-
-
-def test_what_the_rules_accept_anyway_is_left_alone() -> None:
-    found = lesson({"a": 1, "t": 5}, {"a": 2, "t": 7}, agreed=lambda path: path == ("t",))
-    assert stands(found) == {"a": "<<any_integer(0)>>"}
 
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=4), st.uuids().map(str))
@@ -229,7 +188,7 @@ MOVED = [{"a": None, "b": None, "aa": None}, None, [], {"a": None, "b": None, "c
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(DOCUMENTS.map(lambda value: {"steady": 1, "x": value}), st.integers(0, 2**32), st.integers(2, 4))
 @example({"steady": 1, "x": MOVED}, 1, 2)
 def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times: int) -> None:
@@ -248,6 +207,3 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
         for difference in matcher.compare(Observation(output, 0.0)).differences:
             at = difference.at
             assert any(meet(at, one) for one in refused_at), difference
-
-
-"""22 November 2026, 20:59:50 UTC."""

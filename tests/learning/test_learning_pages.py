@@ -15,16 +15,8 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 
 WORDS = PlaceholderContext(now=datetime(2026, 11, 22, 22, tzinfo=UTC).timestamp())
-LEARNT = [
-    "<<any_token>>",
-    "<<any_token>>",
-    "<<any_iso_datetime>>",
-    "<<any_datetime(http)>>",
-    "<<any_number>>",
-    "<<any_uuid(4)>>",
-    "<<any_token>>",
-    "<<any_token>>",
-]
+FORMS = "token token iso_datetime datetime(http) number uuid(4) token token"
+LEARNT = [f"<<any_{form}>>" for form in FORMS.split()]
 NAMES = ["Ada Lovelace", "Zuse", "Grace Hopper", "Łukasiewicz", "Turing &amp; Co", "it's"]
 
 
@@ -75,9 +67,7 @@ def learnt(rows: int) -> tuple[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rows", "least", "most"), [(80, 8_000, 1.0), (170, 17_000, 1.0), (550, 56_000, 2.0)]
-)
+@pytest.mark.parametrize(("rows", "least", "most"), [(170, 17_000, 1.0), (550, 56_000, 2.0)])
 def test_a_page_is_learnt_right_and_quickly(rows: int, least: int, most: float) -> None:
     assert len(page(rows, 1)) >= least
     text, took = learnt(rows)

@@ -34,28 +34,6 @@ def order(id: Json, **more: Json) -> Json:
     return {"id": id, "links": {"self": f"/orders/{id}", "items": f"/orders/{id}/items?page=1"}, **more}
 
 
-def test_within_one_answer() -> None:
-    output = stored([order(A, item={"order_id": A}), order(B, item={"order_id": B})])
-    assert output == {
-        "id": "<<any_uuid(4) as id>>",
-        "links": {
-            "self": "/orders/<<any_uuid(4) as id>>",
-            "items": "/orders/<<any_uuid(4) as id>>/items?page=1",
-        },
-        "item": {"order_id": "<<any_uuid(4) as id>>"},
-    }
-
-
-def test_two_values_are_two_bindings() -> None:
-    def answer(one: str, other: str) -> Json:
-        return {"order": {"id": one}, "user": {"id": other}, "self": f"/users/{other}/orders/{one}"}
-
-    output = stored([answer(A, B), answer(B, C)])
-    assert output["order"] == {"id": "<<any_uuid(4) as order_id>>"}
-    assert output["user"] == {"id": "<<any_uuid(4) as user_id>>"}
-    assert output["self"] == "/users/<<any_uuid(4) as user_id>>/orders/<<any_uuid(4) as order_id>>"
-
-
 def test_a_row_s_parent_is_one_value_and_each_row_is_its_own() -> None:
     def answer(parent: str, *rows: str) -> Json:
         return {"id": parent, "rows": [{"id": row, "parent": parent} for row in rows]}
@@ -66,30 +44,24 @@ def test_a_row_s_parent_is_one_value_and_each_row_is_its_own() -> None:
     assert {row["id"] for row in output["rows"]} == {"<<any_uuid(4)>>"}
 
 
+TAKEN = "<<any_uuid(4) as order>>"
+NUMBER, TEXT = "<<any_integer as id>>", "<<any_nonempty_string as order_id>>"
+
+
 @pytest.mark.parametrize(
     ("saved", "output", "expected"),
     [
         (
             [("order", "body.id", A)],
             {"new": {"id": A}, "got": order(A, state="open")},
-            {
-                "new": {"id": "<<any_uuid(4) as order>>"},
-                "got": {
-                    "id": "<<any_uuid(4) as order>>",
-                    "links": {
-                        "self": "/orders/<<any_uuid(4) as order>>",
-                        "items": "/orders/<<any_uuid(4) as order>>/items?page=1",
-                    },
-                    "state": "open",
-                },
-            },
+            {"new": {"id": TAKEN}, "got": order(TAKEN, state="open")},
         ),
         (
             [("id", "body.id", 7)],
             {"id": 7, "self": "/orders/7", "count": 7, "v": "/v7/x", "items": [{"order": 7, "n": 7}]},
             {
-                "id": "<<any_integer as id>>",
-                "self": "/orders/<<any_integer as id>>",
+                "id": NUMBER,
+                "self": f"/orders/{NUMBER}",
                 "count": 7,
                 "v": "/v7/x",
                 "items": [{"order": 7, "n": 7}],
@@ -98,36 +70,15 @@ def test_a_row_s_parent_is_one_value_and_each_row_is_its_own() -> None:
         (
             [("order_id", "body.id", "a3f2")],
             {"id": "a3f2", "orderId": "a3f2", "name": "a3f2", "title": "of a3f2"},
-            {
-                "id": "<<any_nonempty_string as order_id>>",
-                "orderId": "<<any_nonempty_string as order_id>>",
-                "name": "a3f2",
-                "title": "of a3f2",
-            },
+            {"id": TEXT, "orderId": TEXT, "name": "a3f2", "title": "of a3f2"},
         ),
-        (
-            [("where", "headers.location", "http://api.test/orders/12?x=1".partition("?")[0])],
-            {"headers": {"location": "http://api.test/orders/12"}, "body": {"id": 12, "size": 12}},
-            {
-                "headers": {"location": "http://api.test/orders/<<any_integer as where>>"},
-                "body": {"id": "<<any_integer as where>>", "size": 12},
-            },
-        ),
-        ([("state", "body.state", "created")], {"state": "created"}, {"state": "created"}),
+        ([("state", "body.state", "created")], {"state": "created"}, None),
         ([("at", "body.at", "2026-11-22T10:00:00Z")], {"at": "2026-11-22T10:00:00Z"}, None),
-        ([("next", "headers.location", "/orders/new")], {"l": "/orders/new", "b": "new"}, None),
         ([("on", "body.id", True)], {"id": True}, None),
-        ([("id", "body.id", "two words")], {"id": "two words"}, None),
-        ([("id", "body.id", 7)], {"other": 8}, None),
     ],
 )
 def test_what_a_flow_made_and_saved(saved: Saved, output: Json, expected: Json) -> None:
     assert stored([output], [saved]) == (output if expected is None else expected)
-
-
-def test_what_a_flow_saves_and_was_the_same_each_time_stays() -> None:
-    output = {"id": 7, "self": "/orders/7"}
-    assert stored([output, output], [[("id", "body.id", 7)], [("id", "body.id", 7)]]) == output
 
 
 def test_what_a_flow_saves_and_varied() -> None:
@@ -142,19 +93,15 @@ def test_what_a_flow_saves_and_varied() -> None:
 
 UUIDS = (A, B, C)
 NANOIDS = ("V1StGXR8_Z5jdHi6B-myT", "x9fK2_LqPz7TbWn4-RcYd", "Qm8Zt3-Uv6_XsA1eKjHoN")
-ULIDS = ("01HZX3A5B7C9D1E3F5G7H9J1K3", "01HZX3A5B7C9D1E3F5G7H9J1K9", "01HZX3B5B7C9D1E3F5G7H9J1M3")
 TRACES = ("4bf92f3577b34da6", "00f067aa0ba902b7", "a3ce929d0e0e4736")
 KEYS = ("ord_8fK2jQ9xLm", "ord_2bT7wN4pRs", "ord_6cY1zV3hGd")
 SNOWFLAKES = (1189723645098721281, 1189723645098721297, 1189723645098734593)
 MOMENTS = ("2026-11-22T10:00:00.1Z", "2026-11-22T10:00:02.3Z", "2026-11-22T10:00:04.5Z")
-DATES = tuple(f"Sun, 22 Nov 2026 10:00:0{second} GMT" for second in (0, 2, 4))
 
 ONE: dict[str, list[Json]] = {
     "id and self": [{"id": v, "self": f"/x/{v}"} for v in UUIDS],
     "hex trace": [{"trace": v, "span": {"trace_id": v}} for v in TRACES],
-    "request id": [{"meta": {"request_id": v}, "echo": v} for v in UUIDS],
     "nanoid": [{"id": v, "url": f"http://h.test/f/{v}"} for v in NANOIDS],
-    "ulid": [{"id": v, "ref": v} for v in ULIDS],
     "snowflake": [{"id": v, "message": {"id": v}} for v in SNOWFLAKES],
     "order number": [{"order_no": v, "order": {"order_no": v}} for v in (104233, 104234, 104237)],
     "key and href": [{"key": v, "href": f"/objects/{v}"} for v in KEYS],
@@ -162,14 +109,11 @@ ONE: dict[str, list[Json]] = {
 BY_CHANCE: dict[str, list[Json]] = {
     "created and updated": [{"created_at": v, "updated_at": v} for v in MOMENTS],
     "epoch seconds": [{"start": v, "end": v} for v in (1795341600, 1795341602, 1795341605)],
-    "http dates": [{"date": v, "last_modified": v} for v in DATES],
     "two counts": [{"hits": v, "misses": v} for v in (3, 4, 6)],
-    "small ids": [{"user": {"id": v}, "order": {"id": v}} for v in (3, 4, 5)],
     "sizes": [{"total": v, "free": v} for v in (16_777_216, 16_781_312, 16_785_408)],
     "durations": [{"took": v, "elapsed": v} for v in (0.0012, 0.0014, 0.0011)],
     "states": [{"state": v, "last": {"state": v}} for v in ("open", "closed", "pending")],
     "words": [{"name": v, "title": v} for v in ("Ada", "Grace", "Edsger")],
-    "flags": [{"a": v, "b": v} for v in (True, False, True)],
     "different keys": [{"user_id": v, "order_id": v} for v in (11, 12, 13)],
     "digits": [{"hour": v, "minute": v} for v in ("07", "08", "09")],
 }
@@ -180,7 +124,6 @@ def keys_of(outputs: list[Json]) -> list[str]:
 
 
 def test_how_often_it_errs() -> None:
-    """0 of 20: 8 that are one value, 12 that are equal by chance."""
     missed = [name for name, outputs in ONE.items() if len(set(keys_of(outputs))) != 1]
     assert missed == []
     assert all(len(keys_of(outputs)) == 2 for outputs in ONE.values())

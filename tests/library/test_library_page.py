@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="u
 
 def test_its_examples_run() -> None:
     found = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(found) == 5
+    assert len(found) == 4
     names: dict[str, Any] = {}
     for example in found:
         exec(compile(example, "docs/library.md", "exec"), names)

@@ -3,7 +3,6 @@ differences are counted."""
 
 import os
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,17 +45,13 @@ def test_one_row_moved_is_one_difference() -> None:
         (["a", "b", "c", "d"], ["d", "b", "c", "a"], None, "the same 4 elements"),
         ([3, 1, 2], [2, 1, 3.0], None, "the same 3 elements"),
         (rows(3), rows(3)[::-1], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by id"),
-        (
-            [{"v": n // 2} for n in range(4)],
-            [{"v": n // 2} for n in (2, 3, 0, 1)],
-            ([0, 1, 2, 3], [2, 3, 0, 1]),
-            "the same 4 elements by their old places",
-        ),
+        ([{"v": n // 2} for n in range(4)], [{"v": n // 2} for n in (2, 3, 0, 1)],
+         ([0, 1, 2, 3], [2, 3, 0, 1]), "the same 4 elements by their old places"),
         ([[1], [2], [3]], [[3], [2], [1]], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
         (rows(1000), rows(1000)[500:] + rows(1000)[:500], None, "the same 1,000 elements by id"),
         (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),
     ],
-)
+)  # fmt: skip
 def test_a_reordered_array_is_one_difference(
     expected: list[object], actual: list[object], sides: tuple[object, object] | None, note: str
 ) -> None:
@@ -200,36 +195,6 @@ def test_arrays_in_arrays_do_not_take_for_ever() -> None:
     assert time.thread_time() - began < 60
 
 
-@pytest.mark.parametrize(
-    ("wrap", "rules"),
-    [
-        (lambda inner: [inner], {}),
-        (lambda inner: {"a": [inner]}, {}),
-        (lambda inner: [inner, 1], {}),
-        (lambda inner: ["<<any_null?>>", inner], {}),
-        (lambda inner: [inner, 1], {"arrays": {"**": "unordered"}}),
-    ],
-)
-def test_a_change_deep_inside_takes_no_exponential_time(
-    wrap: Callable[[Json], Json], rules: dict[str, Any]
-) -> None:
-    """F55."""
-    before: Json = 1
-    after: Json = 2
-    for _ in range(30):
-        before, after = wrap(before), wrap(after)
-    began = time.process_time()
-    assert not ruled.compare(before, after, rules).passed
-    assert time.process_time() - began < 2
-
-
-def test_numbers_that_may_have_company_are_told_apart_by_their_place() -> None:
-    rules = {"type": "numeric"}
-    assert ruled.compare([1, 2], [1, 2, 5], rules).passed
-    assert not ruled.compare([1, 2], [5, 1, 2], rules).passed
-    assert not ruled.compare(["x", 1, 2], [1, 2, 5], rules).passed
-
-
 def test_an_optional_row_need_not_be_bound() -> None:
     rules = {"arrays": {"$": "subset"}}
     assert ruled.compare(["<<any as k>>", "<<any as k>>", "<<any_integer?>>"], [1, "xa", 1], rules).passed
@@ -239,3 +204,11 @@ def test_what_moved_keeps_its_bindings() -> None:
     before = [{"a": "x"}, "<<any as m>>", {"c": 1}, "<<any as m>>"]
     after = [1, {"c": 1}, 1, {"a": "x"}]
     assert ruled.compare(ruled.compare(before, after).resolved, after).passed
+
+
+def test_a_binding_that_a_rule_leaves_out_does_not_keep_rows_apart() -> None:
+    stored = [{"a": "<<any as k>>", "c": "<<any as k>>"}, {"a": 1, "c": "<<any_integer as k>>"}]
+    stored += [{"a": "<<any as k>>", "c": 1}]
+    rules = {"ignore_fields": ["*.a"], "arrays": {"$": "subset"}}
+    assert not ruled.compare(stored, [{"a": 1, "c": 1}, {"a": 1, "c": 1}, {"a": 1, "c": "A"}], rules).passed
+    assert ruled.compare(stored, [{"a": 1, "c": 1}, {"a": 2, "c": 1}, {"a": 3, "c": 1}], rules).passed

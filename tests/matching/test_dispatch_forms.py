@@ -7,7 +7,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.http import HttpExecution, HttpFlow
-from baselinekit.model.recipes import HttpRequest, Observation, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 
 ACTUAL = {
@@ -147,49 +147,32 @@ def test_keys_are_required_from_either_root() -> None:
     )
     assert differences(
         stored, {"status": 200, "body": {"meta": {}}}, require_keys=required, options=loose
-    ) == [
-        ["body.data", "missing"],
-        ["body.meta.page", "missing"],
-        ["body.meta.total", "missing"],
-    ]
+    ) == [["body.data", "missing"], ["body.meta.page", "missing"], ["body.meta.total", "missing"]]
 
 
 def test_the_reference_examples() -> None:
-    """regression-api-users and users-endpoint, against three users and against one that is nobody."""
-    uuid = "0190163d-8694-739b-aea5-966c26f8ad91"
-    stored = {
-        "status": 200,
-        "body": {
-            "users": [
-                {
-                    "id": "{{any_uuid}}",
-                    "name": "{{any_string}}",
-                    "email": "{{any_email}}",
-                    "created_at": "{{any_iso_datetime}}",
-                }
-            ],
-            "pagination": {"page": 1, "per_page": 20, "total": "{{any_number}}"},
-        },
-    }
-    rules = {
+    """regression-api-users and users-endpoint, against three users and against one without an address."""
+    described = {"id": "{{any_uuid}}", "name": "{{any_string}}", "email": "{{any_email}}"}
+    pages: Json = {"page": 1, "per_page": 20, "total": "{{any_number}}"}
+    stored = {"status": 200, "body": {"users": [described], "pagination": pages}}
+    rules: dict[str, Any] = {
         "type": "structural",
         "tolerance": {"allow_additional_fields": True, "allow_field_reordering": True},
         "ignore_fields": ["users.*.id", "users.*.created_at", "pagination.total"],
     }
-    user = {"name": "Ada", "email": "a@b.cd", "id": uuid, "created_at": "2024-01-01T00:00:00Z", "x": 1}
-    users = [user, dict(user), dict(user)]
+    user = {"name": "Ada", "email": "a@b.cd", "id": "0190163d-8694-739b-aea5-966c26f8ad91", "x": 1}
+    users: list[Json] = [user, dict(user), dict(user)]
     actual = {
         "status": 200,
         "headers": {},
         "body": {"users": users, "pagination": {"page": 1, "per_page": 20}},
     }
     assert differences(stored, actual, **rules) == []
-    users[1]["email"] = "nobody"
+    users[1] = {**user, "email": "nobody"}
     found = ruled.compare(stored, actual, rules, "http")
     assert ruled.shown(found) == [["body.users[1].email", "value"]]
     assert found.differences[0].at == ("body", "users", 0, "email")
-    assert found.resolved["body"]["users"][0] == stored["body"]["users"][0]  # type: ignore[index]
-
+    assert found.resolved["body"]["users"][0] == described
     stored = {
         "status": 200,
         "headers": {"content-type": "application/json"},
@@ -201,13 +184,11 @@ def test_the_reference_examples() -> None:
         "ignore_values": ["data.*", "meta.total"],
         "require_keys": ["data", "meta.page", "meta.per_page"],
     }
-    headers = {"content-type": "application/json; charset=utf-8"}
-    body = {"data": users, "meta": {"page": 1, "per_page": 20, "total": 3}}
-    assert differences(stored, {"status": 200, "headers": headers, "body": body}, **rules) == []
+    body: dict[str, Json] = {"data": users, "meta": {"page": 1, "per_page": 20, "total": 3}}
+    actual = {"status": 200, "headers": {"content-type": "application/json; charset=utf-8"}, "body": body}
+    assert differences(stored, actual, **rules) == []
     del body["data"]
-    assert differences(stored, {"status": 200, "headers": headers, "body": body}, **rules) == [
-        ["body.data", "missing"]
-    ]
+    assert differences(stored, actual, **rules) == [["body.data", "missing"]]
 
 
 @pytest.mark.parametrize(
@@ -270,38 +251,3 @@ def test_collected_values_are_values_and_their_names_count() -> None:
     assert ruled.shown(ruled.compare({"me": {"n": 1}}, {"status": 200, "me": {"n": 1}}, {}, recipe)) == [
         ["status", "extra"]
     ]
-
-
-@pytest.mark.parametrize(
-    ("latency", "captured", "seconds", "expected"),
-    [
-        ({"max_seconds": 2}, None, 2.0, None),
-        ({"max_seconds": 2}, None, 2.001, ("max_seconds", 2, 2.001)),
-        ({"max_ratio": 3}, 0.5, 1.5, None),
-        ({"max_ratio": 3}, 0.5, 1.51, ("max_ratio", 1.5, 1.51)),
-        ({"max_ratio": 3}, 0, 0.002, None),
-        ({"max_ratio": 3}, 0, 0.2, ("max_ratio", 0.003, 0.2)),
-        ({"max_ratio": 3}, None, 100.0, None),
-    ],
-)
-def test_latency(latency: dict[str, float], captured: float | None, seconds: float, expected: Any) -> None:
-    ready = ruled.matcher({"status": 200}, {"latency": latency}, "http", seconds=captured)
-    found = ready.compare(Observation({"status": 200}, seconds))
-    assert found.passed == (expected is None)
-    for difference in found.differences:
-        name, allowed, took = expected
-        assert (difference.path, difference.kind, difference.rule) == (
-            ("latency",),
-            "tolerance",
-            f"latency.{name}",
-        )
-        assert (difference.expected, difference.actual) == (allowed, took)
-    unchecked = [report for report in found.reports if report.kind == "unchecked"]
-    assert bool(unchecked) == ("max_ratio" in latency and captured is None)
-
-
-def test_a_baseline_of_latency_alone_can_fail() -> None:
-    ready = ruled.matcher(
-        {"status": 200}, {"ignore_fields": ["status"], "latency": {"max_seconds": 1}}, "http"
-    )
-    assert not ready.compare(Observation({"status": 500}, 2.0)).passed

@@ -1,4 +1,5 @@
-"""Laws that hold for every JSON value: nothing differs from itself, and comparing changes nothing."""
+"""Laws that hold for every JSON value: nothing differs from itself, comparing changes nothing, and a matcher
+that reports that it compares everything finds another value at any place."""
 
 import copy
 import json
@@ -7,11 +8,13 @@ from typing import Any
 
 import pytest
 import ruled
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.values.equality import bytes_of, identical, same_json
+from baselinekit.values.places import places, with_values
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +50,6 @@ WAYS: list[dict[str, Any]] = [
 
 
 @given(JSON)
-@settings(max_examples=150)
 @pytest.mark.parametrize("way", WAYS, ids=json.dumps)
 def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
     if way.get("type") == "numeric":
@@ -61,7 +63,6 @@ def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
 
 
 @given(JSON, JSON)
-@settings(max_examples=500)
 def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> None:
     before = copy.deepcopy((left, right))
     assert ruled.compare(escape_value(left), right).passed == same_json(left, right)
@@ -72,7 +73,6 @@ def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> 
 
 
 @given(JSON, JSON)
-@settings(max_examples=500)
 def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
     assert identical(left, copy.deepcopy(left))
     if identical(left, right):
@@ -82,14 +82,47 @@ def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [
-        ([1], [True]),
-        ([1], [1.0]),
-        ([0], [False]),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
-        ([2**70], [2.0**70]),
-    ],
+    [([1], [True]), ([1], [1.0]), ([0], [False]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([2**70], [2.0**70])],
 )
 def test_bytes_tell_types_and_the_order_of_keys(left: Json, right: Json) -> None:
     assert left == right
     assert bytes_of(left) != bytes_of(right)
+
+
+@given(
+    st.sampled_from(["skill", "http"]),
+    JSON,
+    st.sampled_from([{}, {"type": "exact"}, {"require_keys": ["a"]}]),
+)
+def test_a_plain_matcher_finds_another_value_at_every_place(
+    kind: str, value: Json, rules: dict[str, Any]
+) -> None:
+    output: Json = {"status": 200, "headers": {"ETag": "x", "content-type": "a/b; c=d"}, "body": value}
+    output = output if kind == "http" else {"a": value, "b": ""}
+    matcher = ruled.matcher(escape_value(output), rules, kind)
+    leaves = [path for path, leaf in places(output) if not isinstance(leaf, dict | list)]
+    changed = with_values(output, dict.fromkeys(leaves, "\0"))
+    found = {one.at for one in matcher.compare(Observation(changed, 0.0)).differences}
+    assert not matcher.is_plain or found >= set(leaves)
+
+
+@pytest.mark.parametrize(
+    ("output", "rules"),
+    [
+        ({"a": "<<any>>"}, {}),
+        ({"a": 1}, {"type": "numeric"}),
+        ({"a": "x"}, {"type": "semantic", "method": "words"}),
+        ({"a": 1, "b": 2}, {"ignore_fields": ["a"]}),
+        ({"a": 1}, {"ignore_values": ["a"]}),
+        ({"a": 1}, {"tolerance": {"a": {"abs": 1}}}),
+        ({"a": 1}, {"tolerance": {"case_sensitive": False}}),
+        ({"a": 1}, {"options": {}}),
+        ({"a": [{"id": 1}]}, {"arrays": {"a": {"by": "id"}}}),
+        ({"a": "x"}, {"fields": {"a": {"type": "semantic", "method": "words"}}}),
+    ],
+)
+def test_a_matcher_with_a_rule_that_may_leave_something_out_is_not_plain(
+    output: Json, rules: dict[str, Any]
+) -> None:
+    assert ruled.matcher({"b": 1}, {}).is_plain
+    assert not ruled.matcher(output, rules).is_plain

@@ -6,10 +6,8 @@ import pytest
 import ruled
 
 from baselinekit.errors import InvalidInput
-from baselinekit.kinds.http import HttpExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known
-from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
 
@@ -184,6 +182,15 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("path", ["body", "$.body"])
+def test_a_rule_for_arrays_names_an_array(path: str) -> None:
+    assert ruled.compare({"body": [1, 2]}, {"body": [2, 1]}, {"arrays": {path: "unordered"}}, "http").passed
+    assert ruled.compare([1, 2], [2, 1], {"arrays": {"$": "unordered"}}).passed
+    with pytest.raises(InvalidInput, match=r"BK203 .*no array \(object\).*name the array") as raised:
+        ruled.matcher({"body": [1]}, {"arrays": {"$": "unordered"}}, "http")
+    assert raised.value.problems[0].at == ("comparison", "arrays", "$")
+
+
 @pytest.mark.parametrize("known", [None, Known()])
 def test_a_baseline_without_an_output_cannot_be_compared(known: Known | None) -> None:
     with pytest.raises(InvalidInput, match="BK223"):
@@ -204,7 +211,6 @@ def test_the_type_follows_the_output() -> None:
 
 
 @pytest.mark.parametrize("output", [{}, {"headers": {}}])
-def test_an_output_that_states_nothing_could_never_fail(output: dict[str, object]) -> None:
-    recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
+def test_an_output_that_states_nothing_could_never_fail(output: Json) -> None:
     with pytest.raises(InvalidInput, match="BK224 the output contains nothing to compare"):
-        compile_baseline(Baseline("x", recipe, baseline=Known(output=output)), PlaceholderContext())
+        ruled.matcher(output, {}, "http")

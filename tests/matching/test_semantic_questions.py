@@ -177,11 +177,7 @@ def test_until_all_is_answered_there_is_no_verdict() -> None:
 @pytest.mark.parametrize("how", ["ordered", "unordered"])
 def test_rows_that_fail_elsewhere_are_not_asked_about(how: str) -> None:
     expected = [{"text": RED, "apples": 5}, {"text": SEA, "apples": 6}]
-    actual = [
-        {"text": BIRDS, "apples": 7},
-        {"text": SCARLET, "apples": 5},
-        {"text": OCEANS, "apples": 6},
-    ]
+    actual = [{"text": BIRDS, "apples": 7}, {"text": SCARLET, "apples": 5}, {"text": OCEANS, "apples": 6}]
     comparison, rounds = settle({"x": expected}, {"x": actual}, {"arrays": {"x": how}})
     assert ruled.shown(comparison) == [["x[0]", "extra"]]
     assert [{(q.expected, q.actual) for q in asked} for asked in rounds] == [{(SEA, OCEANS), (RED, SCARLET)}]

@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
@@ -58,13 +58,8 @@ def test_a_placeholder_is_read(
     text: str, name: str, args: tuple[Json, ...], optional: bool, nullable: bool, key: str | None
 ) -> None:
     found = token(text)
-    assert (found.name, found.args, found.optional, found.nullable, found.key) == (
-        name,
-        args,
-        optional,
-        nullable,
-        key,
-    )
+    read = (found.name, found.args, found.optional, found.nullable, found.key)
+    assert read == (name, args, optional, nullable, key)
     assert [type(arg) for arg in found.args] == [type(arg) for arg in args]
     assert found.text == text
 
@@ -119,25 +114,11 @@ def test_the_parts_of_a_text(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<<any}}",
-        "{{any_uuid>>",
-        "<<any?",
-        "<<any|none>>",
-        "<<any as >>",
-        "<<any as 1x>>",
-        "<<any as a b>>",
-        "<<any(>>",
-        "<<any(1>>",
-        "<<any(,)>>",
-        "<<any(1,)>>",
-        "<<any(1 2')>>",
-        "<<any('x)>>",
-        "<<any('x' y)>>",
-        '<<any("\\q")>>',
-        "<<any(1)",
-        "<<any(1)?|null x>>",
+        "<<any}}", "{{any_uuid>>", "<<any?", "<<any|none>>", "<<any as >>", "<<any as 1x>>", "<<any as a b>>",
+        "<<any(>>", "<<any(1>>", "<<any(,)>>", "<<any(1,)>>", "<<any(1 2')>>", "<<any('x)>>",
+        "<<any('x' y)>>", '<<any("\\q")>>', "<<any(1)", "<<any(1)?|null x>>",
     ],
-)
+)  # fmt: skip
 def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         split("some text " + text)
@@ -154,36 +135,14 @@ def test_markers_and_tokens_are_found_wherever_they_stand() -> None:
     assert list(tokens_in(["<<any}}", "a << b", r"\<<any>>"])) == []
 
 
-MARKERS = st.lists(
-    st.sampled_from(
-        [
-            "<",
-            "<<",
-            "\\",
-            "\\\\",
-            "{",
-            "{{",
-            "any_",
-            "any",
-            ">>",
-            "}}",
-            "(",
-            ")",
-            "'",
-            "?",
-            "|",
-            " as ",
-            "x",
-            "\n",
-        ]
-    ),
-    max_size=10,
-).map("".join)
+_PIECES = [
+    "<", "<<", "\\", "\\\\", "{", "{{", "any_", "any", ">>", "}}", "(", ")", "'", "?", "|", " as ", "x", "\n",
+]  # fmt: skip
+MARKERS = st.lists(st.sampled_from(_PIECES), max_size=10).map("".join)
 TEXTS = st.one_of(MARKERS, st.text(max_size=10))
 
 
 @given(TEXTS)
-@settings(max_examples=2000)
 def test_an_escaped_text_stands_for_itself(text: str) -> None:
     written = escape(text)
     compiled = compile_text(written, PlaceholderContext())
@@ -203,7 +162,6 @@ def test_an_escaped_text_stands_for_itself(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=1000)
 def test_an_escaped_text_before_a_placeholder_stands_for_itself(text: str, value: str) -> None:
     compiled = compile_text(escape(text, followed=True) + "<<one_of('!')>>", PlaceholderContext())
     assert not isinstance(compiled, str)
@@ -212,7 +170,6 @@ def test_an_escaped_text_before_a_placeholder_stands_for_itself(text: str, value
 
 
 @given(TEXTS)
-@settings(max_examples=1000)
 def test_any_text_is_read_or_is_an_error(text: str) -> None:
     with suppress(InvalidInput):
         parts = split(text)
@@ -228,7 +185,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=300)
 def test_escaping_a_value_changes_texts_alone(value: Json) -> None:
     before = repr(value)
     escaped = escape_value(value)

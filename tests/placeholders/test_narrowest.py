@@ -1,12 +1,9 @@
 """Values that were seen -> the placeholders that are offered for them."""
 
-import json
-import math
-import os
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import PlaceholderContext
@@ -17,7 +14,6 @@ U1, U2 = "38842815-1a35-4e56-acfa-98b31dcc849e", "358a5f95-d42d-46ae-ba5e-b00ed5
 U7 = "01935a7e-8a2e-7c3a-9f10-0242ac120002"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlLW9mLWl0"
 JWT2 = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIyIn0.YW5vdGhlci1zaWduYXR1cmU"
-EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150
 
 CASES: list[tuple[list[Any], str]] = [
     ([U1, U2], "<<any_uuid(4)>>"),
@@ -168,26 +164,12 @@ def accepts(text: str, value: Any) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES, deadline=None)
 @given(VALUES)
 def test_every_proposal_accepts_every_value_seen(values: list[Any]) -> None:
     found = narrowest(values)
     assert found
     for proposal in found:
         assert all(accepts(proposal.text, value) for value in values), proposal
-
-
-@pytest.mark.slow
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(VALUES, st.lists(st.one_of(PLAIN, TEXTS), max_size=10))
-def test_no_proposal_is_wider_than_one_that_it_beats(values: list[Any], others: list[Any]) -> None:
-    """What one accepts, those after it accept as well. (1.0 is 1 in `one_of`, and no whole number.)"""
-    found = narrowest(values)
-    for other in others:
-        if isinstance(other, float) and math.isfinite(other) and other == int(other):
-            continue
-        taken = [accepts(proposal.text, other) for proposal in found]
-        assert taken == sorted(taken), (json.dumps(str(other)), [one.text for one in found])
 
 
 def test_a_long_text_costs_little() -> None:

@@ -23,24 +23,9 @@ PLACEHOLDERS = [
         *("regex('(?!1)[a1]*')", "regex('^a*$')", "regex('a*+')", "any_duration", "any_nonempty_string"),
     )
 ]
-TEXTS = (
-    "",
-    "1",
-    "11",
-    "123",
-    "12",
-    "a",
-    "ab",
-    "a1",
-    "1a1",
-    "null",
-    "nul",
-    "true1",
-    "1.5",
-    "1.",
-    "-1",
-    "aab1",
-)
+TEXTS = [
+    "", "1", "11", "123", "12", "a", "ab", "a1", "1a1", "null", "nul", "true1", "1.5", "1.", "-1", "aab1",
+]  # fmt: skip
 
 
 def inline(text: str, words: PlaceholderContext | None = None) -> Inline:

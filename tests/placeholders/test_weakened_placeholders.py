@@ -55,58 +55,27 @@ INSIDE = forms_in(
 )
 FORMS = (*(f"<<{name}>>" for name in ALONE), *INSIDE)
 
-UUIDS = [
-    *("0ae23f2d-220e-4029-88fc-cb6cf50424d2", "C232AB00-9414-11EC-B3C8-9F6BDECED846"),
-    *("017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "00000000-0000-0000-0000-000000000000"),
-]
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+UUIDS = words(
+    """
+    0ae23f2d-220e-4029-88fc-cb6cf50424d2 C232AB00-9414-11EC-B3C8-9F6BDECED846
+    017F22E2-79B0-7CC3-98C4-DC0C0C07398F 00000000-0000-0000-0000-000000000000
+    """
+)
 LONG = "1" * 300
 TEXTS = (
     *UUIDS,
-    *(
-        text
-        for accepted, refused in FORMATS.values()
-        for text in [*accepted, *refused]
-        if isinstance(text, str)
-    ),
+    *(text for accepted, refused in FORMATS.values() for text in [*accepted, *refused]),
     *("x" * length for length in [*range(12), 35, 36, 37, 79, 80, 81, 89, 90, 91, 254, 300]),
-    *(
-        "a",
-        "b",
-        "c",
-        "1",
-        "5",
-        "-",
-        "a-b",
-        "m",
-        ".com",
-        "x.com",
-        "https://a.example",
-        "null",
-        "true",
-        "2.5",
-        "\n",
-    ),
-    *(
-        "ORD-1",
-        "ORD-22",
-        "ORD-",
-        "ORD-\u0663",
-        "ORD-x",
-        f"ORD-{LONG}",
-        "OR",
-        f"OR{LONG}",
-        "RD-",
-        f"RD-{LONG}",
-    ),
+    *words("a b c 1 5 - a-b m .com x.com https://a.example null true 2.5 ORD-1 ORD-22 ORD- ORD-\u0663 ORD-x"),
+    *("OR", "RD-", "\n", f"ORD-{LONG}", f"OR{LONG}", f"RD-{LONG}"),
     *("deadbeef", "abcde", "1" * 26, "2" * 64, "0" * 40, "5" * 8, "1" * 5, "a" * 64 + "1", LONG, "ab-" * 100),
     *(f"https://a.example/{LONG}", f"{LONG}h", f"1.0.{LONG}", f"P{LONG}D", "127.0.0.1", "::1"),
-    *(
-        "2023-11-14T22:13:20Z",
-        "2023-11-14T22:15:20Z",
-        "2023-11-14T22:43:20Z",
-        "2023-11-14T22:13Z",
-        "2023-11-15",
-    ),
+    *words("2023-11-14T22:13:20Z 2023-11-14T22:15:20Z 2023-11-14T22:43:20Z 2023-11-14T22:13Z 2023-11-15"),
 )
 PARTS = (
     *("", "x", "xy", "xxx", "xxxx", "yy", "7", "007", "5", "1", "2", "2.5", "-3", "1e3", "4.5", "5.00000"),
@@ -120,31 +89,25 @@ WRITTEN = (
 MIDDLES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 99, 100, 101, -1, -5]
 MOMENTS = [10**9 - 1, 10**9, int(NOW), int(NOW) + 200, int(NOW) + 2_000, int(NOW) * 1_000, 10**12, 10**19]
 NUMBERS = [
-    *(
-        number
-        for middle in [*MIDDLES, *MOMENTS]
-        for number in (middle, float(middle), middle + 0.25, middle + 0.5)
-    ),
-    *(Decimal("9.5"), 9.4, 2.5, 3.5, 10.5, 1e300),
+    number
+    for middle in [*MIDDLES, *MOMENTS]
+    for number in (middle, float(middle), middle + 0.25, middle + 0.5)
 ]
+NUMBERS += [Decimal("9.5"), 9.4, 2.5, 3.5, 10.5, 1e300]
 OTHERS: list[Json] = [
-    *(
-        True,
-        False,
-        None,
-        {},
-        {"a": 1},
-        {"a": 1, "b": 2, "c": 3},
-        [],
-        [1],
-        [1, 2, 3],
-        [1.5],
-        [1, "x"],
-        [None],
-        [{}],
-    ),
-    *(["x"], ["x", "y", "z"], ["x"] * 4, UUIDS[:1], UUIDS[:2], UUIDS[:3], [True]),
+    True,
+    False,
+    None,
+    {},
+    {"a": 1},
+    {"a": 1, "b": 2, "c": 3},
+    [],
+    [1],
+    [1, 2, 3],
+    [1.5],
+    [1, "x"],
 ]
+OTHERS += [[None], [{}], ["x"], ["x", "y", "z"], ["x"] * 4, UUIDS[:1], UUIDS[:2], UUIDS[:3], [True]]
 VALUES: list[Json] = [*dict.fromkeys(WRITTEN), *NUMBERS, *OTHERS]
 BOUND: list[dict[str, Json]] = [{}, {"k": 5}, {"k": "x"}]
 """What other places have given the binding."""

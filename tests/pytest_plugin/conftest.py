@@ -8,7 +8,6 @@ from contextlib import suppress
 from importlib import import_module
 
 import pytest
-from warmpytest import WarmPytest, warm_pytest
 
 for name in (
     "baselinekit.pytest_plugin.differing",
@@ -24,12 +23,6 @@ with suppress(ImportError):  # deepdiff takes it where it is installed, and a pr
 
 ALONE = "-p no:anyio -p no:hypothesispytest -p no:randomly -p no:recording"
 ALONE += " -p no:syrupy -p no:inline_snapshot -p no:regressions -p no:pytest-datadir"
-
-
-@pytest.fixture(scope="session")
-def pytests() -> Iterator[WarmPytest]:
-    with warm_pytest() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -33,27 +33,6 @@ def passes_then_fails(pytester: pytest.Pytester, source: Path, old: str, new: st
     return result.stdout.str()
 
 
-def test_async(pytester: pytest.Pytester) -> None:
-    source = pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.fixture
-        def anyio_backend():
-            return "asyncio"
-
-        async def value():
-            return {"n": 1}
-
-        @pytest.mark.anyio
-        async def test_it(baseline):
-            assert await value() == baseline
-        """
-    )
-    assert "+ 2" in passes_then_fails(pytester, source, '"n": 1', '"n": 2', "-p", "anyio")
-    assert files(pytester) == ["test_async/test_it.yaml"]
-
-
 @pytest.mark.parametrize(
     "how", ["assert {'n': 1} == self.baseline", "self.assertEqual({'n': 1}, self.baseline)"]
 )
@@ -93,58 +72,6 @@ def test_doctest_of_a_module(pytester: pytest.Pytester) -> None:
     assert files(pytester) == ["price/price.total.yaml"]
 
 
-def test_doctest_of_a_page(pytester: pytest.Pytester) -> None:
-    source = pytester.maketxtfile(test_page='>>> [1, 2] == getfixture("baseline")\nTrue\n')
-    assert "    - 2\n    + 3\n" in passes_then_fails(pytester, source, "[1, 2]", "[1, 3]")
-    assert files(pytester) == ["test_page.txt/test_page.txt.yaml"]
-
-
-@pytest.mark.parametrize("mode", ["prepend", "importlib"])
-def test_the_same_names_in_several_folders(pytester: pytest.Pytester, mode: str) -> None:
-    """src/, namespace packages, no git: only the path of the file counts, from wherever it is run."""
-    for folder in ("src/one/tests", "src/two/tests", "tests/unit"):
-        name = folder.replace("/", "_")
-        file = pytester.path / folder / f"test_{name}.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"def test_it(baseline):\n    assert {name!r} == baseline\n", encoding="utf-8")
-    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
-    pytester.runpytest_inprocess(f"--import-mode={mode}").assert_outcomes(passed=3)
-    assert files(pytester) == [
-        "src/one/tests/test_src_one_tests/test_it.yaml",
-        "src/two/tests/test_src_two_tests/test_it.yaml",
-        "tests/unit/test_tests_unit/test_it.yaml",
-    ]
-    pytester.chdir()
-    result = pytester.runpytest_inprocess("--rootdir", str(pytester.path), "tests/unit")
-    result.assert_outcomes(passed=1)
-    assert len(files(pytester)) == 3
-
-
-def test_baselines_as_parts_of_a_value(pytester: pytest.Pytester) -> None:
-    source = pytester.makepyfile(
-        test_it="def test_it(baseline):\n    assert [1, 2] == [baseline('one'), baseline('two')]\n"
-    )
-    said = passes_then_fails(pytester, source, "[1, 2]", "[1, 3]")
-    assert said.count("+ 3") == 1
-    assert files(pytester) == ["test_it/test_it.one.yaml", "test_it/test_it.two.yaml"]
-
-
-def test_a_value_that_answers_by_itself(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        class Own:
-            def __eq__(self, other):
-                return False
-
-        def test_it(baseline):
-            assert Own() == baseline
-        """
-    )
-    result = pytester.runpytest_inprocess()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *Own has an == of its own: write `baseline == …`"])
-
-
 def test_nothing_is_broadcast() -> None:
     """numpy and pandas ask whoever says that it goes before them."""
     assert BaselineFixture.__array_ufunc__ is None
@@ -178,14 +105,6 @@ def test_rules_that_were_written_before_there_is_a_value(pytester: pytest.Pytest
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_an_output_for_another_place(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_it="def test_it(baseline):\n    assert 1 == baseline\n")
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
-    file = pytester.path / "baselines/test_it/test_it.yaml"
-    edit(file, "  output: 1\n", '  output: 2\n  variants:\n    - when: {platform: "*"}\n      output: 1\n')
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
-
-
 def test_a_large_value_stands_beside_its_file(pytester: pytest.Pytester) -> None:
     source = pytester.makepyfile(
         test_it="def test_it(baseline):\n    assert {'a': 'x' * 70_000} == baseline\n"
@@ -196,13 +115,3 @@ def test_a_large_value_stands_beside_its_file(pytester: pytest.Pytester) -> None
     assert names == ["test_it.output.json", "test_it.yaml"]
     pytester.runpytest_inprocess("--baseline-update").assert_outcomes(passed=1)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
-
-
-def test_an_unusable_configuration_is_told_by_each_test(pytester: pytest.Pytester) -> None:
-    pytester.makefile(".yaml", baselinekit="version: 1\ncolour: red\n")
-    pytester.makepyfile(test_it="def test_it(baseline):\n    assert 1 == baseline\n")
-    result = pytester.runpytest_inprocess()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [">*assert 1 == baseline", "E *BK103*baselinekit.yaml:2:1: unknown key 'colour'*"]
-    )

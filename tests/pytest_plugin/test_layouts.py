@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from console import ROOT
-from warmpytest import WarmPytest
+from startedpytest import run_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -74,25 +74,10 @@ def tree(folder: Path) -> dict[str, bytes]:
 PLAINLY = ("-p", "no:hypothesispytest", "-p", "no:inline_snapshot")
 
 
-def at_once(pytests: WarmPytest, folder: Path, *words: str) -> tuple[int, str]:
-    return pytests.run(folder, *PLAINLY, *words, env=environment())
-
-
 def run(
     folder: Path, *words: str, python: Sequence[str] = (), env: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """It begins from nothing."""
-    done = subprocess.run(
-        [sys.executable, *python, "-m", "pytest", *PLAINLY, *words],
-        cwd=folder,
-        env=environment(**(env or {})),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stdout
+    return run_pytest(folder, *PLAINLY, *words, env=environment(**(env or {})), python=python)
 
 
 Lay = Callable[[str], Path]
@@ -125,25 +110,13 @@ def lay(tmp_path_factory: pytest.TempPathFactory) -> Lay:
 
 
 WAYS: list[tuple[str, list[str]]] = [
-    (".", []),
-    (".", ["-v"]),
-    (".", ["-q", "-s"]),
-    (".", ["-p", "no:cacheprovider", "-p", "no:warnings"]),
-    (".", ["-p", "no:terminal"]),
-    (".", ["-p", "no:logging", "-p", "no:capture"]),
-    (".", ["--assert=plain"]),
-    (".", ["-W", "error"]),
-    (".", ["tests/api"]),
+    (".", ["-p", "no:terminal", "-p", "no:logging", "-p", "no:capture"]),
+    (".", ["--assert=plain", "-W", "error"]),
     (".", ["tests/unit/deep/test_kind.py::test_kind"]),
     ("tests/api/v1", []),
-    ("tests", ["-c", "../pyproject.toml"]),
-    ("..", ["project"]),
     ("..", ["--rootdir=project", "project/tests/unit"]),
     ("/", ["PROJECT/tests"]),
-    (".", ["-n", "2"]),
-    (".", ["-n", "2", "--dist", "loadfile"]),
-    (".", ["--baselinekit"]),
-    (".", ["--baselinekit", "-n", "2"]),
+    (".", ["--baselinekit", "-n", "2", "--dist", "loadfile"]),
     ("tests", ["--baselinekit", "../baselines"]),
 ]
 
@@ -152,24 +125,19 @@ WAYS: list[tuple[str, list[str]]] = [
     ("start", "words"), [pytest.param(*way, id=" ".join([way[0], *way[1]])) for way in WAYS]
 )
 def test_however_it_is_started_nothing_is_written_a_second_time(
-    lay: Lay, pytests: WarmPytest, start: str, words: list[str]
+    lay: Lay, start: str, words: list[str]
 ) -> None:
     folder = lay("nothing")
     before = tree(folder.parent)
     filled = [word.replace("PROJECT", str(folder)) for word in words]
-    if "error" in words:
-        code, shown = run(folder, "--import-mode=importlib", *filled, python=["-W", "error"])
-    else:
-        code, shown = at_once(pytests, folder / start, "--import-mode=importlib", *filled)
+    code, shown = run(folder / start, "--import-mode=importlib", *filled)
     assert code == 0, shown
     assert "no:terminal" in words or "passed" in shown
     assert tree(folder.parent) == before
 
 
 @pytest.mark.parametrize("marked_by", ["baselinekit.yaml", ".git"])
-def test_the_root_of_a_project_is_the_same_from_everywhere(
-    lay: Lay, pytests: WarmPytest, marked_by: str
-) -> None:
+def test_the_root_of_a_project_is_the_same_from_everywhere(lay: Lay, marked_by: str) -> None:
     """Also where pytest is told of another one."""
     folder = lay(marked_by)
     before = tree(folder.parent)
@@ -178,7 +146,7 @@ def test_the_root_of_a_project_is_the_same_from_everywhere(
         ("..", ["-c", "/dev/null", "project/tests/api/v2"]),
         ("tests/unit/deep", ["-c", "/dev/null", "--baselinekit", "test_kind.py", "../../../baselines/own"]),
     ):
-        code, shown = at_once(pytests, folder / start, "--import-mode=importlib", *words)
+        code, shown = run(folder / start, "--import-mode=importlib", *words)
         assert code == 0, shown
     assert tree(folder.parent) == before
 
@@ -190,27 +158,6 @@ def test_it_is_named_where_no_plugin_is_loaded_by_itself(lay: Lay, named: str) -
     code, shown = run(folder, *WITHOUT_ASYNC, "-p", named, env=env)
     assert code == 0, shown
     assert "11 passed" in shown
-
-
-def test_without_the_plugin_its_fixture_and_options_are_unknown(lay: Lay) -> None:
-    folder = lay("nothing")
-    code, shown = run(folder, "-p", "no:baselinekit", "tests/api/v2")
-    assert code == 1
-    assert "fixture 'baseline' not found" in shown
-    code, shown = run(folder, "-p", "no:baselinekit", "--baselinekit")
-    assert code == 4
-    assert "unrecognized arguments: --baselinekit" in shown
-
-
-def test_without_a_terminal_a_difference_is_a_failure_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    test = tmp_path / "test_one.py"
-    for value, expected in ((1, 0), (2, 1)):
-        test.write_text(f"def test_one(baseline): assert {value} == baseline\n", "utf-8")
-        code, shown = run(tmp_path, "-p", "no:terminal", "--junitxml=all.xml")
-        assert code == expected, shown
-    if pytest.version_tuple >= (9,):  # an older one fails itself where it explains a failed assert
-        assert "- 1" in (tmp_path / "all.xml").read_text("utf-8")
 
 
 def test_it_runs_from_a_zip_file(lay: Lay, tmp_path: Path) -> None:

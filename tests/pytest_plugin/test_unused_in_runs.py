@@ -2,11 +2,9 @@
 baseline is unused, and none removes one."""
 
 import os
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from warmpytest import WarmPytest
+from startedpytest import run_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -36,41 +34,29 @@ TESTS = {
 INI = "[pytest]\nmarkers = late\nfilterwarnings = ignore::pytest.PytestWarning\n"
 
 
-@dataclass(frozen=True)
-class Project:
-    """In a folder of its own, in which pytest is run."""
-
-    pytester: pytest.Pytester
-    pytests: WarmPytest
-
-    @property
-    def path(self) -> Path:
-        return self.pytester.path
-
-
 @pytest.fixture
-def project(pytester: pytest.Pytester, pytests: WarmPytest) -> Project:
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A project with a baseline of each test, and one of a test that is gone."""
     pytester.makeini(INI)
     gone = "def test_gone(baseline): assert 4 == baseline\n"
     pytester.makepyfile(**TESTS, test_c=gone)
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=5)
     (pytester.path / "test_c.py").unlink()
-    return Project(pytester, pytests)
+    return pytester
 
 
-def stored(project: Project) -> int:
+def stored(project: pytest.Pytester) -> int:
     return len(list((project.path / "baselines").rglob("*.yaml")))
 
 
-def run(project: Project, *words: str) -> str:
+def run(project: pytest.Pytester, *words: str) -> str:
     """What it says."""
     if "-n" in words:
-        return project.pytests.run(project.path, *words, env=os.environ)[1]
-    return project.pytester.runpytest_inprocess(*words).stdout.str()
+        return run_pytest(project.path, *words, env=os.environ)[1]
+    return project.runpytest_inprocess(*words).stdout.str()
 
 
-def test_a_run_of_everything_lists_it(project: Project) -> None:
+def test_a_run_of_everything_lists_it(project: pytest.Pytester) -> None:
     told = run(project, "-p", "no:cacheprovider")
     assert "1 baseline is used by no test" in told
     assert "test_c.py::test_gone is gone" in told
@@ -79,24 +65,18 @@ def test_a_run_of_everything_lists_it(project: Project) -> None:
 
 PARTIAL = [
     ["-k", "one"],
-    ["-m", "late"],
+    ["-k", "one", "-n", "2"],
     ["--deselect", "test_a.py::test_two"],
-    ["test_a.py"],
     ["test_a.py", "test_b.py::TestIt"],
     ["--ignore", "test_b.py"],
-    ["--ignore-glob", "*_b.py"],
-    ["--setup-only"],
     ["--setup-plan"],
     ["--collect-only"],
     ["-o", "python_functions=check_*"],
-    ["-o", "python_files=test_a.py"],
-    ["-o", "python_classes=Check"],
     ["-p", "no:python"],
-    ["-p", "no:cacheprovider", "-k", "one"],
 ]
 
 
-def claims_nothing(project: Project, *words: str) -> None:
+def claims_nothing(project: pytest.Pytester, *words: str) -> None:
     told = run(project, *words, "--baseline-prune")
     assert "no test used" not in told
     assert "used by no test" not in told
@@ -104,17 +84,12 @@ def claims_nothing(project: Project, *words: str) -> None:
 
 
 @pytest.mark.parametrize("words", PARTIAL, ids=" ".join)
-def test_a_run_of_a_part_claims_nothing(project: Project, words: list[str]) -> None:
+def test_a_run_of_a_part_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     claims_nothing(project, *words)
 
 
-@pytest.mark.parametrize("words", [["-k", "one"], ["--setup-only"], ["-x", "-k", "late"]], ids=" ".join)
-def test_workers_that_run_a_part_claim_nothing(project: Project, words: list[str]) -> None:
-    claims_nothing(project, *words, "-n", "2")
-
-
-@pytest.mark.parametrize("words", [["--lf"], ["--lf", "--lfnf=none"], ["--sw"]], ids=" ".join)
-def test_what_goes_on_from_an_earlier_run_claims_nothing(project: Project, words: list[str]) -> None:
+@pytest.mark.parametrize("words", [["--lf"], ["--sw"]], ids=" ".join)
+def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     (project.path / "fail").touch()
     run(project, *words)
     for _ in range(2):
@@ -122,13 +97,13 @@ def test_what_goes_on_from_an_earlier_run_claims_nothing(project: Project, words
         (project.path / "fail").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("words", [["-x"], ["--maxfail=1"], ["-x", "-n", "2"]], ids=" ".join)
-def test_a_run_that_stops_claims_nothing(project: Project, words: list[str]) -> None:
+@pytest.mark.parametrize("words", [["-x"], ["-x", "-n", "2"]], ids=" ".join)
+def test_a_run_that_stops_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     (project.path / "fail").touch()
     claims_nothing(project, *words, "test_a.py", "test_b.py")
 
 
-def test_a_test_that_is_run_again(project: Project) -> None:
+def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
     """What it used in any of its attempts is in use, and what it never came to is not unused."""
     pytest.importorskip("pytest_rerunfailures", reason="pytest-rerunfailures is not installed")
     (project.path / "fail").touch()
@@ -136,7 +111,7 @@ def test_a_test_that_is_run_again(project: Project) -> None:
     assert "1 baseline that no test used was removed:" in told
     assert "test_c.py::test_gone is gone" in told
     assert stored(project) == 4
-    project.pytester.makepyfile(
+    project.makepyfile(
         test_b="""
         import pytest
         seen = []
@@ -153,13 +128,3 @@ def test_a_test_that_is_run_again(project: Project) -> None:
     (project.path / "fail").unlink()
     told = run(project, "--reruns", "1", "--baseline-prune")
     assert "no baseline was removed: each is used by a test" in told
-
-
-def test_a_doctest_of_another_run_is_not_gone(project: Project) -> None:
-    source = project.path / "test_b.py"
-    doctest = 'def helper():\n    """\n    >>> 5 == getfixture("baseline")\n    True\n    """\n'
-    source.write_text(source.read_text("utf-8") + "\n\n" + doctest, "utf-8")
-    assert "5 passed" in run(project, "--doctest-modules")
-    (written,) = (project.path / "baselines").rglob("*helper*.yaml")
-    assert "1 baseline that no test used was removed:" in run(project, "--baseline-prune")
-    assert written.exists()

@@ -71,7 +71,7 @@ def accepts(folder: Path, value: object, update: str | None = None) -> bool:
     return same
 
 
-@settings(max_examples=60)
+@settings(deadline=None)
 @given(value=storehelp.values, other=storehelp.values)
 def test_what_is_written_is_the_value_and_no_other(
     tmp_path_factory: pytest.TempPathFactory, value: Any, other: Any

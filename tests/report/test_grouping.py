@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 import pytest
-from report.reports import NASTY, report, result, spot
+from report.reports import report, result, spot
 
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Result
 from baselinekit.report import terminal
 from baselinekit.report.differences import share
 from baselinekit.report.forms.table import render_report
@@ -117,31 +117,6 @@ def test_a_note_is_never_lost() -> None:
     text = terminal.format_failures(report(version(0), version(1), noted), PLAIN)
     assert "1 difference, 1 of them above" in text
     assert "note rule x hid a change" in text
-
-
-def test_a_note_that_all_have_is_told_with_them() -> None:
-    def noted(note: str) -> Result:
-        return result(note, "failed", spot(("a",), "order", [1, 2], [2, 1], note="the same 2 elements"))
-
-    text = terminal.format_failures(report(*map(noted, "abc")), PLAIN)
-    assert "  a  in another order\n    - [1, 2]\n    + [2, 1]\n    (the same 2 elements)\n" in text
-
-
-def nasty_report() -> Report:
-    spots = spot((NASTY,), "value", NASTY, "x" + NASTY, rule=NASTY)
-    return report(*(result(f"id-{n}", "failed", spots) for n in range(3)))
-
-
-def test_nothing_from_outside_breaks_out() -> None:
-    text = terminal.format_failures(nasty_report(), PLAIN)
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
-    assert not re.search(r"(?m)^\s*::", text)
-    comment = render_report(nasty_report(), "x.md")
-    fence = re.search(r"(?ms)^(`{3,})diff\n.*?^\1$", comment)
-    assert fence is not None
-    outside = comment.replace(fence[0], "")
-    assert "![" not in outside.replace("\\!", "").replace("!\\[", "")
-    assert not re.search(r"@\w", outside)
 
 
 def test_terminal_shows_key_renamed_in_two_rows_once() -> None:

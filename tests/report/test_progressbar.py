@@ -1,6 +1,5 @@
 """The line of the progress bar."""
 
-import re
 from collections.abc import Mapping
 
 import pytest
@@ -8,9 +7,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.grades import Outcome
 from baselinekit.report.terminal import format_progress
-from baselinekit.report.wording import Style
-
-LINES = "━─"
+from baselinekit.report.wording import Style, width
 
 
 @pytest.mark.parametrize(
@@ -18,49 +15,32 @@ LINES = "━─"
     [
         (8, {}, 0.0, 60, f"comparing {'─' * 40} 0/8 -:--"),
         (8, {"passed": 2}, 2.0, 60, f"comparing {'━' * 10}{'─' * 30} 2/8 0:06"),
-        (
-            3,
-            {"passed": 1, "failed": 1, "error": 1},
-            9,
-            80,
-            f"comparing {'━' * 40} 3/3 1 failed, 1 error 0:00",
-        ),
-        (20_000, {"passed": 10}, 30, 60, f"comparing {'─' * 30} 10/20,000 16:39:30"),
-        (9, {"error": 2}, 7, 40, f"comparing {'━' * 2}{'─' * 9} 2/9 2 errors 0:24"),
-        (9, {"error": 2}, 7, 35, "comparing ━───── 2/9 2 errors 0:24"),
+        (3, {"passed": 1, "failed": 1}, 9, 80, f"comparing {'━' * 26}{'─' * 14} 2/3 1 failed 0:04"),
+        (20_000, {"passed": 10}, 30, 60, f"comparing {'─' * 20} 10/20,000 16:39:30"),
+        (9, {"error": 2}, 7, 40, f"comparing {'━' * 2}{'─' * 8} 2/9 2 errors 0:24"),
         (9, {"error": 2}, 7, 33, "2/9 2 errors 0:24"),
-        (9, {"error": 2}, 7, 30, "2/9 2 errors 0:24"),
-        (9, {"error": 2}, 7, 17, "2/9 2 errors"),
-        (9, {"error": 2}, 7, 12, "2/9"),
+        (9, {"error": 2}, 7, 17, "2/9"),
         (9, {"error": 2}, 7, 3, ""),
         (2, {"passed": 5}, 1, 60, f"comparing {'━' * 40} 5/2 0:00"),
     ],
 )
-def test_what_is_shown_fits(
+def test_format_progress_leaves_out_what_does_not_fit(
     total: int, tally: Mapping[Outcome, int], seconds: float, columns: int, shown: str
 ) -> None:
-    assert format_progress("comparing", total, tally, seconds, Style(False, columns), LINES) == shown
+    assert format_progress("comparing", total, tally, seconds, Style(False, columns), "━─") == shown
 
 
-def test_colours_add_nothing_but_colours() -> None:
-    tally: dict[Outcome, int] = {"passed": 1, "failed": 1}
-    for columns in (60, 18):
-        painted = format_progress("asking", 4, tally, 1, Style(True, columns), LINES)
-        assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == format_progress(
-            "asking", 4, tally, 1, Style(False, columns), LINES
-        )
-        assert "\x1b[31m1 failed\x1b[0m" in painted
+OUTCOMES = st.sampled_from(["passed", "failed", "error", "skipped"])
 
 
 @given(
     st.integers(2, 10**6),
-    st.dictionaries(
-        st.sampled_from(["passed", "failed", "error", "skipped", "flaky"]), st.integers(1, 10**6)
-    ),
+    st.dictionaries(OUTCOMES, st.integers(1, 10**6)),
     st.floats(0, 10**6),
     st.integers(1, 300),
 )
-def test_no_line_reaches_the_last_column(
+def test_format_progress_never_reaches_the_last_column(
     total: int, tally: dict[Outcome, int], seconds: float, columns: int
 ) -> None:
-    assert len(format_progress("replaying", total, tally, seconds, Style(False, columns), LINES)) < columns
+    line = format_progress("replaying", total, tally, seconds, Style(True, columns), "━─")
+    assert width(line) < columns

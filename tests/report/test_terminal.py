@@ -1,14 +1,12 @@
 """What an engineer reads after a failing compare."""
 
 import re
-from unicodedata import combining, east_asian_width
 
 import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
-from baselinekit.report.evals import terminal as eval_terminal
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace
 
@@ -66,13 +64,6 @@ FAILED  users-list  User list keeps its shape (critical)
     assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
 
 
-def test_another_commit_alone_is_told_in_one_line() -> None:
-    drift = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
-    told = terminal.format_failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
-    line = "  changed since capture: git.branch main -> new, git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2"
-    assert told[2:] == [line]
-
-
 def test_an_error_says_what_where_and_what_to_do() -> None:
     error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
     assert terminal.format_failure(error, PLAIN) == (
@@ -81,20 +72,6 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
     )
     coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
     assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
-
-
-def test_what_passed_stands_apart_from_what_did_not() -> None:
-    fine, wrong = result("a", "passed"), result("b", "failed")
-    assert terminal.format_passed(report(fine), PLAIN).count("\n") == 1
-    assert terminal.format_passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
-    assert terminal.format_passed(report(wrong), PLAIN) == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
-)
-def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
-    assert wording.format_seconds(seconds) == told
 
 
 def test_what_repeats_along_an_array_is_told_once() -> None:
@@ -120,12 +97,6 @@ def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
     assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
 
 
-def test_whole_rows_that_are_lost_are_not_folded_away() -> None:
-    rows = [spot(("rows", row), "missing", {"id": row}) for row in range(4)]
-    text = terminal.format_failure(result("a", "failed", *rows), PLAIN)
-    assert text.count('- {"id": ') == 4
-
-
 def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
     text = terminal.format_failure(result("a", "failed", *spots, count=12_345), PLAIN)
@@ -134,26 +105,12 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     assert "… and 12,295 more differences" in text
 
 
-def test_a_long_text_is_cut_with_a_count() -> None:
-    old, new = ("\n".join(f"{word} {number}" for number in range(100)) for word in ("old", "new"))
-    text = terminal.format_failure(result("a", "failed", spot(("body",), "value", old, new)), PLAIN)
-    assert text.count("    - old") == 39
-    assert "… and 161 more lines" in text
-
-
 def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
-    nasty = result(
-        "id" + NASTY,
-        "failed",
-        spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY),
-        name=NASTY,
-        criticality=NASTY,
-        target=NASTY,
-        reason=NASTY,
-        notes=(NASTY,),
-        explanation=(NASTY,),
-        environment_drift={NASTY: (NASTY, {NASTY: NASTY})},
-    )
+    spots = spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY)
+    facts = dict.fromkeys(("name", "criticality", "target", "reason"), NASTY)
+    lists = {"notes": (NASTY,), "explanation": (NASTY,)}
+    drift = {NASTY: (NASTY, {NASTY: NASTY})}
+    nasty = result("id" + NASTY, "failed", spots, environment_drift=drift, **facts, **lists)
     run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
     for text in (
         terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
@@ -232,7 +189,8 @@ OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/te
             ["baselinekit explain BK301"],
         ),
         ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([OF_TEST, OF_TEST, OF_TEST, OF_TEST], ["pytest"]),
+        ([OF_TEST, OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
+        ([replace(OF_TEST, target=f"pytest {n}") for n in range(4)], ["pytest"]),
         ([OF_TEST, result("a", "passed")], []),
     ],
 )
@@ -241,29 +199,14 @@ def test_next_commands(results: list[Result], commands: list[str]) -> None:
 
 
 def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
-    spots = [
-        spot(("漢字", "é"), "value", 1, 2),
-        spot(("a", "e\u0301"), "value", 1, 2),
-        spot(("abc",), "value", 1, 2),
-    ]
-    lines = terminal.format_failure(result("x", "failed", *spots), PLAIN).splitlines()
-    shown = [line for line in lines if line.startswith("  ") and "14" in line and ":3" not in line]
-    columns = [
-        sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line.split("baselines/")[0])
-        for line in shown
-    ]
-    assert len(shown) == 3
-    assert len(set(columns)) == 1
-
-
-def test_one_difference_that_is_not_shown_is_one() -> None:
-    text = terminal.format_failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
-    assert "… and 1 more difference\n" in text
+    keys = [("漢字", "é"), ("a", "e\u0301"), ("abc",)]
+    failed = result("x", "failed", *(spot(key, "value", 1, 2) for key in keys))
+    lines = terminal.format_failure(failed, PLAIN).splitlines()
+    heads = [line.split("baselines/")[0] for line in lines if ":14" in line]
+    assert (len(heads), len(set(map(wording.width, heads)))) == (3, 1)
 
 
 def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
-    """A service that is down fails each of 300 baselines in the same way."""
-
     def down(number: int) -> list[Result]:
         why = "GET http://127.0.0.1:9/x: no connection"
         return [result(f"b{n}", "error", reason=why, code="BK301") for n in range(number)]
@@ -273,10 +216,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         result("f", "failed", spot(("a",), "value", 1, 2)),
     ]
     few = terminal.format_failures(report(*down(5), *other), PLAIN)
-    assert [line for line in few.splitlines() if line.startswith("ERROR")] == [
-        *(f"ERROR   b{n}" for n in range(5)),
-        "ERROR   else",
-    ]
+    assert few.count("ERROR   b") == 5
     many = terminal.format_failures(report(*down(300), *other), PLAIN)
     assert [line for line in many.splitlines() if line.startswith(("ERROR", "FAILED"))] == [
         *(f"ERROR   b{n}" for n in range(3)),
@@ -285,7 +225,3 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
-    cases = eval_terminal.format_failures(report(*down(300)), PLAIN)
-    assert cases.count("ERROR ") == 4
-    verbose = terminal.format_failures(report(*down(300)), replace(PLAIN, verbose=True))
-    assert verbose.count("ERROR ") == 300

@@ -1,7 +1,6 @@
 """A low score, a reply that cannot be read and a judge that was not asked: in every form another thing."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,7 +9,6 @@ from report.evalruns import case
 from report.pages import Page
 from report.reports import FILE, report
 
-from baselinekit.codes import explain
 from baselinekit.evals.cases import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
@@ -63,32 +61,23 @@ def told(verbose: bool = False) -> list[str]:
 
 
 def test_e5_the_terminal_tells_them_apart() -> None:
-    lines = told()
-    assert "FAILED  low" in lines
-    assert "ERROR   unread" in lines
-    assert (
-        "    failed   judge (model) 0.25  2 of 5, and 4 passes: curt  baselines/shop/users-list.yaml:20"
-        in lines
-    )
-    assert f"  BK640 {UNPARSEABLE}" in lines
-    assert (
-        f"    error    judge (model), unparseable  {UNPARSEABLE}  baselines/shop/users-list.yaml:20" in lines
-    )
-    assert (
-        "    unscored judge (model), not judged  contains has failed it already  "
-        "baselines/shop/users-list.yaml:20" in lines
-    )
+    assert {*told()} >= {
+        "FAILED  low",
+        "ERROR   unread",
+        f"    failed   judge (model) 0.25  2 of 5, and 4 passes: curt  {FILE}:20",
+        f"  BK640 {UNPARSEABLE}",
+        f"    error    judge (model), unparseable  {UNPARSEABLE}  {FILE}:20",
+        f"    unscored judge (model), not judged  contains has failed it already  {FILE}:20",
+    }
 
 
 def test_e4_a_check_that_failed_has_a_line_of_its_own_with_its_place() -> None:
-    wanted = f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14"
-    assert told().count(wanted) == 1
+    assert told().count(f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14") == 1
 
 
 def test_e5_what_was_replied_is_shown_to_who_wants_all_of_it() -> None:
     replied = "             it replied: Here is my verdict: SCORE=5"
-    assert replied in told(verbose=True)
-    assert replied not in told()
+    assert (replied in told(verbose=True), replied in told()) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +133,5 @@ def test_e5_the_page_shows_verdict_place_and_reply() -> None:
         assert words in page.text, words
 
 
-def test_the_code_of_a_reply_that_cannot_be_read_is_explained() -> None:
-    assert explain("BK640") is not None
-
-
-def places() -> Iterator[tuple[str, int | None]]:
-    yield from ((result.id, line_of(result)) for result in RUN.results)
-
-
-def test_where_to_look_first_is_the_check_that_says_why() -> None:
-    assert dict(places()) == {"low": 20, "unread": 20, "missing": 14}
+def test_line_of_is_that_of_the_check_that_says_why() -> None:
+    assert {result.id: line_of(result) for result in RUN.results} == {"low": 20, "unread": 20, "missing": 14}

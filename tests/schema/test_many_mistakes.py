@@ -8,33 +8,10 @@ from pathlib import Path
 import pytest
 from console import console
 
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    Place,
-    Problem,
-    suggest,
-)
-from baselinekit.files.languages import YAML
-from baselinekit.store.reading import load_partly, parse_record
+from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.store.reading import load_partly
 
 pytestmark = pytest.mark.slow
-
-
-def seconds_for_wrong_keys(count: int) -> float:
-    text = "id: a\n" + "".join(f"wrong_key_{n}: 1\n" for n in range(count))
-    raw = YAML.load(text, "x.yaml")[0]
-    began = time.process_time()
-    with pytest.raises(BaselinekitError):
-        parse_record(raw)
-    return time.process_time() - began
-
-
-def test_the_time_grows_with_the_size_of_the_file_and_no_faster() -> None:
-    for _ in range(3):  # another process may have had the processor
-        if seconds_for_wrong_keys(20_000) / max(seconds_for_wrong_keys(5_000), 0.02) < 8:
-            return
-    pytest.fail("too slow")
 
 
 RECORD = "- id: x{0}\n  curent: 1\n  wrong{0}: 2\n  baseline: {{output: 1}}\n"
@@ -98,15 +75,6 @@ def test_load_partly_with_many_wrong_records_takes_time_in_proportion(tmp_path: 
     pytest.fail(f"{many / few:.1f} times")
 
 
-def test_a_hint_is_found_among_many_names_and_for_any_word() -> None:
-    names = [f"name{n}" for n in range(100_000)]
-    began = time.process_time()
-    assert suggest("nam1", ["name1", "other"]) == "did you mean 'name1'?"
-    suggest("nmae77", names)
-    assert suggest("x" * 1_000_000, names) == ""
-    assert time.process_time() - began < 5
-
-
 WRONG_CASE = "  - id: c{0}\n    inptu: x\n    expectd: y\n"
 
 
@@ -116,12 +84,9 @@ WRONG_CASE = "  - id: c{0}\n    inptu: x\n    expectd: y\n"
         ("baselines/a.yaml", "".join(map(RECORD.format, range(2_000)))),
         ("baselines/a.json", json.dumps({"id": "a", **{f"wrong{n}": 1 for n in range(20_000)}})),
         ("evals/a.yaml", "metadata: {id: t}\ntest_cases:\n" + "".join(map(WRONG_CASE.format, range(1_000)))),
-        ("evals/a.yaml", "capability_eval:\n  id: a\n" + "".join(f"  wrong{n}: 1\n" for n in range(20_000))),
-        ("evals/a.yaml", "eval_trigger:\n  id: a\n" + "".join(f"  wrong{n}: 1\n" for n in range(20_000))),
         ("baselinekit.yaml", "base_url: x\n" + "".join(f"wrong{n}: 1\n" for n in range(20_000))),
-        ("baselinekit.yaml", "variables:\n" + "".join(f"  'a b{n}': 1\n" for n in range(20_000))),
     ],
-    ids=["yaml", "json", "suite", "capability", "trigger", "configuration", "variables"],
+    ids=["yaml", "json", "suite", "configuration"],
 )
 def test_doctor_with_many_problems_prints_few_of_them_and_all_as_json(
     tmp_path: Path, file: str, text: str

@@ -99,23 +99,17 @@ def test_what_such_a_name_is_given_is_still_found() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "token=…12345678",
-        "password: …hunter2",
-        "getUserByEmailAddressOrNull",
-        "org.springframework.beans.factory.BeanCreationException",
-        "ORDER_STATUS_PENDING_PAYMENT_2",
-        "x86_64-unknown-linux-gnu-20241120",
-        "feature/JIRA-1234-add-OAuth2-support",
-        "Donaudampfschifffahrtsgesellschaftskapitaen2",
-        "application/vnd.api+json;charset=utf-8",
+        "token=…12345678", "password: …hunter2", "getUserByEmailAddressOrNull",
+        "org.springframework.beans.factory.BeanCreationException", "ORDER_STATUS_PENDING_PAYMENT_2",
+        "x86_64-unknown-linux-gnu-20241120", "feature/JIRA-1234-add-OAuth2-support",
+        "Donaudampfschifffahrtsgesellschaftskapitaen2", "application/vnd.api+json;charset=utf-8",
         "2024-11-20T12-30-45-backup-of-database-03",
         "arn:aws:lambda:us-west-2:123456789012:function:my-function",
         "urn:ietf:params:oauth:grant-type:token-exchange",
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0",
-        "com.example.App/2.14.3-rc.1+build.20240101",
-        "AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDhA",
+        "com.example.App/2.14.3-rc.1+build.20240101", "AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDhA",
     ],
-)
+)  # fmt: skip
 def test_names_and_paths_do_not_alarm(text: str) -> None:
     assert likeness(text, ("body", "value")) is None
 

@@ -54,27 +54,11 @@ WHOLE = {
     "<user>root</user>": f"<user>{MASK}</user>",
 }
 INSIDE = [
-    "data1",
-    "a1b2",
-    "the root of all",
-    "log in as root",
-    "/root/a1/x",
-    "root.example.com",
-    "https://root.example.com:1234/a1",
-    "root: no such user",
-    "sid=a12; x1=b",
-    "?a1=2&root=3",
-    "2026-01-02T12:34:56Z 12345 +1234567",
-    "x-root: yes",
-    '{"root": 1, "a1": [2]}',
-    "Bearer a1b2c3",
-    f"Basic {b64('ada:a1b2')}",
-    "sha256:a1f0a1f0",
-    "(a1)",
-    "10:1234:7",
-    "<root>1</root>",
-    "1.1234",
-]
+    "data1", "a1b2", "the root of all", "log in as root", "/root/a1/x", "root.example.com",
+    "https://root.example.com:1234/a1", "root: no such user", "sid=a12; x1=b", "?a1=2&root=3",
+    "2026-01-02T12:34:56Z 12345 +1234567", "x-root: yes", '{"root": 1, "a1": [2]}', "Bearer a1b2c3",
+    f"Basic {b64('ada:a1b2')}", "sha256:a1f0a1f0", "(a1)", "10:1234:7", "<root>1</root>", "1.1234",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", WHOLE)
@@ -83,11 +67,6 @@ def test_masked_as_a_whole_value(text: str) -> None:
     assert REDACTOR.mask_said(text) == WHOLE[text]
     assert REDACTOR.mask_value({"v": [text]}) == {"v": [WHOLE[text]]}
     assert REDACTOR.found_in(text)
-
-
-def test_the_password_of_an_address() -> None:
-    masked = REDACTOR.mask_declared("postgres://ada:a1@db.internal:5432/x1")
-    assert masked == f"postgres://ada:{MASK}@db.internal:5432/x1"
 
 
 @pytest.mark.parametrize("text", INSIDE)
@@ -106,12 +85,6 @@ def test_values_and_numbers_but_no_keys() -> None:
     }
     ordinary = {"root": "roots", "n": 234}
     assert REDACTOR.mask_value(ordinary) is ordinary
-
-
-def test_a_declared_secret_is_masked_under_the_name_of_one_at_any_length() -> None:
-    redactor = Redactor({"tiny": Secret("a1"), "long": Secret("hunter2")})
-    assert redactor.mask_value({"password": "hunter2", "token": "a1"}) == {"password": MASK, "token": MASK}
-    assert redactor.mask_value({"password": "hunter"}) == {"password": "hunter"}
 
 
 @given(

@@ -1,6 +1,5 @@
 """A file is replaced whole or not at all, whatever fails, and nothing is left lying about."""
 
-import contextlib
 import fcntl
 import multiprocessing
 import os
@@ -9,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,33 +114,6 @@ def test_a_limit_on_the_size_of_files_leaves_the_old_one(tmp_path: Path) -> None
     assert litter(tmp_path) == []
 
 
-@pytest.mark.slow
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("only root may mount a small file system")
-    try:
-        write_baseline(tmp_path)
-        atomic.state_folder(str(tmp_path), "locks")
-        before = (tmp_path / "b.yaml").read_bytes()
-        with (tmp_path / "fill").open("wb", buffering=0) as fill, contextlib.suppress(OSError):
-            while True:
-                fill.write(b"x" * 4096)
-        done = run(RECORD, tmp_path)
-        assert "BK120 b.yaml cannot be written: no space left on device: the disk is full" in done.stdout, (
-            done
-        )
-        assert (tmp_path / "b.yaml").read_bytes() == before
-        (tmp_path / "fill").unlink()
-        assert run(RECORD, tmp_path).stdout == ""
-        assert load(["b.yaml"], str(tmp_path))[0].metadata.failure_count == 1
-        assert litter(tmp_path) == []
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
-
-
 def fail_as_nobody(root: str, marks: list[Mark], queue: "multiprocessing.SimpleQueue[str]") -> None:
     become_nobody()
     queue.put(str(*record_all(marks, root, NOW).failures))
@@ -171,45 +142,6 @@ def test_a_read_only_folder_leaves_the_old_file() -> None:
             assert "--no-record" not in said  # which only a compare has
             assert load(["b.yaml"], folder)[0].metadata.failure_count == 0
             assert litter(root) == []
-
-
-@pytest.mark.slow
-def test_killed_while_recording_the_file_is_the_old_or_the_new_one(tmp_path: Path) -> None:
-    write_baseline(tmp_path)
-    forever = """
-print("go", flush=True)
-while True:
-    for baseline in load(["b.yaml"], root):
-        record_all([Mark(baseline.source, False)], root, "2024-02-01T00:00:00Z")
-"""
-    head = f"import sys; root = sys.argv[1]\n{IMPORTS}"
-    count = 0
-    for round_ in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-c", head + forever, str(tmp_path)], cwd=PROJECT, stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        wait_for(lambda count=count: failures(tmp_path) > count)
-        time.sleep(0.0037 * round_)
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        now = failures(tmp_path)
-        assert now > count
-        count = now
-        sweep([str(tmp_path)])
-        assert litter(tmp_path) == []
-
-
-def failures(folder: Path) -> int:
-    return load(["b.yaml"], str(folder))[0].metadata.failure_count
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "nothing was recorded in half a minute"
 
 
 def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:

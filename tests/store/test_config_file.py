@@ -1,6 +1,5 @@
 """The configuration: found, read, and refused with everything that is wrong with it."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.recipes import Config, Variable
-from baselinekit.store.project import load_config, nearest_config, project_root
+from baselinekit.store.project import load_config, nearest_config
 
 
 def test_the_nearest_one_upward_counts(tmp_path: Path) -> None:
@@ -18,14 +17,6 @@ def test_the_nearest_one_upward_counts(tmp_path: Path) -> None:
     assert nearest_config(str(tmp_path / "a/b")) == str(tmp_path / "baselinekit.yaml")
     write(tmp_path, "a/baselinekit.yaml", "")
     assert nearest_config(str(tmp_path / "a/b")) == str(tmp_path / "a/baselinekit.yaml")
-
-
-def test_the_project_root(tmp_path: Path) -> None:
-    (tmp_path / "a/b").mkdir(parents=True)
-    assert project_root(None, str(tmp_path / "a/b")) == str(tmp_path / "a/b")
-    (tmp_path / ".git").mkdir()
-    assert project_root(None, str(tmp_path / "a/b")) == str(tmp_path)
-    assert project_root(str(tmp_path / "a/baselinekit.yaml"), str(tmp_path / "a/b")) == str(tmp_path / "a")
 
 
 def test_it_is_read(tmp_path: Path) -> None:
@@ -61,49 +52,20 @@ allow_hosts:
 
 
 WRONG = [
-    ("recrod: daily", "BK103 f.yaml:1:1: unknown key 'recrod': did you mean 'record'?"),
     ("notify: {}", "BK108 f.yaml:1:.*: a notification needs a `command` or a `webhook`"),
     ("notify: {command: []}", "BK108 f.yaml:1:19: `command` names no program"),
-    ("notify: {webhook: x.org}", "BK108 f.yaml:1:19: not an absolute http or https address"),
-    (
-        "record: dayly",
-        "BK105 f.yaml:1:9: expected one of always, daily, never, found 'dayly' .* did you mean 'daily'",
-    ),
-    ("version: 2", "BK105 f.yaml:1:10: expected 1, found 2"),
-    ("http: {timeot: 1}", "BK103 f.yaml:1:8: unknown key 'timeot': did you mean 'timeout'"),
-    ("base_url: x.org", "BK108 f.yaml:1:11: not an absolute http or https address"),
-    ("base_url: 'http://a b/'", "BK108 f.yaml:1:11: not an absolute http or https address, 'http://a b/'"),
     ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: there is no such port, 'http://x:99999'"),
     ("base_url: 'http://x/?a=1'", r"BK108 f.yaml:1:11: a base_url has no `\?` and no `#`"),
-    ("http: {timeout: 0}", "BK105 f.yaml:1:17: expected a number of seconds above 0, found 0"),
-    ("http: {retries: -1}", "BK105 f.yaml:1:17: expected an integer of 0 or more, found -1"),
-    ("http: {redirects: -1}", "BK105 f.yaml:1:19: expected an integer of 0 or more"),
     ("http: {max_body: -1}", "BK105 f.yaml:1:18: expected an integer of 0 or more"),
     ("environments: {s: {base_url: 'http://a:b@x'}}", "BK108 f.yaml:1:30: the address contains credentials"),
-    (
-        "variables: {any_id: 1}",
-        "BK108 f.yaml:1:21: 'any_id' cannot be a variable: names with any_ are placeholders",
-    ),
-    ("variables: {'a b': 1}", "BK108 f.yaml:1:20: 'a b' is not a variable name"),
-    ("variables: {a: {secret: true}}", "BK108 .* has a `value` or a `from_env`"),
+    ("variables: {any_id: 1}", "BK108 f.yaml:1:21: 'any_id' cannot be a variable: names with any_"),
     ("variables: {a: {from_env: A, value: 1}}", "BK108 .* has a `value` or a `from_env`"),
-    (
-        "variables: {a: {from_env: A, secret: 'yes'}}",
-        "BK105 f.yaml:1:38: expected true or false, found a string",
-    ),
-    ("placeholders: {Order: x}", "BK108 f.yaml:1:23: 'Order' is not a placeholder name"),
-    ("skills: {a: {}}", "BK108 .* a skill is a `command`, a `python` callable, an `http` request or"),
-    ("skills: {a: {command: []}}", "BK108 .* `command` names no program"),
-    ("commands: {a: []}", "BK108 .* the command names no program"),
+    ("variables: {a: {from_env: A, secret: 'yes'}}", "BK105 f.yaml:1:38: expected true or false"),
     ("inline_limit: -1", "BK105 f.yaml:1:15: expected an integer of 0 or more, found -1"),
     ("- 1", "BK105 f.yaml:1:1: expected a mapping, found a list"),
     ("version: 1\n---\nversion: 1", "BK110 f.yaml:1:1: more than one document"),
-    ("a: 1\na: 2", "BK102 f.yaml:2:1"),
     ("limits: {calls: -1}", "BK105 f.yaml:1:17: expected an integer of 0 or more, found -1"),
-    ("limits: {files: 0}", "BK105 f.yaml:1:17: expected an integer from 1 to 1,000,000, found 0"),
     ("limits: {files: 1000001}", "BK105 f.yaml:1:17: expected an integer from 1 to 1,000,000, found 1000001"),
-    ("limits: {file_size: 100000001}", "BK105 f.yaml:1:21: expected an integer from 1 to 100,000,000, found"),
-    ("limits: {usd: -0.5}", "BK105 f.yaml:1:15: expected a number of 0 or more, found -0.5"),
 ]
 
 
@@ -112,8 +74,3 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path:
     write(tmp_path, "f.yaml", text)
     with pytest.raises(InvalidInput, match=message.replace("f.yaml", ".*f.yaml", 1)):
         load_config(str(tmp_path / "f.yaml"))
-
-
-def test_one_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"BK111 .*no such file"):
-        load_config(os.path.join(tmp_path, "baselinekit.yaml"))

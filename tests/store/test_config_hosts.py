@@ -11,7 +11,6 @@ from baselinekit.store.writing import add_origin, with_origin
 WHERE = "http://10.0.0.5:8080"
 CASES = [
     ("", f"version: 1\nbase_url: {WHERE}\n"),
-    ("version: 1\n", f"version: 1\nbase_url: {WHERE}\n"),
     ("# ours\nversion: 1  # first\n", f"# ours\nversion: 1  # first\nbase_url: {WHERE}\n"),
     ("# nothing yet\n", f"# nothing yet\nversion: 1\nbase_url: {WHERE}\n"),
     (
@@ -23,7 +22,6 @@ CASES = [
         "allow_hosts:\n  # first\n  - a.example  # one\n  - b.example\n  - 10.0.0.5:8080\nrecord: daily\n",
     ),
     ("allow_hosts:\r\n- a.example\r\n", "allow_hosts:\r\n- a.example\r\n- 10.0.0.5:8080\r\n"),
-    ("allow_hosts:\n- a.example", "allow_hosts:\n- a.example\n- 10.0.0.5:8080"),
     (
         "base_url: https://a.example  # ours\nvariables:\n  u: ada  # her\n",
         f"base_url: https://a.example  # ours\nvariables:\n  u: ada  # her\n  url_10_0_0_5_8080: {WHERE}\n",

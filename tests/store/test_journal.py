@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay, NotRecorded
-from baselinekit.store.journal import AnswerJournal, Journal, name_of
+from baselinekit.store.journal import AnswerJournal, Journal
 
 ENTRIES = [{"id": "a", "text": "ü\n\ud800 x"}, {"id": "b", "deep": [[[1.5, None]]]}, {"id": "c"}]
 
@@ -57,14 +57,6 @@ def test_what_follows_a_torn_line_is_written_behind_whole_ones(tmp_path: Path) -
     assert kept(tmp_path) == [*ENTRIES[:2], {"id": "d"}]
 
 
-def test_a_line_that_is_no_json_ends_it(tmp_path: Path) -> None:
-    """Such as those of earlier versions, which began with a checksum."""
-    file = written(tmp_path)
-    first, *rest = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(first + b"0123abcd " + b"".join(rest))
-    assert kept(tmp_path) == ENTRIES[:1]
-
-
 @contextmanager
 def small_files() -> Iterator[None]:
     """What a full disk looks like: a write takes a part of the line."""
@@ -86,26 +78,6 @@ def test_a_line_that_did_not_go_in_takes_none_after_it_along(tmp_path: Path) -> 
     journal.add({"id": "c"})
     journal.close()
     assert kept(tmp_path) == [{"id": "a"}, {"id": "c"}]
-
-
-def test_a_long_journal_is_read_whole(tmp_path: Path) -> None:
-    long = {"id": "a", "text": "x" * 1_000_000}
-    entries = [*[long] * 3, {"id": "b"}]
-    written(tmp_path, *entries)
-    assert kept(tmp_path) == entries
-
-
-def test_what_is_no_file_is_not_written(tmp_path: Path) -> None:
-    (tmp_path / ".baselinekit" / "journal").mkdir(parents=True)
-    os.mkfifo(tmp_path / ".baselinekit" / "journal" / "k.jsonl")
-    with pytest.raises(NotRecorded, match="no regular file"):
-        Journal(str(tmp_path), "k")
-
-
-def test_a_run_that_begins_anew_forgets_it(tmp_path: Path) -> None:
-    written(tmp_path)
-    written(tmp_path, {"id": "z"})
-    assert kept(tmp_path) == [{"id": "z"}]
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
@@ -133,10 +105,6 @@ def test_it_is_never_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(NotRecorded):
         Journal(str(tmp_path), "k")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_its_name_tells_lists_apart() -> None:
-    assert name_of("a", "b") == name_of("a", "b") != name_of("ab", "")
 
 
 def test_journals_that_nobody_goes_on_with_do_not_pile_up(tmp_path: Path) -> None:
@@ -174,33 +142,6 @@ def test_an_answer_is_found_by_the_run_that_goes_on(tmp_path: Path) -> None:
     third.forget()
     third.close()
     assert files(tmp_path) == []
-
-
-def test_what_is_under_way_is_nothing_to_go_on_with(tmp_path: Path) -> None:
-    first = answers(tmp_path, False, "a")
-    with pytest.raises(CannotReplay, match="BK720"):
-        answers(tmp_path, True)
-    AnswerJournal(str(tmp_path), "other", True).close()
-    first.close()
-    answers(tmp_path, True).close()
-
-
-def test_a_later_answer_counts(tmp_path: Path) -> None:
-    first = answers(tmp_path, False, "a")
-    first.keep("m", "a", {"said": "later"})
-    first.close()
-    again = answers(tmp_path, True)
-    assert again.find("m", "a") == {"said": "later"}
-    again.close()
-
-
-def test_a_torn_answer_is_told_and_none(tmp_path: Path) -> None:
-    answers(tmp_path, False, "a", "b").close()
-    (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
-    file.write_bytes(file.read_bytes()[:-1])
-    again = answers(tmp_path, True)
-    assert (again.find("m", "a"), again.find("m", "b")) == ({"said": "a"}, None)
-    again.close()
 
 
 def test_an_answer_that_finds_no_room_is_none_and_is_remembered(tmp_path: Path) -> None:

@@ -11,24 +11,18 @@ FOLDER = {"prompt.xml": "Sum up.", "meta.yml": "id: sum\n", "eval.yml": "cases: 
 RECORD = "id: a\ncurrent: {input: x}\n"
 NONE: dict[str, str] = {
     "meta.yaml": "id: sum\ncurrent: x\n",
-    "evals.yml": RECORD,
     "examples/a/inputs.yml": RECORD,
     "data.json": '{"current": {"sky": "clear"}}',
-    "rows.json": '[{"id": 1}, {"id": 2}]',
-    "word.json": '"current"',
     "text.yaml": "just words\n",
-    "empty.yaml": "",
     "broken.yaml": "id: {{not yaml\n",
     "schema.json": '{"type": "object", "properties": {"id": {}, "current": {}}}',
 }
 SOME: dict[str, str] = {
     "a.yaml": RECORD,
-    "examples/deep/a.yaml": RECORD,
     "several.yaml": f"{RECORD}---\nid: b\ncomparison: {{}}\n",
     "list.json": '[{"id": "a", "current": {}}]',
     "misspelt.yaml": "id: a\ncurent: {}\nbaseline: {}\n",
     "broken.yaml": "id: a\ncurrent: {{\n",
-    "response.json": '{"eval_type": "regression", "test_case": {}}',
     "wrapped.json": '{"regression_eval": {}}',
 }
 

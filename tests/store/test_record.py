@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from storehelp import EXAMPLES, record, write, write_baseline
 
-from baselinekit.errors import NotRecorded
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark
 
@@ -168,35 +167,6 @@ def test_a_case_that_somebody_edited_meanwhile_is_left_alone(tmp_path: Path) -> 
         "f.yaml: changed while it was compared, so nothing was recorded"
     ]
     assert [b.metadata.failure_count for b in load(["f.yaml"], str(tmp_path))] == [0, 1, 2]
-
-
-@pytest.mark.parametrize("text", ["", "{", "a: 1"])
-def test_a_file_that_is_gone_or_broken_is_not_recorded_in(text: str, tmp_path: Path) -> None:
-    write_baseline(tmp_path, "f.yaml")
-    mark = marks(tmp_path, True)
-    (tmp_path / "f.yaml").unlink()
-    if text:
-        write(tmp_path, "f.yaml", text)
-    with pytest.raises(NotRecorded, match=r"BK1[01][01]"):
-        record(mark, str(tmp_path), NOW)
-
-
-def test_what_an_anchor_shares_stays_shared_by_the_others(tmp_path: Path) -> None:
-    text = (
-        f"- id: a\n  {CURRENT}\n  metadata: &m {{failure_count: 0}}\n- id: b\n  {CURRENT}\n  metadata: *m\n"
-    )
-    write(tmp_path, "f.yaml", text)
-    record(marks(tmp_path, False, True), str(tmp_path), NOW)
-    one, two = load(["f.yaml"], str(tmp_path))
-    assert (one.metadata.failure_count, one.metadata.last_passed) == (1, None)
-    assert (two.metadata.failure_count, two.metadata.last_passed) == (0, NOW)
-
-
-@pytest.mark.parametrize(("old", "new"), [("0x0F", 16), ("&n 4", 5), ("+7", 8)])
-def test_odd_old_values_are_counted_from(old: str, new: int, tmp_path: Path) -> None:
-    write(tmp_path, "f.yaml", f"id: a\n{CURRENT}\nmetadata:\n  failure_count: {old}\n")
-    record(marks(tmp_path, False), str(tmp_path), NOW)
-    assert load(["f.yaml"], str(tmp_path))[0].metadata.failure_count == new
 
 
 def fail_all(root: str, files: list[str], rounds: int) -> None:

@@ -1,18 +1,15 @@
 """Many verdicts at once: in places that are known since the file was read, together, and never worse than one
 by one."""
 
-import fcntl
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from storehelp import Hand, record, write, write_baseline
+from storehelp import Hand, record, write
 
-from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record_all
+from baselinekit.store.record import Mark
 from baselinekit.structs import replace
 
 NOW = "2024-02-01T00:00:00Z"
@@ -20,7 +17,7 @@ OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_coun
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 @given(st.data())
 def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("p")
@@ -69,26 +66,3 @@ def test_what_an_anchor_shares_has_no_place_of_its_own(tmp_path: Path) -> None:
     one, two = load(["f.yaml"], str(tmp_path))
     assert (one.metadata.failure_count, one.metadata.last_passed) == (1, None)
     assert (two.metadata.failure_count, two.metadata.last_passed) == (0, NOW)
-
-
-def counts(root: Path, files: list[str]) -> list[int]:
-    return [one.metadata.failure_count for one in load(files, str(root))]
-
-
-def test_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Path) -> None:
-    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(3)]
-    marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
-    began = time.monotonic()
-    with lock(str(tmp_path), files[1]):
-        done = record_all(marks, str(tmp_path), NOW, wait=lambda: 0.2)
-    assert time.monotonic() - began < 5
-    assert [problem.code for failure in done.failures for problem in failure.problems] == ["BK121"]
-    assert counts(tmp_path, files) == [1, 0, 1]
-
-
-def test_the_locks_of_a_group_are_let_go(tmp_path: Path) -> None:
-    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(5)]
-    record([Mark(one.source, True) for one in load(files, str(tmp_path))], str(tmp_path), NOW)
-    for path in (tmp_path / ".baselinekit/locks").iterdir():
-        with path.open("r+b") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,18 +1,44 @@
 """The record in two branches: one value for both, no count lost, and everything else left to git."""
 
-import random
 import subprocess
 from pathlib import Path
 
 import pytest
-from histories import BLOCK, JSON, Branch, Drawn, drawn, edited, expected, record_of, recorded
 
-from baselinekit.cli.gitcalls import call
 from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.store.recordmerge import merge_records, without_record
-from baselinekit.values.equality import canonical
 
+BLOCK = """\
+# what the team says
+id: {id}
+baseline:
+  output:
+    status: 200   # as ever
+    body: {{name: Ada, n: 1}}
+  captured_at: "2025-12-01T10:00:00Z"
+current:
+  input: {{method: GET, endpoint: /users}}
+  execution: {{type: http}}
+metadata:
+  criticality: high
+  tags: [a, 'b']
+  last_passed: {last}    # the record
+  failure_count: {count}
+"""
+IN_JSON = """\
+{
+  "id": "a",
+  "baseline": {
+    "output": {"status": 200, "body": {"name": "Ada", "n": 1}},
+    "captured_at": "2025-12-01T10:00:00Z"
+  },
+  "current": {"input": {"endpoint": "/users"}, "execution": {"type": "http"}},
+  "metadata": {
+    "last_passed": null,
+    "failure_count": 1
+  }
+}
+"""
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
 
 
@@ -56,54 +82,6 @@ def test_the_rule(
         assert conflicts == 0, text.decode()
         about = language("x.yaml").load(text.decode(), "x.yaml")[0]["metadata"]
         assert (about["last_passed"], about["failure_count"]) == (last, count)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(300))
-def test_branches_that_recorded_and_one_that_refreshed_merge_without_a_hand(
-    tmp_path: Path, seed: int
-) -> None:
-    pick = random.Random(seed)
-    file = drawn(pick)
-    refreshing = pick.choice([None, 0, 1, 2])
-    branches = [recorded(file, pick, number == refreshing) for number in range(3)]
-    together = branches[0].text
-    for branch in branches[1:]:
-        conflicts, together = merged(tmp_path, file.text, together, branch.text, file.name)
-        assert conflicts == 0, together.decode()
-    for case in file.cases:
-        if not any(case.id in branch.refreshed for branch in branches):
-            assert record_of(file, together, case) == expected(file, branches, case.id)
-    all_the_rest_is_theirs(file, branches, together)
-
-
-def all_the_rest_is_theirs(file: Drawn, branches: list[Branch], together: bytes) -> None:
-    """Besides the record it is the text of the branch that refreshed, or the one they began with."""
-    source = next((branch.text for branch in branches if branch.refreshed), file.text)
-    for case in file.cases:
-        both = {("metadata", "last_passed"): "x", ("metadata", "failure_count"): 1}
-        source, together = edited(file, source, case, both), edited(file, together, case, both)
-    assert canonical(language(file.name).load(decode(source, file.name).body, "")) == canonical(
-        language(file.name).load(decode(together, file.name).body, "")
-    )
-    if b"#" in file.text:
-        assert together.count(b"# the record") == file.text.count(b"# the record")
-    assert together.count(b"\r\n") == source.count(b"\r\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_a_real_conflict_stays_one(tmp_path: Path, seed: int) -> None:
-    pick = random.Random(seed)
-    file = drawn(pick)
-    case = pick.choice(file.cases)
-    name = ("baseline", "output", "body", "name")
-    one, other = (
-        edited(file, recorded(file, pick, False).text, case, {name: name_}) for name_ in ("Grace", "Alan")
-    )
-    conflicts, text = merged(tmp_path, file.text, one, other, file.name)
-    assert conflicts >= 1
-    assert all(part in text for part in (b"<<<<<<< ours", b"Grace", b"Alan"))
 
 
 def test_two_different_refreshes_are_a_conflict(tmp_path: Path) -> None:
@@ -186,7 +164,6 @@ SHORT_FORM = "id: a\nbaseline: {output: 1, captured_at: 2026-01-01, environment:
 ALONE = "id: a\nmetadata:\n  last_passed: null\n  failure_count: 3\n"
 SHARED = "id: a\nmetadata: {tags: [x], failure_count: 3}\n"
 NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
-IN_JSON = JSON.format(id="a", last="null", count=1)
 
 
 @pytest.mark.parametrize(
@@ -214,21 +191,3 @@ IN_JSON = JSON.format(id="a", last="null", count=1)
 )
 def test_a_diff_shows_the_file_without_its_record(text: str, name: str, shown: str) -> None:
     assert without_record(text.encode(), name).decode() == shown
-
-
-def test_bytes_that_are_no_text_are_shown_as_they_are() -> None:
-    assert without_record(b"\xff\x00", "x.yaml") == b"\xff\x00"
-
-
-def test_a_diff_leaves_the_provenance_of_variants_out() -> None:
-    variant = "    - when: {environment: x}\n      output: 1\n"
-    seen = '      captured_at: "2026-01-01T00:00:00Z"\n      environment:\n        git: {commit: abc}\n'
-    head = "id: a\nbaseline:\n  output: 1\n  variants:\n"
-    assert without_record(f"{head}{variant}{seen}".encode(), "x.yaml").decode() == head + variant
-
-
-def test_git_calls_typed_by_a_person_print_their_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("git-merge", ["a"]) == 2
-    assert "git calls this" in capsys.readouterr().err
-    assert call("git-textconv", ["/no/such/file"]) == 255
-    assert "BK120 /no/such/file: no such file or directory" in capsys.readouterr().err

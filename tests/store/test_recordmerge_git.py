@@ -1,6 +1,5 @@
 """Git itself, with the drivers that `init --git` installs: merge, rebase, cherry-pick, diff and log."""
 
-import random
 import shlex
 from collections.abc import Iterator
 from itertools import count
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from console import Console, console
-from histories import BLOCK, THOROUGH, Drawn, drawn, expected, record_of, recorded
+from test_recordmerge import BLOCK
 
 pytestmark = pytest.mark.slow
 
@@ -53,37 +52,6 @@ def branched(terminal: Console, base: bytes, one: bytes, other: bytes) -> None:
     commit(terminal, one)
 
 
-def test_histories_merge_without_a_hand(clone: Console) -> None:
-    for seed in range(300 if THOROUGH else 8):
-        pick = random.Random(1_000 + seed)
-        file = drawn(pick)
-        played(clone, file, pick, f"baselines/{seed}/{file.name}")
-
-
-def played(terminal: Console, file: Drawn, pick: random.Random, name: str) -> None:
-    refreshing = pick.choice([None, 0, 1, 2])
-    branches = [recorded(file, pick, number == refreshing) for number in range(3)]
-    if len({branch.text for branch in branches}) < len(branches):
-        return  # the very same bytes on two branches: git takes them without asking anybody
-    asked(terminal, "git checkout -q main")
-    commit(terminal, file.text, name)
-    for number, branch in enumerate(branches):
-        asked(terminal, f"git checkout -q -B b{number} main")
-        commit(terminal, branch.text, name)
-    how = pick.choice(
-        ["git merge -q --no-edit b0", "git rebase -q b0", "git cherry-pick --keep-redundant-commits main..b0"]
-    )
-    asked(terminal, "git checkout -q b1")
-    asked(terminal, how if branches[0].text != file.text else "true")
-    asked(terminal, "git merge -q --no-edit b2")
-    text = (terminal.folder / name).read_bytes()
-    for case in file.cases:
-        if any(case.id in branch.refreshed for branch in branches):
-            continue
-        assert record_of(file, text, case) == expected(file, branches, case.id), (how, text.decode())
-    asked(terminal, "git checkout -q main && git merge -q --no-edit b1")
-
-
 def test_a_real_conflict_is_told_as_ever(clone: Console) -> None:
     base = yaml()
     branched(clone, base, yaml(OLD, 1).replace(b"Ada", b"Grace"), yaml(NEW, 2).replace(b"Ada", b"Alan"))
@@ -97,18 +65,9 @@ def test_a_real_conflict_is_told_as_ever(clone: Console) -> None:
     assert "||||||| " in (clone.folder / FILE).read_text()
 
 
-def test_a_file_in_a_folder_with_an_odd_name(clone: Console) -> None:
-    name = 'baselines/it\'s $(odd) "%A"; é/x.yaml'
-    for branch, text in (("main", yaml()), ("other", yaml(NEW, 1)), ("one", yaml(OLD, 1))):
-        asked(clone, f"git checkout -q -B {branch} main")
-        commit(clone, text, name)
-    asked(clone, "git merge -q --no-edit other")
-    assert (clone.folder / name).read_bytes() == yaml(NEW, 2)
-
-
 @pytest.mark.parametrize("how", ["--no-rebase", "--rebase"])
 def test_pull_of_a_tree_that_was_only_recorded_keeps_both_records(clone: Console, how: str) -> None:
-    """By the settings of docs/git.md; without them git refuses, as with any edited file."""
+    """By the settings of docs/ci.md; without them git refuses, as with any edited file."""
     commit(clone, yaml())
     asked(clone, "git branch upstream")
     asked(clone, "git checkout -q upstream")
@@ -119,15 +78,6 @@ def test_pull_of_a_tree_that_was_only_recorded_keeps_both_records(clone: Console
     assert "commit" in refused
     asked(clone, "git config merge.autoStash true && git config rebase.autoStash true")
     asked(clone, f"git pull -q {how} . upstream")
-    assert (clone.folder / FILE).read_bytes() == yaml(NEW, 3)
-
-
-def test_added_on_both_sides(clone: Console) -> None:
-    asked(clone, "git checkout -q -b other")
-    commit(clone, yaml(NEW, 1))
-    asked(clone, "git checkout -q -b one main")
-    commit(clone, yaml(OLD, 2))
-    asked(clone, "git merge -q --no-edit other")
     assert (clone.folder / FILE).read_bytes() == yaml(NEW, 3)
 
 
@@ -176,25 +126,6 @@ def test_a_further_worktree_and_a_further_clone(clone: Console, tmp_path: Path) 
     )
 
 
-def test_init_and_its_undoing_leave_what_people_wrote(clone: Console) -> None:
-    asked(clone, "baselinekit init --undo-git")
-    before = asked(clone, "cat .git/config")
-    assert not (clone.folder / ".gitattributes").exists()
-    assert not (clone.folder / ".gitignore").exists()
-    own = {".gitattributes": b"*.png binary\r\n# mine", ".gitignore": b"build\n\n.baselinekit\n"}
-    for name, text in own.items():
-        (clone.folder / name).write_bytes(text)
-    asked(clone, "git config merge.mine.driver true && baselinekit init --git")
-    assert (clone.folder / ".gitattributes").read_bytes().endswith(own[".gitattributes"])
-    after = {name: (clone.folder / name).read_bytes() for name in own}
-    assert "nothing to change" in asked(clone, "baselinekit init --git")
-    assert {name: (clone.folder / name).read_bytes() for name in own} == after
-    asked(clone, "baselinekit init --undo-git && git config --remove-section merge.mine")
-    assert {name: (clone.folder / name).read_bytes() for name in own} == own
-    assert asked(clone, "cat .git/config") == before
-    assert "neither git's files" in asked(clone, "baselinekit init --undo-git")
-
-
 def test_folders_with_odd_names_and_rules_of_ones_own(clone: Console) -> None:
     (clone.folder / "baselinekit.yaml").write_text('baselines: ["a b", "x[1]*", .]\n')
     (clone.folder / ".gitattributes").write_text("*.json merge=union\n*.yaml -diff\n")
@@ -203,9 +134,3 @@ def test_folders_with_odd_names_and_rules_of_ones_own(clone: Console) -> None:
     for name in ("a b/c/x.yaml", "x[1]*/x.yml", "y.yml"):
         assert asked(clone, f"git check-attr merge -- '{name}'").endswith("merge: baselinekit\n")
     assert asked(clone, "git check-attr merge -- x.json").endswith("merge: union\n")
-
-
-def test_the_same_failure_on_both_sides_counts_twice(clone: Console) -> None:
-    branched(clone, yaml(OLD), yaml(OLD, 1) + b"# one more line\n", yaml(OLD, 1))
-    asked(clone, "git merge -q --no-edit other")
-    assert (clone.folder / FILE).read_bytes() == yaml(OLD, 2) + b"# one more line\n"

@@ -19,10 +19,8 @@ def tree(folder: Path) -> list[str]:
     [
         ("folder", "is a folder"),
         ("file/x.json", "not a directory"),
-        ("file/deeper/x.json", "not a directory"),
         (f"{'n' * 300}/x.json", "file name too long"),
         ("/proc/x.json", "no such file or directory"),
-        ("/proc/deeper/x.json", "no such file or directory"),
         ("gone/x.json", "name a file in a folder that you may write"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Eval files become cases: the forms, what is derived, and what holds where nobody says it."""
+"""Eval files become cases: the forms, what is derived, and the settings that a file gives its cases."""
 
 import textwrap
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES, write
 
+from baselinekit.errors import InvalidInput
 from baselinekit.graders.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_schema import JsonSchema
@@ -16,23 +17,22 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.programs import CommandInput
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.evals import Case
-from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
-from baselinekit.model.recipes import HttpRequest
+from baselinekit.model.evals import Case, Expected, GoodAnswer
+from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating, Option
+from baselinekit.model.recipes import Execution, HttpRequest
+from baselinekit.model.traces import TraceMessage
 from baselinekit.store.reading import locate
 from baselinekit.suites.loading import load_cases
 
 SKILL = SkillExecution("skill", "reverse")
 
 
-def cases(root: Path, text: str, name: str = "evals/c.yaml", **more: Any) -> list[Case]:
-    return load_cases([write(root, name, textwrap.dedent(text))], str(root), **more)
+def cases(root: Path, text: str, name: str = "evals/c.yaml", target: Execution | None = None) -> list[Case]:
+    return load_cases([write(root, name, textwrap.dedent(text))], str(root), target)
 
 
-def one(root: Path, rest: str, **more: Any) -> Case:
-    """A record with an id and an input."""
-    text = "id: a\ninput: {type: prompt, content: hi}\n" + textwrap.dedent(rest)
-    (case,) = cases(root, text, **more)
+def case_with(root: Path, rest: str) -> Case:
+    (case,) = cases(root, "id: a\ninput: {type: prompt, content: hi}\n" + textwrap.dedent(rest))
     return case
 
 
@@ -50,11 +50,9 @@ def test_h9_a_file_of_test_cases() -> None:
     assert first.recipe.input == PromptInput(text="Reverse the string: hello")
     assert first.recipe.execution == PromptExecution("prompt")
     assert first.graders == (Grader("exact_match", "code", ExactMatch(), at=("grader",)),)
-    assert found[2].expected is not None
-    assert found[2].expected.value == ""
-    assert str(locate(found[1].source, ("grader", "config", "method"), str(EXAMPLES))) == (
-        "string-processing.yaml:46:17"
-    )
+    assert found[2].expected == Expected("exact", "")
+    place = locate(found[1].source, ("grader", "config", "method"), str(EXAMPLES))
+    assert str(place) == "string-processing.yaml:46:17"
 
 
 def test_h1_every_key_of_a_record_is_read(tmp_path: Path) -> None:
@@ -72,16 +70,10 @@ def test_h1_every_key_of_a_record_is_read(tmp_path: Path) -> None:
           metadata: {difficulty: hard, tags: [x, y], timeout_seconds: 9, retries: 2, weight: 1.5}
         """,
     )
-    assert (case.id, case.name, case.description, case.category) == (
-        "cap-1",
-        "A name",
-        "What it tests",
-        "words",
-    )
-    assert (case.kind, case.context, case.difficulty) == ("capability", {"language": "en"}, "hard")
+    about = (case.id, case.name, case.description, case.category, case.kind, case.difficulty)
+    assert about == ("cap-1", "A name", "What it tests", "words", "capability", "hard")
     assert (case.tags, case.timeout, case.retries, case.weight) == (("x", "y"), 9, 2, 1.5)
-    assert case.expected is not None
-    assert (case.expected.type, case.expected.value, case.expected.alternatives) == ("contains", "a", ["b"])
+    assert (case.context, case.expected) == ({"language": "en"}, Expected("contains", "a", ["b"]))
     assert methods(case) == [Contains()]
 
 
@@ -89,26 +81,20 @@ def test_h1_h2_a_functional_expectation_without_a_method_is_called() -> None:
     (case,) = load_cases(["capability-codegen.yaml"], str(EXAMPLES))
     calls = [Call(120, [5]), Call(1, [0]), Call(1, [1]), Call(3628800, [10])]
     assert methods(case) == [FunctionOutput("factorial", calls, timeout_per_case=5)]
-    assert (case.difficulty, case.timeout, case.weight) == ("easy", 30, 1.0)
     assert case.context == {"language": "python", "style": "functional"}
     assert case.recipe.input.text.endswith("recursively\n\nContext:\nlanguage: python\nstyle: functional\n")
 
 
 def test_h4_h5_a_file_is_read_and_a_semantic_expectation_is_two_graders(tmp_path: Path) -> None:
-    text = (EXAMPLES / "capability-semantic.yaml").read_text()
     write(tmp_path, "evals/path/to/technical-spec.md", "Needs PostgreSQL 14+ and {{nothing}}.\n")
-    (case,) = cases(tmp_path, text)
-    assert case.recipe.input.text.startswith(
-        "Needs PostgreSQL 14+ and \\{{nothing}}.\n\n\nContext:\nextraction"
-    )
+    (case,) = cases(tmp_path, (EXAMPLES / "capability-semantic.yaml").read_text())
+    asked = "Needs PostgreSQL 14+ and \\{{nothing}}.\n\n\nContext:\nextraction"
+    assert case.recipe.input.text.startswith(asked)
     lists, judge = methods(case)
-    assert lists == MustInclude(
-        ("PostgreSQL 14+", "/api/v1/users", "DATABASE_URL environment variable"), ("deprecated", "legacy")
-    )
-    assert isinstance(judge, ModelJudge)
-    assert judge.model == "claude-3-5-sonnet"
+    wanted = ("PostgreSQL 14+", "/api/v1/users", "DATABASE_URL environment variable")
+    assert lists == MustInclude(wanted, ("deprecated", "legacy"))
+    assert (type(judge), judge.model) == (ModelJudge, "claude-3-5-sonnet")
     assert [grader.kind for grader in case.graders] == ["code", "model"]
-    assert (case.weight, case.difficulty) == (1.5, "medium")
 
 
 @pytest.mark.parametrize(
@@ -129,122 +115,108 @@ def test_h6_h10_a_regression_record_is_graded_by_its_baseline(file: str, id: str
     assert case.category == ("api_stability" if file.endswith("json") else None)
 
 
+CASE = "{id: %s, input: {type: prompt, content: x}, expected: {value: y}}"
+RECORD = "{id: r, current: {input: {endpoint: /}, execution: {type: http}}, baseline: {output: 1}}"
+A, B = CASE % "a", CASE % "b"
+
+
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        ("---\nid: a\n{it}", ["a"]),
-        ("- {id: a, {it}}\n- {id: b, {it}}", ["a", "b"]),
-        ("---\nid: a\n{it}\n---\n---\nid: b\n{it}", ["a", "b"]),
-        ("capability_eval:\n  {id: a, {it}}", ["a"]),
-        ("capability_eval:\n- {id: a, {it}}\n- {id: b, {it}}", ["a", "b"]),
-        ("capability_eval: {id: a, {it}}\nregression_eval: {known}", ["a", "r"]),
-        ("- {id: a, {it}}\n- {known}", ["a", "r"]),
-        ("metadata: {id: f}\ntest_cases: [{id: a, {it}}]\n---\nid: a\n{it}", ["f/a", "a"]),
-        ("- {metadata: {id: f}, test_cases: [{id: a, {it}}]}", ["f/a"]),
+        (f"---\n{A}", ["a"]),
+        (f"- {A}\n- {B}", ["a", "b"]),
+        (f"---\n{A}\n---\n---\n{B}", ["a", "b"]),
+        (f"capability_eval:\n  {A}", ["a"]),
+        (f"capability_eval:\n- {A}\n- {B}", ["a", "b"]),
+        (f"capability_eval: {A}\nregression_eval: {RECORD}", ["a", "r"]),
+        (f"- {A}\n- {RECORD}", ["a", "r"]),
+        (f"metadata: {{id: f}}\ntest_cases: [{A}]\n---\n{A}", ["f/a", "a"]),
+        (f"- {{metadata: {{id: f}}, test_cases: [{A}]}}", ["f/a"]),
+        (
+            "metadata: {id: r}\nbaseline: {response: {}}\ntest_case: {input: {path: /x}}",
+            ["r"],
+        ),
+        (f"eval_suite: {{name: s, evals: [{A}]}}", ["a"]),
     ],
 )
-def test_h9_every_form_of_a_file(tmp_path: Path, text: str, ids: list[str]) -> None:
-    lines = "input: {type: prompt, content: x}\nexpected: {value: y}"
-    known = "{id: r, current: {input: {endpoint: /}, execution: {type: http}}, baseline: {output: 1}}"
-    flow = lines.replace("\n", ", ")
-    for before, after in (("{id: a, {it}", "{id: a, " + flow), ("{id: b, {it}", "{id: b, " + flow)):
-        text = text.replace(before, after)
-    text = text.replace("{it}", lines).replace("{known}", known)
+def test_h9_x2_every_form_of_a_file(tmp_path: Path, text: str, ids: list[str]) -> None:
     assert [case.id for case in cases(tmp_path, text)] == ids
 
 
-def test_a_json_file_is_read_like_any_other(tmp_path: Path) -> None:
-    text = """
-      {"metadata": {"id": "f"}, "test_cases": [{"id": "a", "input": {"type": "prompt", "content": "x"},
-       "grader": {"type": "human", "config": {"rating_scale": {"labels": {"1": "Poor", "5": "Good"}}}}}]}"""
-    (case,) = cases(tmp_path, text, "evals/c.json")
-    (rating,) = methods(case)
-    assert rating.rating_scale.labels == {1: "Poor", 5: "Good"}
+CALL = "{args: [1], expected: 2, comparator: set}"
+GRADED = [
+    ("expected: {value: y}", [ExactMatch()]),
+    ("expected_output: {type: exact, value: y}", [ExactMatch()]),
+    ("expected: {type: contains, value: [y]}", [Contains()]),
+    ("expected: {type: pattern, value: y+}", [RegexMatch()]),
+    ("expected: {type: semantic, value: {must_include: [y]}}", [MustInclude(("y",))]),
+    (
+        "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must_not_include: [z]}]}",
+        [MustInclude(("y",), (), (MustInclude((), ("z",)),))],
+    ),
+    (
+        "expected: {type: functional, value: {function_name: f, test_cases: [{input: [1], output: 2}]}}",
+        [FunctionOutput("f", [Call(2, [1])])],
+    ),
+    (
+        f"expected: {{type: functional, value: {{test_cases: [{CALL}]}}}}\n"
+        "grader: {type: code, config: {function_name: f}}",
+        [FunctionOutput("f", [Call(2, [1], comparator="set")])],
+    ),
+    ("expected: {type: pattern, value: y}\ngrader: {type: code}", [RegexMatch()]),
+    (
+        "expected: {value: y}\ngrader: {type: code, config: {case_sensitive: false}}",
+        [ExactMatch(case_sensitive=False)],
+    ),
+    ("grader: {type: code, config: {method: contains, any: [y]}}", [Contains(any=["y"])]),
+    (
+        "grader: {type: code, config: {method: json_schema, schema: {type: object}}}",
+        [JsonSchema({"type": "object"})],
+    ),
+    (
+        "expected: {value: {a: 1}}\ngrader: {type: code, config: {method: structural_match, strict: true}}",
+        [StructuralMatch(strict=True)],
+    ),
+    (
+        f"grader: {{type: code, config: {{function_name: f, test_cases: [{CALL}]}}}}",
+        [FunctionOutput("f", [Call(2, [1], comparator="set")])],
+    ),
+    (
+        "expected: {type: semantic, value: like y}\ngrader: {type: model, config: {rubric: same?}}",
+        [ModelJudge("same?")],
+    ),
+    ("expected: {type: semantic, value: {must_include: [y]}}\ngrader: {type: code}", [MustInclude(("y",))]),
+    (
+        "grader: {type: human, config: {interface: web, rubric: good?}}\n"
+        "graders: [{type: model, config: {rubric: safe?}}]",
+        [HumanRating(interface="web", rubric="good?"), ModelJudge("safe?")],
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("rest", "expected"),
-    [
-        ("expected: {value: y}", [ExactMatch()]),
-        ("expected_output: {type: exact, value: y}", [ExactMatch()]),
-        ("expected: {type: contains, value: [y]}", [Contains()]),
-        ("expected: {type: pattern, value: y+}", [RegexMatch()]),
-        ("expected: {type: semantic, value: {must_include: [y]}}", [MustInclude(("y",))]),
-        (
-            "expected: {type: functional, value: {function_name: f, test_cases: [{input: [1], output: 2}]}}",
-            [FunctionOutput("f", [Call(2, [1])])],
-        ),
-        (
-            "expected: {type: functional, value: {test_cases: [{args: [1], expected: 2, comparator: set}]}}\n"
-            "grader: {type: code, config: {function_name: f}}",
-            [FunctionOutput("f", [Call(2, [1], comparator="set")])],
-        ),
-        ("expected: {type: pattern, value: y}\ngrader: {type: code}", [RegexMatch()]),
-        (
-            "expected: {value: y}\ngrader: {type: code, config: {case_sensitive: false}}",
-            [ExactMatch(case_sensitive=False)],
-        ),
-        ("grader: {type: code, config: {method: contains, any: [y]}}", [Contains(any=["y"])]),
-        (
-            "grader: {type: code, config: {method: json_schema, schema: {type: object}}}",
-            [JsonSchema({"type": "object"})],
-        ),
-        (
-            "expected: {value: {a: 1}}\n"
-            "grader: {type: code, config: {method: structural_match, strict: true}}",
-            [StructuralMatch(strict=True)],
-        ),
-        (
-            "grader: {type: code, config: {function_name: f, test_cases: [{args: [1], expected: 2}]}}",
-            [FunctionOutput("f", [Call(2, [1])])],
-        ),
-        (
-            "expected: {type: semantic, value: like y}\ngrader: {type: model, config: {rubric: same?}}",
-            [ModelJudge("same?")],
-        ),
-        (
-            "expected: {type: semantic, value: {must_include: [y]}}\ngrader: {type: code}",
-            [MustInclude(("y",))],
-        ),
-        (
-            "grader: {type: human, config: {interface: web, rubric: good?}}\n"
-            "graders: [{type: model, config: {rubric: safe?}}]",
-            [HumanRating(interface="web", rubric="good?"), ModelJudge("safe?")],
-        ),
-    ],
-)
-def test_h2_h5_what_a_case_is_graded_by(tmp_path: Path, rest: str, expected: list[Any]) -> None:
-    assert methods(one(tmp_path, rest)) == expected
+@pytest.mark.parametrize(("rest", "expected"), GRADED)
+def test_h2_h3_h5_what_a_case_is_graded_by(tmp_path: Path, rest: str, expected: list[Any]) -> None:
+    assert methods(case_with(tmp_path, rest)) == expected
 
 
-def test_h3_a_semantic_expectation_may_have_alternatives(tmp_path: Path) -> None:
-    lists = "{type: semantic, value: {must_include: [y]}, alternatives: [{must_not_include: [z]}]}"
-    assert methods(one(tmp_path, f"expected: {lists}")) == [
-        MustInclude(("y",), (), (MustInclude((), ("z",)),)),
-    ]
+GRADERS = {
+    "exact-match": ("code", ExactMatch),
+    "regex": ("code", RegexMatch),
+    "function-output": ("code", FunctionOutput),
+    "model": ("model", ModelJudge),
+    "model-calibration": ("model", ModelJudge),
+    "human": ("human", HumanRating),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "method"),
-    [
-        ("exact-match", "code", ExactMatch),
-        ("regex", "code", RegexMatch),
-        ("function-output", "code", FunctionOutput),
-        ("model", "model", ModelJudge),
-        ("model-calibration", "model", ModelJudge),
-        ("human", "human", HumanRating),
-    ],
-)
-def test_h20_h40_every_grader_of_the_document_is_read(
-    tmp_path: Path, name: str, kind: str, method: type
-) -> None:
-    case = one(tmp_path, "expected: {value: y}\n" + (EXAMPLES / f"grader-{name}.yaml").read_text())
-    (grader,) = case.graders
-    assert (grader.kind, type(grader.method)) == (kind, method)
+@pytest.mark.parametrize("name", GRADERS)
+def test_h20_h40_every_grader_of_the_document_is_read(tmp_path: Path, name: str) -> None:
+    case = case_with(tmp_path, "expected: {value: y}\n" + (EXAMPLES / f"grader-{name}.yaml").read_text())
+    assert [(grader.kind, type(grader.method)) for grader in case.graders] == [GRADERS[name]]
 
 
 def test_h34_several_graders_each_have_a_name_of_their_own(tmp_path: Path) -> None:
-    case = one(
+    case = case_with(
         tmp_path,
         """
         grader: {type: model, config: {rubric: safe?}, weight: 2}
@@ -253,145 +225,169 @@ def test_h34_several_graders_each_have_a_name_of_their_own(tmp_path: Path) -> No
         - {type: code, name: short, config: {method: regex, pattern: '^.{1,9}$'}}
         """,
     )
-    assert [(grader.name, grader.weight, grader.required) for grader in case.graders] == [
-        ("model", 2.0, True),
-        ("model-2", 1.0, False),
-        ("short", 1.0, True),
+    assert [(grader.name, grader.weight, grader.required, grader.at) for grader in case.graders] == [
+        ("model", 2.0, True, ("grader",)),
+        ("model-2", 1.0, False, ("graders", 0)),
+        ("short", 1.0, True, ("graders", 1)),
     ]
-    assert [grader.at for grader in case.graders] == [("grader",), ("graders", 0), ("graders", 1)]
 
 
-def test_h40_labels_have_numbers_for_names(tmp_path: Path) -> None:
-    case = one(
-        tmp_path, "grader:\n  type: human\n  config:\n    rating_scale:\n      labels: {1: Poor, -2: Worse}\n"
+def test_h40_x8_labels_have_numbers_for_names_whatever_the_marks_and_line_ends(tmp_path: Path) -> None:
+    text = (
+        "id: a\ninput: x\ngraders:\n"
+        "- {type: human, config: {rating_scale: {labels: {1: Poor, -2: Worse}}}}\n"
+        "- {type: human, config: {rating_scale: {type: binary, options: [{value: true}, {value: false}]}}}\n"
     )
-    (rating,) = methods(case)
-    assert rating.rating_scale.labels == {1: "Poor", -2: "Worse"}
+    config = '{"rating_scale": {"labels": {"1": "Poor"}}}'
+    json = f'{{"id": "a", "input": "x", "grader": {{"type": "human", "config": {config}}}}}'
+    for data in (text, "\ufeff" + text, text.replace("\n", "\r\n"), "---\n" + text):
+        write(tmp_path, "f.yaml", data.encode())
+        likert, binary = methods(load_cases(["f.yaml"], str(tmp_path))[0])
+        assert likert.rating_scale.labels == {"1": "Poor", "-2": "Worse"}
+        assert binary.rating_scale.options == [Option(True), Option(False)]
+    (rating,) = methods(cases(tmp_path, json, "evals/c.json")[0])
+    assert rating.rating_scale.labels == {"1": "Poor"}
 
 
-ASKED = [
+ASKED: list[tuple[str, Execution | None, Any]] = [
     ("{type: prompt, content: 'hi {{name}}'}", None, PromptInput(text="hi {{name}}")),
     ("hi there", None, PromptInput(text="hi there")),
     ("{text: hi}", None, PromptInput(text="hi")),
     ("{content: hi}", SKILL, "hi"),
     ("{type: prompt, content: hi, context: {a: [1]}}", None, PromptInput(text="hi\n\nContext:\na:\n  - 1\n")),
-    ("{type: prompt, content: hi}", SKILL, "hi"),
     ("{type: prompt, content: hi, context: {a: 1}}", SKILL, {"content": "hi", "context": {"a": 1}}),
     ("{type: skill, content: {n: 1}}", SKILL, {"n": 1}),
     (
         "{type: api_call, content: {method: post, path: /x, json: {a: 1}}}",
-        None,
+        HttpExecution("http", "http://x"),
         HttpRequest("POST", path="/x", json={"a": 1}),
     ),
     ("{type: command, content: [tool, --version]}", None, CommandInput(["tool", "--version"])),
     ("{type: command, content: {argv: [tool], stdin: hi}}", None, CommandInput(["tool"], stdin="hi")),
-    ("{type: file, content: ../note.txt}", None, PromptInput(text="a note")),
-    ("{type: file, content: ../note.txt}", SKILL, "a note"),
+    ("{type: file, content: ../note.txt}", None, PromptInput(text="a \\{{note}}")),
+    ("{type: file, content: ../note.txt}", SKILL, "a \\{{note}}"),
+    ("{type: file, content: ../note.txt}", EchoExecution("echo"), "a \\{{note}}"),
+    ("{type: echo, content: '{{name}}'}", None, "{{name}}"),
+    ("{type: echo, content: [1, {a: null}]}", None, [1, {"a": None}]),
+    ("{type: echo, content: a, context: b}", None, {"content": "a", "context": "b"}),
 ]
 
 
 @pytest.mark.parametrize(("asked", "target", "expected"), ASKED)
-def test_h1_h4_what_a_case_asks(tmp_path: Path, asked: str, target: Any, expected: Any) -> None:
-    write(tmp_path, "note.txt", "a note")
+def test_h1_h4_what_a_case_asks(tmp_path: Path, asked: str, target: Execution | None, expected: Any) -> None:
+    write(tmp_path, "note.txt", "a {{note}}")
     (case,) = cases(tmp_path, f"id: a\ninput: {asked}\nexpected: {{value: y}}\n", target=target)
     assert case.recipe.input == expected
 
 
-@pytest.mark.parametrize(
-    ("own", "target", "of_file", "expected"),
-    [
-        ("", None, "", PromptExecution("prompt")),
-        ("", None, "config: {execution: {type: prompt, model: file}}", PromptExecution("prompt", "file")),
-        ("", SKILL, "config: {execution: {type: prompt, model: file}}", SKILL),
-        ("execution: {type: prompt, model: own}", None, "", PromptExecution("prompt", "own")),
-        ("execution: {type: prompt, model: own}", SKILL, "", SKILL),
-    ],
-)
-def test_whom_a_case_asks(tmp_path: Path, own: str, target: Any, of_file: str, expected: Any) -> None:
-    text = f"""
-metadata: {{id: f}}
-{of_file}
-test_cases:
-- id: a
-  input: {{type: prompt, content: hi}}
-  expected: {{value: y}}
-  {own}
-"""
-    (case,) = cases(tmp_path, text, target=target)
-    assert case.recipe.execution == expected
-
-
-def test_an_api_call_goes_to_http_whatever_the_others_ask(tmp_path: Path) -> None:
-    text = """
-    metadata: {id: f}
-    config: {execution: {type: skill, skill_name: s}}
-    test_cases:
-    - id: a
-      input: {type: api_call, content: {path: /}}
-      expected: {value: 1}
-      execution: {type: http, base_url: 'http://x'}
-    """
-    (case,) = cases(tmp_path, text)
-    assert case.recipe.execution == HttpExecution("http", "http://x")
+OF_FILE = "{type: prompt, model: file}"
+TEXT, CALL_OF_API = "{type: prompt, content: hi}", "{type: api_call, content: {path: /}}"
 
 
 @pytest.mark.parametrize(
-    ("input", "asked"),
+    ("input", "own", "target", "of_file", "expected"),
     [
-        ("{type: echo, content: '{{name}}'}", "{{name}}"),
-        ("{type: echo, content: [1, {a: null}]}", [1, {"a": None}]),
-        ("{type: echo, content: a, context: b}", {"content": "a", "context": "b"}),
+        (TEXT, "null", None, "null", PromptExecution("prompt")),
+        (TEXT, "null", None, OF_FILE, PromptExecution("prompt", "file")),
+        (TEXT, "null", SKILL, OF_FILE, SKILL),
+        (TEXT, "{type: prompt, model: own}", None, OF_FILE, PromptExecution("prompt", "own")),
+        (TEXT, "{type: prompt, model: own}", SKILL, "null", SKILL),
+        (CALL_OF_API, "{type: http, base_url: 'http://x'}", None, OF_FILE, HttpExecution("http", "http://x")),
+        ("{type: echo, content: a}", "null", None, OF_FILE, EchoExecution("echo")),
     ],
 )
-def test_an_echo_asks_nobody_whoever_is_asked_otherwise(tmp_path: Path, input: str, asked: object) -> None:
-    text = f"""
-    metadata: {{id: f}}
-    config: {{execution: {{type: skill, skill_name: s}}}}
-    test_cases:
-    - {{id: a, input: {input}, expected: {{value: 1}}}}
-    """
-    (case,) = cases(tmp_path, text)
-    assert (case.recipe.input, case.recipe.execution) == (asked, EchoExecution("echo"))
+def test_load_cases_asks_the_operators_target_then_the_cases_then_the_files(
+    tmp_path: Path, input: str, own: str, target: Execution | None, of_file: str, expected: Execution
+) -> None:
+    case = f"{{id: a, input: {input}, expected: {{value: y}}, execution: {own}}}"
+    text = f"metadata: {{id: f}}\nconfig: {{execution: {of_file}}}\ntest_cases: [{case}]"
+    assert cases(tmp_path, text, target=target)[0].recipe.execution == expected
 
 
-def test_an_echo_of_a_file_grades_the_file(tmp_path: Path) -> None:
-    write(tmp_path, "evals/notes.txt", "as {{it}} is\n")
-    text = "id: a\ninput: {type: file, content: notes.txt}\nexecution: {type: echo}\nexpected: {value: y}"
-    (case,) = cases(tmp_path, text)
-    assert (case.recipe.input, case.recipe.execution) == ("as \\{{it}} is\n", EchoExecution("echo"))
-
-
-def test_h61_a_case_says_it_before_its_file(tmp_path: Path) -> None:
+def test_h61_h5_a_case_says_it_before_its_file(tmp_path: Path) -> None:
     text = """
+    eval_type: regression
     metadata: {id: f, tags: [a], criticality: low, skip: later}
     config: {timeout_seconds: 5, retries: 2, parallel: false}
     grader: {type: code, config: {method: contains, any: [y]}}
     test_cases:
-    - {id: a, input: {type: prompt, content: x}, expected: {value: y},
+    - {id: a, input: x, expected: {value: y}, skip: now,
        metadata: {timeout_seconds: 1, retries: 0, parallel: true, tags: [b, a], weight: 3, criticality: high}}
-    - {id: b, input: {type: prompt, content: x}, expected: {value: y}, grader: {type: code}}
+    - {id: b, input: x, expected: {value: y}, grader: {type: code}}
+    - {id: c, input: x, expected: {value: y}, metadata: {skip: not yet}}
     """
-    own, other = cases(tmp_path, text)
+    own, other, third = cases(tmp_path, text)
     assert (own.timeout, own.retries, own.parallel, own.weight, own.criticality) == (1, 0, True, 3.0, "high")
-    assert own.tags == ("a", "b")
-    assert methods(own) == [Contains(any=["y"])]
-    assert (other.timeout, other.retries, other.parallel, other.skip) == (5, 2, False, "later")
+    assert (own.tags, own.kind, methods(own)) == (("a", "b"), "regression", [Contains(any=["y"])])
+    assert (other.timeout, other.retries, other.parallel, other.criticality) == (5, 2, False, "low")
     assert methods(other) == [ExactMatch()]
+    assert [own.skip, other.skip, third.skip] == ["now", "later", "not yet"]
 
 
-def test_a_file_of_test_cases_may_guard_what_once_worked(tmp_path: Path) -> None:
-    text = """
-    eval_type: regression
-    metadata: {id: f}
-    test_cases: [{id: a, input: {type: prompt, content: x}, expected: {value: y}}]
+WORDS = [
+    ("yes", "yes"),
+    ("NO", "NO"),
+    ("true", True),
+    ('""', ""),
+    ("null", None),
+    ("12:30:45", "12:30:45"),
+    ("2024-01-15", "2024-01-15"),
+    ("0o17", 15),
+    ("1e3", 1000.0),
+]
+
+
+def test_x6_x8_a_word_is_what_yaml_1_2_takes_it_for(tmp_path: Path) -> None:
+    for version in ('"1.0"', "1.0", "1"):
+        text = (
+            f"schema_version: {version}\nmetadata: {{id: f, created: 2024-01-15, author: NO}}\ntest_cases:\n"
+        )
+        text += "".join(
+            f"- {{id: c{n}, input: x, expected: {{value: {word}}}}}\n" for n, (word, _) in enumerate(WORDS)
+        )
+        found = cases(tmp_path, text)
+        values = [case.expected.value for case in found if case.expected]
+        assert [(value, type(value)) for value in values] == [(value, type(value)) for _, value in WORDS]
+        assert (found[0].timeout, found[0].retries) == (None, 0)
+
+
+MESSAGES = '[{role: system, content: Be kind.}, {role: user, content: "Why {{x}}?"}]'
+CONVERSATION = f"""\
+id: a
+input: {{type: messages, content: {MESSAGES}}}
+expected_outcome: Says why.
+reference: Because.
+sidecar: {{language: en}}
+conversation_id: c1
+grader: {{type: code, config: {{method: contains, all: [ecause]}}}}
+"""
+
+
+def test_load_cases_with_messages_reads_what_a_good_answer_is(tmp_path: Path) -> None:
+    (case,) = cases(tmp_path, CONVERSATION)
+    system, user = TraceMessage("system", "Be kind."), TraceMessage("user", "Why {{x}}?")
+    answer = (TraceMessage("assistant", "Because."),)
+    assert case.wanted == GoodAnswer("Says why.", answer, (system, user), {"language": "en"}, "c1")
+    assert case.expected is None
+    asked = [(one.role, one.content) for one in case.recipe.input.messages]
+    assert asked == [("system", "Be kind."), ("user", "Why \\{{x}}?")]  # a message is literal
+    write(tmp_path, "evals/notes.md", "Notes.\r\n")
+    parts = "[{type: text, value: Read}, {type: file, value: ./notes.md}]"
+    (case,) = cases(tmp_path, CONVERSATION.replace('"Why {{x}}?"', parts))
+    assert "Notes.\n" in case.recipe.input.messages[1].content
+    assert case.wanted.input_files == (str(tmp_path / "evals" / "notes.md"),)
+
+
+def test_load_cases_with_a_wrong_conversation_reports_every_mistake(tmp_path: Path) -> None:
+    text = """\
+    id: a
+    input: {type: messages, content: [{role: sytem, content: [{type: file, value: gone.md}]}]}
+    expected_outcome: 3
+    reference: [{role: asistant, content: x}]
+    sidecar: en
+    grader: {type: code, config: {method: contains, all: [ecause]}}
     """
-    assert [case.kind for case in cases(tmp_path, text)] == ["regression"]
-
-
-@pytest.mark.parametrize(
-    "where", ["skip: later", "metadata: {skip: later}", "skip: later\nmetadata: {skip: not yet}"]
-)
-def test_h5_a_case_is_left_out_wherever_it_says_so(tmp_path: Path, where: str) -> None:
-    text = f"id: a\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n{where}\n"
-    (case,) = cases(tmp_path, text)
-    assert case.skip == "later"
+    with pytest.raises(InvalidInput) as caught:
+        cases(tmp_path, text)
+    places = [f"{one.code} {str(one.place).removeprefix('evals/c.yaml:')}" for one in caught.value.problems]
+    assert places == ["BK105 2:42", "BK782 2:79", "BK105 3:19", "BK105 4:20", "BK105 5:10"]

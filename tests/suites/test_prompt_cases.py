@@ -8,7 +8,6 @@ import pytest
 from promptfiles import FOLDER, META, example, prompt_folder
 from storehelp import EXAMPLES, write
 
-from baselinekit.errors import InvalidInput
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
@@ -93,15 +92,6 @@ def test_e11_without_a_description_the_summary_is_what_is_judged(tmp_path: Path)
     assert case.graders[0].method.description == "Changes code without changing what it does."
 
 
-def test_e3_queries_come_before_cases(tmp_path: Path) -> None:
-    found = cases(tmp_path, example("eval-rejects-empty") + example("triggering-refactor"))
-    assert [case.id.removeprefix("refactor/") for case in found] == [
-        "triggering/should-match-1",
-        "triggering/should-not-match-1",
-        "rejects-empty",
-    ]
-
-
 @pytest.mark.parametrize(
     ("stated", "method"),
     [
@@ -169,14 +159,6 @@ def test_the_examples_run_all_together_from_their_folder(tmp_path: Path) -> None
 def test_e13_lists_without_a_query_ask_nobody(tmp_path: Path) -> None:
     evals = example("eval-rejects-empty") + "triggering: {should_match: [], should_not_match: []}\n"
     assert [case.name for case in cases(tmp_path, evals)] == ["rejects-empty"]
-
-
-def test_e13_a_query_in_both_lists_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"eval\.yml:5:7: this query should match and should not match"):
-        cases(
-            tmp_path,
-            "triggering:\n  should_match:\n    - tidy this\n  should_not_match:\n    - Tidy  this\n",
-        )
 
 
 EXAMPLE_FILES = sorted((EXAMPLES / "eva").glob("*.yaml"))

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.errors import InvalidInput
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
 from baselinekit.suites.authoring import json_schema
@@ -93,7 +93,7 @@ eval.yml:10:9: an assertion has one key, and this one has 'contains' and 'matche
 eval.yml:12:23: expected a list, found an empty list: add an entry
 eval.yml:13:21: expected an integer of 0 or more, found 'many' (string)
 eval.yml:14:19: expected a string, found 42 (integer)
-eval.yml:15:18: '(total' is not a regular expression: missing ) at position 6: say it otherwise
+eval.yml:15:18: '(total' is not a regular expression: missing ) at position 6: write it in another w
 eval.yml:16:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
 eval.yml:17:9: an assertion has one key, and this one has none: write each in an entry of its own
 eval.yml:18:9: expected a mapping, found 'contains' (string): with contains, not_contains, contains_
@@ -231,32 +231,6 @@ def test_e21_one_mistake_in_a_description_makes_no_others(
     broken, shape = examine(str(tmp_path), [str(folder.relative_to(tmp_path))])
     assert any(said in str(one) for one in broken)
     assert not shape.problems, "nor does doctor miss what is there"
-
-
-def test_e10_without_a_description_a_query_cannot_be_judged(tmp_path: Path) -> None:
-    prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=None)
-    with pytest.raises(InvalidInput) as caught:
-        load_evals([FOLDER], str(tmp_path))
-    said = "eval.yml:1:13: a judge is asked by the description, and there is none: write `description:` into"
-    assert f"{said} {FOLDER}/meta.yml" in str(caught.value)
-
-
-def test_e1_a_case_without_a_prompt_is_told(tmp_path: Path) -> None:
-    write(tmp_path, "evals/cases.yaml", CASE)
-    with pytest.raises(InvalidInput, match=r"BK755 evals/prompt\.xml: evals has no"):
-        load_evals(["evals"], str(tmp_path))
-
-
-@pytest.mark.parametrize("stated", ["../../..", "/etc", "~/x", "examples/link"])
-def test_e2_x5_inputs_from_outside_of_the_project_are_refused(tmp_path: Path, stated: str) -> None:
-    root = tmp_path / "project"
-    prompt_folder(root, CASE.replace("inputs: {constraints: none}", f"inputs_from: {stated}"))
-    write(tmp_path, "outside/inputs.yml", "constraints: secret\n")
-    (root / FOLDER / "examples/link").symlink_to(tmp_path / "outside")
-    with pytest.raises(BaselinekitError) as caught:
-        load_evals([FOLDER], str(root))
-    assert isinstance(caught.value, Refused) or "BK752" in str(caught.value)
-    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["yes", "No", "ON", "off"], ids=lambda word: f"bare-{word}")

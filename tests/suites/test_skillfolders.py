@@ -20,7 +20,10 @@ META = PromptMeta(
     description="Refactors one file and answers with a diff",
     triggers=("refactor a file", "remove global state."),
     not_for=("explaining code",),
-    inputs={"constraints": PromptVariable("What must stay.", default="nothing"), "code": PromptVariable()},
+    inputs={
+        "constraints": PromptVariable(description="What must stay.", default="nothing"),
+        "code": PromptVariable(),
+    },
 )
 FOLDER = PromptFolder(
     "prompts/refactor",

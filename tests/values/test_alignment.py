@@ -1,9 +1,10 @@
-"""What two sequences share, and what lies between."""
+"""What two sequences share, what lies between, and which rows are paired."""
 
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.values.alignment import Gap, pair_equal
+from baselinekit.values.alignment import Gap, align, pair_equal, pair_most
+from baselinekit.values.equality import freeze
 
 ITEMS = st.lists(st.sampled_from("abcdefgh"), max_size=12).map("".join)
 
@@ -33,3 +34,52 @@ def test_between_two_stretches_both_sequences_go_on_with_the_same(before: str, a
     new = [n for _, _, a1, a2 in gaps for n in range(a1, a2)]
     assert sorted([*(b for b, _ in pairs), *old]) == [*range(len(before))]
     assert sorted([*(a for _, a in pairs), *new]) == [*range(len(after))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"),
+    [
+        ("abcd", "bcd", "bb cc dd"),
+        ("abab", "baba", "aa bb aa"),
+        ("aaab", "aab", "aa aa bb"),
+        ("abc", "xbz", "ax bb cz"),
+        ("", "abc", ""),
+        ("abc", "", ""),
+    ],
+)
+def test_align(before: str, after: str, pairs: str) -> None:
+    found = align(before, after, freeze)
+    assert " ".join(before[e] + after[a] for e, a in found.pairs) == pairs
+
+
+@given(ITEMS, ITEMS)
+def test_an_alignment_has_each_row_once_and_in_order(before: str, after: str) -> None:
+    found = align(before, after, freeze)
+    assert found.pairs == sorted(found.pairs)
+    assert [a for _, a in found.pairs] == sorted(a for _, a in found.pairs)
+    assert sorted([e for e, _ in found.pairs] + found.missing) == list(range(len(before)))
+    assert sorted([a for _, a in found.pairs] + found.extra) == list(range(len(after)))
+
+
+@given(
+    st.lists(st.integers(0, 3), max_size=6),
+    st.integers(0, 6),
+    st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5))),
+)
+def test_a_matching_is_as_large_as_can_be(kinds: list[int], size: int, edges: set[tuple[int, int]]) -> None:
+    """Rows of one kind fit the same columns. Every set of columns is tried: one bit for each."""
+    reached, pairs, rows = {0: 0}, dict[int, int](), range(len(kinds))
+    for kind in kinds:
+        for taken, count in list(reached.items()):
+            for column in range(size):
+                if (kind, column) in edges and not taken >> column & 1:
+                    after = taken | 1 << column
+                    reached[after] = max(reached.get(after, 0), count + 1)
+
+    def fits(row: int, column: int) -> bool:
+        return (kinds[row], column) in edges
+
+    alone = [*pair_most(rows, dict(enumerate(kinds)), lambda row: range(size), fits, pairs)]
+    assert sorted([*pairs, *alone]) == [*rows]
+    assert all((kinds[row], column) in edges for row, column in pairs.items())
+    assert len({*pairs.values()}) == len(pairs) == max(reached.values())

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from baselinekit.files.jsontext import MAX_DEPTH
 from baselinekit.model.values import Json
 from baselinekit.values.equality import bytes_of, canonical, freeze, identical, same_json
 
@@ -74,6 +75,9 @@ def test_the_order_of_keys_counts_where_it_is_said_to(value: Json) -> None:
         (LONG, repr(LONG), False),
         (Decimal("1.50"), Decimal("1.5"), True),
         ("1", 1, False),
+        (2**53, float(2**53), True),
+        ("é", "e\u0301", False),
+        ("\ud800", "\udfff", False),
         (None, "", False),
         ([], {}, False),
         ({"a": None}, {}, False),
@@ -87,3 +91,16 @@ def test_what_is_told_apart(around: object, one: Json, other: Json, as_json: boo
     assert not alike(left, right)
     assert canonical(left) != canonical(right)
     assert same_json(left, right) is as_json
+
+
+@pytest.mark.parametrize("depth", [50, MAX_DEPTH, MAX_DEPTH + 9])
+def test_what_is_as_deep_as_json_may_be_has_bytes(depth: int) -> None:
+    shared: list[Json] = ["shared", {"key": 1}]
+
+    def nested(value: Json) -> Json:
+        for n in range(depth):
+            value = [value, value] if n < 3 else {"key": value, "twin": shared}
+        return value
+
+    assert bytes_of(nested(1)) == bytes_of(json.loads(json.dumps(nested(1))))
+    assert bytes_of(nested(1)) != bytes_of(nested(True))

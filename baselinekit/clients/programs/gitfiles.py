@@ -23,11 +23,7 @@ from baselinekit.values.texts import Mask
 # The address of a file.
 
 HostForm = Literal["github", "gitlab", "bitbucket"]
-HOSTS: dict[str, HostForm] = {
-    "github.com": "github",
-    "gitlab.com": "gitlab",
-    "bitbucket.org": "bitbucket",
-}
+HOSTS: dict[str, HostForm] = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
 _FORMS = {
     "github": ("/OWNER/REPOSITORY/blob/REF/PATH", ("/blob/", "/raw/")),
     "gitlab": ("/GROUP/PROJECT/-/blob/REF/PATH", ("/-/blob/", "/-/raw/")),

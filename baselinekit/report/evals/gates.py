@@ -16,12 +16,12 @@ from baselinekit.report.evals.evalreport import (
     recommendations,
 )
 from baselinekit.report.forms.markdown import format_blocks
-from baselinekit.report.sections import format_status, metric_facts
+from baselinekit.report.sections import metric_facts, status_cell
 from baselinekit.report.values import cut_line, page
 from baselinekit.report.wording import Style, format_lines
 
 FORMAT = "baselinekit.gate/1"
-_STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
+_STATE_TONES = {"met": "passed", "not met": "failed", "undecided": "unscored"}
 
 
 def _gate_blocks(judged: GateResult) -> Iterator[Words]:
@@ -29,9 +29,9 @@ def _gate_blocks(judged: GateResult) -> Iterator[Words]:
     rows = [
         (
             Cell(metric.name, is_code=True),
-            format_value(metric),
-            format_threshold(metric),
-            Cell(format_status(metric), "passed" if metric.met else "failed"),
+            _format_value(metric),
+            _format_threshold(metric),
+            status_cell(metric),
             metric.why if metric.value is None else metric.estimator,
         )
         for metric in judged.metrics
@@ -44,15 +44,11 @@ def _gate_blocks(judged: GateResult) -> Iterator[Words]:
 
 def format_gate(judged: GateResult, style: Style) -> str:
     """Format a gate for a terminal: its metrics, why it is not met, and what did not pass."""
-    word = style.paint(judged.state.upper(), _STATE_COLOURS[judged.state])
-    blocks = [*_gate_blocks(judged)]
-    failing = [
-        (result.outcome, result.id, result.reason)
-        for result in judged.report.results
-        if result.outcome in FAULTS
-    ]
+    blocks, results = [*_gate_blocks(judged)], judged.report.results
+    failing = [(result.outcome, result.id, result.reason) for result in results if result.outcome in FAULTS]
     if failing and (judged.state != "met" or style.verbose):
         blocks.append(table(("outcome", "case", "why"), failing))
+    word = style.paint(judged.state.upper(), _STATE_TONES[judged.state])
     title = f"{word}  {style.paint(one_line(judged.gate.name), 'bold')}"
     return format_lines([title, *terminal_lines(blocks, style)])
 
@@ -73,13 +69,13 @@ def format_gates_markdown(judged: Sequence[GateResult]) -> str:
 def format_gates_json(judged: Sequence[GateResult]) -> str:
     """Return the results of gates as JSON for programs."""
     exit_code = worst_exit_code([gate.exit_code for gate in judged])
-    return page({"format": FORMAT, "exit_code": exit_code, "gates": [gate_document(gate) for gate in judged]})
+    return page({"format": FORMAT, "exit_code": exit_code, "gates": [*map(_gate_document, judged)]})
 
 
-def gate_document(judged: GateResult) -> dict[str, Json]:
+def _gate_document(judged: GateResult) -> dict[str, Json]:
     gate, report = judged.gate, judged.report
     failing = [result for result in report.results if result.outcome in FAULTS]
-    facts = "value threshold met view low high count"
+    unknown = [f"{metric.name}: {metric.why}" for metric in judged.metrics if metric.value is None]
     return {
         "name": gate.name,
         "state": judged.state,
@@ -90,23 +86,15 @@ def gate_document(judged: GateResult) -> dict[str, Json]:
         "run": report.id,
         "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
         "allow_regressions": list(gate.allow_regressions),
-        "metrics": {key_of(metric): metric_facts(metric, facts) for metric in judged.metrics},
-        "why": gate_reasons(judged),
+        "metrics": {key_of(metric): metric_facts(metric) for metric in judged.metrics},
+        "why": [*unknown, *judged.regressed, *judged.why],
         "summary": count_results(report.results),
-        "failures": [
-            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in failing
-        ],
+        "failures": [{name: getattr(one, name) for name in ("id", "outcome", "reason")} for one in failing],
         "recommendations": recommendations(report),
     }
 
 
-def gate_reasons(judged: GateResult) -> list[str]:
-    """Return why metrics have no value, and why else the gate is not met or undecided."""
-    unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
-    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.regressed, *judged.why]
-
-
-def format_value(metric: Metric) -> str:
+def _format_value(metric: Metric) -> str:
     """Format the value with two or three digits; with more if they are needed to see on which side of its
     threshold it is."""
     if metric.value is None:
@@ -119,7 +107,7 @@ def format_value(metric: Metric) -> str:
     return text[:-1] if text.endswith("0") and len(text) == 5 else text
 
 
-def format_threshold(metric: Metric) -> str:
+def _format_threshold(metric: Metric) -> str:
     """Format the threshold as it was written, with at least two digits."""
     least = metric.threshold
     return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"

@@ -4,21 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.files.languages import dump_yaml
-from baselinekit.model.grades import BORDERLINE, Grade, ItemStatus, Sheet
-from baselinekit.model.results import Metric, Report, Result
+from baselinekit.model.grades import BORDERLINE, Grade
+from baselinekit.model.ratings import ItemStatus, Sheet
+from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.blocks import Cell, table, terminal_lines
 from baselinekit.report.evals.evalreport import (
     all_grades_of,
     evidence,
-    format_share,
     other_reasons,
     place_of,
 )
-from baselinekit.report.sections import RATE, describe_uncovered, format_interval, format_status
+from baselinekit.report.sections import RATE, describe_uncovered, format_interval, status_cell
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
-from baselinekit.report.wording import Style, cut_to_width, format_lines, wrap_lines
+from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines, list_first, wrap_lines
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -32,7 +32,6 @@ _NOTES = {
     "taken": "taken:",
 }
 """Details that are also shown, with the words before them."""
-_TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 _MOST_GRADES = 20
 _MOST_GRADE_LINES = 20
 _MOST_WORDS = 2_000
@@ -66,11 +65,11 @@ def format_failure(result: Result, style: Style) -> str:
     lines = list(format_grades(grades, style, not style.verbose, result.reason, result))
     most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if style.verbose else (_MOST_LINES, LONGEST)
     for label, side in () if result.differences else evidence(result):
-        side_lines = first_lines(side, most, longest) or ['""']
         word = style.paint(f"{label.lower():<8}", "green" if label == "Expected" else "red")
-        lines.append(f"    {word} {side_lines[0]}")
-        lines += [f"             {line}" for line in side_lines[1:most]]
-        lines += [style.paint(f"             {line}", "dim") for line in side_lines[most:]]
+        first, *others = first_lines(side, most, longest) or ['""']
+        lines.append(f"    {word} {first}")
+        lines += [f"             {line}" for line in others[: most - 1]]
+        lines += [style.paint(f"             {line}", "dim") for line in others[most - 1 :]]
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
@@ -89,50 +88,48 @@ def format_grades(
     """Yield each grader with its score, weight, criteria and reason; `brief` gives one line for each of
     several graders. `stated_reason`: what was already said about the case; `of`: the result that the grades
     belong to, so that a failing grade shows its place."""
-    places = [one_line(place_of(grade, of)) if of else "" for grade, _ in grades]
-    for (grade, standing), place in zip(grades[:_MOST_GRADES], places, strict=False):
+    for grade, standing in grades[:_MOST_GRADES]:
+        place = one_line(place_of(grade, of)) if of else ""
         if brief and len(grades) == 1 and not place:  # everything was said above
             return
-        word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
-        line = f"    {word} {one_line(grade.grader)} ({grade.kind})"
-        line += "" if grade.score is None else f" {grade.score:.2f}"
-        line += f", {standing}" if standing else ""
-        line += f", {one_line(grade.verdict)}" if grade.verdict else ""
+        score = "" if grade.score is None else f" {grade.score:.2f}"
+        word = style.paint(f"{grade.outcome:<8}", grade.outcome)
+        line = f"    {word} {one_line(grade.grader)} ({grade.kind}){score}"
         category = grade.details.get("category")
-        line += f", {one_line(category)}" if isinstance(category, str) else ""
+        for fact in (standing, grade.verdict, category if isinstance(category, str) else ""):
+            line += f", {one_line(fact)}" if fact else ""
         line += f"  {cut_line(grade.reason)}" if brief and grade.reason and len(grades) > 1 else ""
         yield f"{line}  {style.paint(place, 'cyan')}" if place else line
         if not brief:
-            yield from grade_lines(grade, style, stated_reason)
+            yield from _grade_lines(grade, style, stated_reason)
     if len(grades) > _MOST_GRADES:
         yield style.paint(f"    … and {len(grades) - _MOST_GRADES:,} more graders", "dim")
 
 
-def grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str]:
+def _grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
-    if isinstance(criteria, dict) and criteria:
-        yield from wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
+    if isinstance(criteria, dict):
+        yield from _wrap([f"{name} {value}" for name, value in criteria.items()], style, "   ")
     for name, prefix in _NOTES.items():
         details = grade.details.get(name)
         for note in details if isinstance(details, list) else [details] if details else ():
             if str(note) not in grade.reason:
-                yield from wrap_words([*prefix.split(), *str(note).split()], style)
+                yield from _wrap([*prefix.split(), *str(note).split()], style)
     if grade.code and grade.outcome == "error" and (not grade.reason or grade.reason not in stated_reason):
-        yield from wrap_words([grade.code, *grade.reason.split()], style)
+        yield from _wrap([grade.code, *grade.reason.split()], style)
     elif grade.reason not in stated_reason:
-        yield from wrap_words(grade.reason.split(), style)
+        yield from _wrap(grade.reason.split(), style)
     feedback = grade.details.get("specific_feedback")
     for advice in feedback if isinstance(feedback, list) else ():
-        yield from wrap_words(["-", *str(advice).split()], style)
+        yield from _wrap(["-", *str(advice).split()], style)
 
 
-def wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
+def _wrap(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Yield lines that fit, up to a readable number."""
     short_words = [cut_line(word) for word in words[:_MOST_WORDS]]
     lines = list(wrap_lines(short_words, max(20, style.width - 13), gap))
-    yield from (style.paint(f"             {line}", "dim") for line in lines[:_MOST_GRADE_LINES])
-    if len(lines) > _MOST_GRADE_LINES:
-        yield style.paint(f"             … and {len(lines) - _MOST_GRADE_LINES:,} more lines", "dim")
+    for line in first_of(lines, _MOST_GRADE_LINES, "line"):
+        yield style.paint(f"             {line}", "dim")
 
 
 def format_metrics(report: Report, style: Style) -> str:
@@ -149,24 +146,18 @@ def format_metrics(report: Report, style: Style) -> str:
             is_informative = metric.value != pass_at_1 and not repeated
         else:
             is_informative = metric.value is not None and (repeated or metric.name == "pass@1")
-        if style.verbose or metric.threshold is not None or is_informative:
-            lines.append(format_metric(metric, style))
+        if not (style.verbose or metric.threshold is not None or is_informative):
+            continue
+        line = f"{metric.name:<16} "
+        line += f"not available: {metric.why}" if metric.value is None else f"{metric.value:.3f}"
+        if metric.value is not None and format_interval(metric):
+            line += f"  ({format_interval(metric)}, {metric.basis}, n={metric.count:,})"
+        if metric.threshold is not None:
+            status = status_cell(metric)
+            line += f"{style.paint(f'  {status.text}', status.tone)}  at least {metric.threshold:g}"
+        lines.append(line)
     lines += [f"{style.paint('not met', 'bold red')} {line}" for line in describe_uncovered(report)]
     return format_lines(lines)
-
-
-def format_metric(metric: Metric, style: Style) -> str:
-    label = f"{metric.name:<16}"
-    if metric.value is None:
-        line = f"{label} not available: {metric.why}"
-    else:
-        line = f"{label} {format_share(metric.value)}"
-        if interval := format_interval(metric):
-            line += f"  ({interval}, {metric.basis}, n={metric.count:,})"
-    if metric.threshold is not None:
-        line += style.paint(f"  {format_status(metric)}", "green" if metric.met else "bold red")
-        line += f"  at least {metric.threshold:g}"
-    return line
 
 
 def format_skipped(report: Report, style: Style) -> str:
@@ -184,9 +175,7 @@ def format_skipped(report: Report, style: Style) -> str:
         ids_of.setdefault(case.reason, []).append(one_line(case.id))
     lines = []
     for reason, ids in list(ids_of.items())[:_MOST_REASONS]:
-        names = ", ".join(ids[:_MOST_IDS])
-        names += f", and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
-        lines.append(f"{word} {len(ids):,}: {cut_line(reason)} ({names})")
+        lines.append(f"{word} {len(ids):,}: {cut_line(reason)} ({list_first(ids, _MOST_IDS)})")
     if len(ids_of) > _MOST_REASONS:
         lines.append(f"{word} … for {len(ids_of) - _MOST_REASONS:,} more reasons: -v")
     return format_lines(lines)
@@ -209,22 +198,21 @@ def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
     lines = ["", f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"]
     if shown.title != item.case:
         lines.append(escape_controls(mask_and_clip(shown.title, _LONGEST, no_mask)))
-    outputs = [("output", _output_text(shown.output))]
+    outputs = [("output", shown.output)]
     if shown.items:
-        outputs = [(f"output {number}", _output_text(output)) for number, output in enumerate(shown.items, 1)]
+        outputs = [(f"output {number}", output) for number, output in enumerate(shown.items, 1)]
     parts = [
         ("how to rate", shown.rubric),
         ("input", shown.input),
-        *outputs,
+        *((name, _output_text(output)) for name, output in outputs),
         ("expected", shown.expected),
         ("origin", "\n".join(f"{name}: {short(value)}" for name, value in sheet.about.items())),
         ("said so far", "\n".join(sheet.said)),
     ]
     for heading, text in parts:
         if text:
-            lines += ["", style.paint(heading, "cyan")]
             cut = escape_controls(mask_and_clip(text, _LONGEST, no_mask))
-            lines += [f"  {line}" for line in cut.split("\n")]
+            lines += ["", style.paint(heading, "cyan"), *(f"  {line}" for line in cut.split("\n"))]
     return format_lines(lines)
 
 
@@ -277,7 +265,7 @@ def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     """Format one line for each item: how many have rated it, and the result so far."""
     rows = []
     for standing in standings:
-        item, ratings = standing.queued.item, standing.queued.ratings
+        item, ratings = standing.item, standing.item.ratings
         state = standing.grade.verdict or standing.grade.outcome
         rated = describe_count(len(ratings), item.method.evaluators.min_required).replace("have ", "")
         names = "" if item.method.blind_evaluation else ", ".join(rating.rater for rating in ratings)
@@ -295,30 +283,28 @@ def format_queue_json(
 
 
 def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
-    item, grade, people = standing.queued.item, standing.grade, standing.queued.item.method.evaluators
-    shown = item.shown
-    document: dict[str, Json] = {
+    item, grade, people = standing.item, standing.grade, standing.item.method.evaluators
+    shown, is_blind = item.shown, item.method.blind_evaluation
+    outputs: dict[str, Json] = {"items": list(shown.items)} if shown.items else {"output": shown.output}
+    if shown.expected:
+        outputs["expected"] = shown.expected
+    raters = [rating.rater for rating in item.ratings]
+    return {
         "item": item.key,
         "case": item.case,
         "grader": item.grader,
-        "outcome": grade.outcome,
-        "verdict": grade.verdict,
-        "score": grade.score,
-        "reason": grade.reason,
+        **{name: getattr(grade, name) for name in ("outcome", "verdict", "score", "reason")},
         "open": standing.is_open,
-        "rated": len(standing.queued.ratings),
+        "rated": len(raters),
         "required": people.min_required,
         "allowed": people.max_allowed,
         "wanted": expectation,
         "opened_at": item.opened_at,
-        "shown": {"title": shown.title, "rubric": shown.rubric, "input": shown.input},
+        "shown": {
+            **{name: getattr(shown, name) for name in ("title", "rubric", "input")},
+            **outputs,
+            **({} if is_blind else {"about": dict(shown.about)}),
+        },
+        **({} if is_blind else {"raters": raters}),
+        **({"agreement": grade.details["agreement"]} if "agreement" in grade.details else {}),
     }
-    document["shown"] |= {"items": list(shown.items)} if shown.items else {"output": shown.output}
-    if shown.expected:
-        document["shown"]["expected"] = shown.expected
-    if not item.method.blind_evaluation:
-        document["shown"]["about"] = dict(shown.about)
-        document["raters"] = [rating.rater for rating in standing.queued.ratings]
-    if "agreement" in grade.details:
-        document["agreement"] = grade.details["agreement"]
-    return document

@@ -1,66 +1,63 @@
 """CTRF JSON, which many pages and bots for test results read: one test for each result.
 
 CTRF knows passed, failed, skipped, pending and other. A result that could not be replayed or judged is not a
-failure, so it is `other` there, and the raw status keeps all five outcomes apart. A weakened baseline that
-fails the run is a test as well: a page of green tests only would be misleading."""
+failure, so it is `other` there, and the raw status keeps all five outcomes apart."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from baselinekit.escape import escape_controls
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import BaselineChange, Report, Result
+from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report import sections
 from baselinekit.report.differences import describe_differences
 from baselinekit.report.evals.evalreport import line_of
+from baselinekit.report.sections import beside_document, verdicts_by_id, weakened_results
 from baselinekit.report.values import page
-from baselinekit.report.wording import count_borderline, count_differences, describe_reason, in_repository
+from baselinekit.report.wording import count_borderline, count_differences, describe_reason, from_repository
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 
 
 def render(report: Report) -> str:
-    return page(document(report))
+    return page(_document(from_repository(report)))
 
 
-def document(report: Report) -> dict[str, Json]:
+def _document(report: Report) -> dict[str, Json]:
     """Return the run as CTRF; times are milliseconds since 1970, and a time without a zone is UTC."""
-    summary, weakened = report.summary, sections.select_failing(report)
-    verdicts = sections.verdicts_by_id(report)
+    verdicts, beside = verdicts_by_id(report), beside_document(report)
+    weakened = [result for result in weakened_results(report) if result.outcome == "failed"]
+    report = replace(report, results=(*report.results, *weakened))
     start = 0
     with suppress(ValueError):
         moment = datetime.fromisoformat(report.started)
         start = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     name, _, version = report.tool.partition(" ")
-    counts: dict[str, Json] = {
-        "tests": summary.total + len(weakened),
+    summary, borderline = report.summary, count_borderline(report.results)
+    extra: dict[str, Json] = {
+        **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
+        "complete": summary.complete,
+    }
+    counts = {
+        "tests": summary.total,
         "passed": summary.passed,
-        "failed": summary.failed + len(weakened),
+        "failed": summary.failed,
         "pending": 0,
         "skipped": summary.skipped,
         "other": summary.error + summary.unscored,
         "start": start,
         "stop": start + round(report.seconds * 1000),
-        "extra": {
-            **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
-            "complete": summary.complete,
-            **({"borderline": number} if (number := count_borderline(report.results)) else {}),
-        },
+        "extra": extra | ({"borderline": borderline} if borderline else {}),
     }
     results: dict[str, Json] = {
         "tool": {"name": name, "version": version},
         "summary": counts,
-        "tests": [
-            *(_test(report.folder, result, verdicts.get(result.id)) for result in report.results),
-            *(_weakened(report, revised) for revised in weakened),
-        ],
+        "tests": [_test(result, verdicts.get(result.id)) for result in report.results],
+        **({"extra": beside} if beside else {}),
+        **({"environment": {"extra": report.environment}} if report.environment else {}),
     }
-    if extra := sections.beside_document(report):
-        results["extra"] = extra
-    if report.environment:
-        results["environment"] = {"extra": report.environment}
     return {
         "reportFormat": "CTRF",
         "specVersion": "0.0.0",
@@ -70,34 +67,13 @@ def document(report: Report) -> dict[str, Json]:
     }
 
 
-def _weakened(report: Report, revised: BaselineChange) -> dict[str, Json]:
-    """Return the failed test of a weakened baseline that fails the run."""
-    change = sections.describe_revised(report, revised)
-    test: dict[str, Json] = {
-        "name": f"{revised.id} ({change})",
-        "status": "failed",
-        "duration": 0,
-        "rawStatus": "weakened",
-        "suite": [revised.file],
-        "filePath": in_repository(report.folder, revised.file),
-        "message": escape_controls(f"{change}: --fail-on-weakened"),
-        "trace": escape_controls("\n".join(revised.how)),
-    }
-    return test if revised.line is None else {**test, "line": revised.line}
-
-
-def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
-    number = count_differences(result)
-    is_counted = result.outcome == "failed" and number
-    message = count_noun(number, "difference") if is_counted else describe_reason(result)
-    extra = {
-        "code": result.code,
-        "verdict": result.verdict,
-        "criticality": result.criticality,
-        "since": since,
-    }
+def _test(result: Result, since: str | None) -> dict[str, Json]:
+    number = count_differences(result) if result.outcome == "failed" else 0
+    extra = {name: getattr(result, name) for name in ("code", "verdict", "criticality")} | {"since": since}
     optional = {
-        "message": escape_controls(message),
+        "line": line_of(result),
+        "retries": max(0, result.attempts - 1),
+        "message": escape_controls(count_noun(number, "difference") if number else describe_reason(result)),
         "trace": "\n".join(map(escape_controls, describe_differences(result))),
         "flaky": result.verdict == "flaky",
         "tags": list(result.case.tags) if result.case else [],
@@ -109,9 +85,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         "duration": round(result.seconds * 1000),
         "rawStatus": result.outcome,
         "suite": [result.file],
-        "filePath": in_repository(folder, result.file),
+        "filePath": result.file,
         "type": result.kind,
-        **({"line": line} if (line := line_of(result)) is not None else {}),
-        **({"retries": result.attempts - 1} if result.attempts > 1 else {}),
         **{key: value for key, value in optional.items() if value},
     }

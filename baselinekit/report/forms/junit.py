@@ -5,8 +5,7 @@ testcase has at most one element and no file, so verdicts are properties of the 
 and the place of a baseline is in the text of its failure.
 
 JUnit knows three ways not to pass. An unscored result is `skipped` with its own type there, as it did not
-fail; the properties of the suite keep all five counts apart. A weakened baseline that fails the run is a
-testcase as well: a page of green tests only would be misleading."""
+fail; the properties of the suite keep all five counts apart."""
 
 from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
@@ -14,26 +13,32 @@ from xml.etree.ElementTree import Element, SubElement
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line, xml
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import BaselineChange, Report, Result
-from baselinekit.report import sections
+from baselinekit.model.results import Report, Result
+from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.differences import describe_differences, describe_in_brief
+from baselinekit.report.sections import beside_blocks, list_figures, verdicts_by_id, weakened_results
 from baselinekit.report.wording import (
+    PLAIN,
     collect_warnings,
     count_borderline,
     describe_reason,
-    in_repository,
+    format_place,
+    from_repository,
 )
+from baselinekit.structs import replace
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
 
 def render(report: Report) -> str:
-    suites = Element("testsuites")
-    summary, weakened = report.summary, sections.select_failing(report)
+    report = from_repository(report)
+    weakened = [result for result in weakened_results(report) if result.outcome == "failed"]
+    report = replace(report, results=(*report.results, *weakened))
+    suites, summary = Element("testsuites"), report.summary
     attributes = {
         "name": "baselinekit",
-        "tests": summary.total + len(weakened),
-        "failures": summary.failed + len(weakened),
+        "tests": summary.total,
+        "failures": summary.failed,
         "errors": summary.error,
         "skipped": summary.skipped + summary.unscored,
         "time": f"{report.seconds:.3f}",
@@ -43,34 +48,33 @@ def render(report: Report) -> str:
         "id": 0,
     }
     suite = _add(suites, "testsuite", attributes)
-    counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
-    complete = str(summary.complete).lower()
-    borderline = {"borderline": number} if (number := count_borderline(report.results)) else {}
-    figures = (
-        counts
-        | borderline
-        | {"complete": complete}
-        | dict(sections.list_figures(report))
-        | dict(_verdicts(report))
-    )
     properties = _add(suite, "properties", {})
-    for name, value in figures.items():
+    for name, value in dict(_figures(report)).items():
         _add(properties, "property", {"name": name, "value": value})
     for result in report.results:
-        add_result(suite, report.folder, result)
-    for revised in weakened:
-        change = sections.describe_revised(report, revised)
-        case = add_case(suite, revised, f"{revised.id} ({change})", 0)
-        failure = {"type": "weakened", "message": f"{change}: --fail-on-weakened"}
-        _add(
-            case, "failure", failure, "\n".join((_place(report.folder, revised), *(revised.how or (change,))))
-        )
+        _add_result(suite, result)
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
-    _add(suite, "system-out", {}, "\n".join((*sections.describe_beside(report), *notes)))
+    _add(suite, "system-out", {}, "\n".join((*terminal_lines(beside_blocks(report), PLAIN), *notes)))
     _add(suite, "system-err", {}, "\n".join(collect_warnings(report)))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _figures(report: Report) -> Iterator[tuple[str, object]]:
+    """Yield the counts, the metrics, and the verdicts of results, now and against an earlier run."""
+    for outcome in OUTCOMES:
+        yield outcome, getattr(report.summary, outcome)
+    if borderline := count_borderline(report.results):
+        yield "borderline", borderline
+    yield "complete", str(report.complete).lower()
+    yield from list_figures(report)
+    since = verdicts_by_id(report)
+    for result in report.results:
+        if result.verdict:
+            yield f"{result.id}: verdict", result.verdict
+        if changed := since.get(result.id):
+            yield f"{result.id}: since", changed
 
 
 def _add(parent: Element, tag: str, attributes: Mapping[str, object], text: str | None = None) -> Element:
@@ -84,38 +88,13 @@ def _clean(text: str) -> str:
     return xml(escape_ci_commands(escape_controls(text)))
 
 
-def _verdicts(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the verdicts of the results, in this run and compared with an earlier one."""
-    since = sections.verdicts_by_id(report)
-    for result in report.results:
-        if result.verdict:
-            yield f"{result.id}: verdict", result.verdict
-        if changed := since.get(result.id):
-            yield f"{result.id}: since", changed
-
-
-def add_case(suite: Element, subject: Result | BaselineChange, name: str, seconds: float) -> Element:
-    file = subject.file
-    stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
-    attributes = {
-        "classname": stem.strip("./").replace("/", "."),
-        "name": name,
-        "time": f"{seconds:.3f}",
-    }
-    return _add(suite, "testcase", attributes)
-
-
-def _place(folder: str, subject: Result | BaselineChange) -> str:
-    """Return the path of the file in its repository, and the line."""
-    file = in_repository(folder, subject.file)
-    return one_line(file if subject.line is None else f"{file}:{subject.line}")
-
-
-def add_result(suite: Element, folder: str, result: Result) -> None:
-    case = add_case(suite, result, result.id, result.seconds)
+def _add_result(suite: Element, result: Result) -> None:
+    stem = result.file.rpartition(".")[0] if "." in result.file.rsplit("/", 1)[-1] else result.file
+    name = stem.strip("./").replace("/", ".")
+    attributes = {"classname": name, "name": result.id, "time": f"{result.seconds:.3f}"}
+    case = _add(suite, "testcase", attributes)
     if result.outcome in _ELEMENTS:
-        reason = describe_reason(result)
-        head = f"{_place(folder, result)}  {one_line(result.target)}".rstrip()
-        lines = [line for line in (head, reason, *describe_differences(result)) if line]
+        head = f"{one_line(format_place(result))}  {one_line(result.target)}".rstrip()
+        lines = filter(None, (head, describe_reason(result), *describe_differences(result)))
         attributes = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
         _add(case, _ELEMENTS[result.outcome], attributes, "\n".join(lines))

@@ -32,10 +32,9 @@ from baselinekit.report.wording import (
     count_differences,
     describe_reason,
     format_place,
+    from_repository,
     headline,
-    in_repository,
 )
-from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
@@ -55,12 +54,13 @@ def render(report: Report) -> str:
 
 
 class _Page:
-    """A text that takes parts until it is full."""
+    """A text that takes parts until it is full. Room is reserved for the last one."""
 
     def __init__(self, longest: int):
         self.text, self.room = "", longest - _RESERVED
 
-    def add(self, part: str) -> bool:
+    def add(self, part: str, reserved: int = 0) -> bool:
+        self.room += reserved
         size = len(part.encode("utf-8", "backslashreplace"))
         fits = 0 < size <= self.room
         if fits:
@@ -68,17 +68,10 @@ class _Page:
             self.room -= size
         return fits
 
-    def close(self, part: str) -> str:
-        """Add the last part, for which room is reserved, and return the text."""
-        self.room += _RESERVED
-        self.add(part)
-        return self.text
-
 
 def format_step_summary(report: Report, room: int) -> str:
     """Format as much as fits into the given number of bytes."""
-    page = _Page(room)
-    report = _from_repository(report)
+    page, report = _Page(room), from_repository(report)
     page.add(f"## baselinekit: {headline(report)}\n")
     if report.suite is not None:
         facts = (suite_title(report), report.id, report.started, report.environment.get("model"))
@@ -87,16 +80,10 @@ def format_step_summary(report: Report, room: int) -> str:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
     for block in page_blocks(report):
         page.add(format_blocks([block]))
-    notable = sorted(
-        (result for result in report.results if result.outcome != "passed"),
-        key=lambda result: OUTCOMES.index(result.outcome),
-    )
+    notable = [result for outcome in OUTCOMES[:-1] for result in report.results if result.outcome == outcome]
     shared, unshared_results = share(notable)
-    pairs = [
-        (result, unshared)
-        for result, unshared in zip(notable, unshared_results, strict=True)
-        if unshared is not None
-    ]
+    paired = zip(notable, unshared_results, strict=True)
+    pairs = [(result, unshared) for result, unshared in paired if unshared is not None]
     if notable:
         page.add(format_blocks([_table([result for result, _ in pairs], len(notable) - len(pairs))]))
     for line in check_lines([result for result in report.results if result.case is not None], "###", 0):
@@ -110,16 +97,22 @@ def format_step_summary(report: Report, room: int) -> str:
             break
     count = 0
     for result, unshared in pairs:
-        is_open = len(pairs) + len(shared) <= _MOST_OPEN
-        if result.outcome != "skipped" and not any(
-            page.add(part) for part in _sections(result, unshared, is_open)
-        ):
+        name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
+        id = markdown_html(cut_line(result.id, _LONGEST_CELL))
+        title, is_open = (
+            f"<b>{result.outcome}</b> <code>{id}</code>{name}",
+            len(pairs) + len(shared) <= _MOST_OPEN,
+        )
+        # each time shorter
+        sections = (_folded(title, result_blocks(result, unshared, bounds), is_open) for bounds in _BOUNDS)
+        if result.outcome != "skipped" and not any(map(page.add, sections)):
             break
         count += 1
     ending = ""
     if count < len(pairs):
         ending = f"\n*{len(pairs) - count:,} more are not shown here, because a comment has a size limit.*\n"
-    return page.close(ending + format_blocks(_commands(report)))
+    page.add(ending + format_blocks(_commands(report)), _RESERVED)
+    return page.text
 
 
 def _commands(report: Report) -> Iterator[CodeLine]:
@@ -131,26 +124,6 @@ def _commands(report: Report) -> Iterator[CodeLine]:
         if renewable := select_renewable(failed):
             yield CodeLine(refresh_command(renewable, typed), "Is the new answer right?")
         yield from (CodeLine(file, "Written by this job:") for file in typed.results)
-
-
-def _from_repository(report: Report) -> Report:
-    """Return the report with files named from the root of the repository, as a reviewer finds them."""
-
-    def moved(result: Result) -> Result:
-        differences = (
-            replace(spot, file=in_repository(report.folder, spot.file) if spot.file else "")
-            for spot in result.differences
-        )
-        file = in_repository(report.folder, result.file)
-        return replace(result, file=file, differences=tuple(differences))
-
-    against = report.against
-    if against is not None:
-        changes = (
-            replace(change, file=in_repository(report.folder, change.file)) for change in against.changes
-        )
-        against = replace(against, changes=tuple(changes))
-    return replace(report, results=tuple(map(moved, report.results)), against=against)
 
 
 def _table(results: list[Result], shared_count: int) -> Table:
@@ -167,15 +140,6 @@ def _table(results: list[Result], shared_count: int) -> Table:
         what = "only what several baselines have in common, below"
         rows.insert(0, ("failed", f"{shared_count:,} {kind}s", "", what, ""))
     return table(("outcome", kind, "criticality", "what", "where"), rows)
-
-
-def _sections(result: Result, unshared: Result, is_open: bool) -> Iterator[str]:
-    """Yield the section of one result, each time shorter."""
-    name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
-    id = markdown_html(cut_line(result.id, _LONGEST_CELL))
-    title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
-    for bounds in _BOUNDS:
-        yield _folded(title, result_blocks(result, unshared, bounds), is_open)
 
 
 def _folded(title: str, blocks: Iterable[Block], is_open: bool) -> str:
@@ -214,27 +178,20 @@ def _format_block(block: Block) -> str:
         case CodeLine():
             return _words_and_code(block.words, block.text)
         case Items():
-            lines = [
-                f"{number}. {_words_and_code(*item)}"
-                for number, item in enumerate(block.items[:MOST_ROWS], 1)
-            ]
-            return "\n".join([*lines, *_more(block.items)])
+            items = enumerate(block.items[:MOST_ROWS], 1)
+            return "\n".join([*(f"{n}. {_words_and_code(*item)}" for n, item in items), *_more(block.items)])
         case Table():
-            return _format_table(block)
+            lines = [f"{markdown_text(block.caption)}\n"] if block.caption else []
+            lines.append(f"| {' | '.join(map(markdown_text, block.heads))} |")
+            lines.append("|---|" + ("---:|" if block.figures else "---|") * (len(block.heads) - 1))
+            lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in block.rows[:MOST_ROWS]]
+            return "\n".join([*lines, *_more(block.rows)])
     raise AssertionError(block)
 
 
 def _words_and_code(words: str, code: str) -> str:
     parts = [markdown_text(cut_line(words)) if words else "", markdown_code(cut_line(code)) if code else ""]
     return " ".join(filter(None, parts))
-
-
-def _format_table(table: Table) -> str:
-    lines = [f"{markdown_text(table.caption)}\n"] if table.caption else []
-    lines.append(f"| {' | '.join(map(markdown_text, table.heads))} |")
-    lines.append("|---|" + ("---:|" if table.figures else "---|") * (len(table.heads) - 1))
-    lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in table.rows[:MOST_ROWS]]
-    return "\n".join([*lines, *_more(table.rows)])
 
 
 def _format_cell(cell: Cell) -> str:

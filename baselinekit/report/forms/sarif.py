@@ -10,15 +10,14 @@ from urllib.parse import quote
 
 from baselinekit.codes import explain
 from baselinekit.escape import escape_controls
-from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.report import sections
 from baselinekit.report.blocks import Table
 from baselinekit.report.differences import pair
-from baselinekit.report.evals.evalreport import describe_parts, line_of
+from baselinekit.report.evals.evalreport import describe_grades, line_of
+from baselinekit.report.sections import WEAKENED, beside_blocks, weakened_results
 from baselinekit.report.values import cut_line, encode, page
-from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
+from baselinekit.report.wording import count_differences, describe_reason, format_place, from_repository
 from baselinekit.structs import asdict
 from baselinekit.values.paths import render as render_path
 
@@ -27,66 +26,38 @@ MOST = 5_000
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"failed": "error", "error": "error", "unscored": "warning"}
-
-_KINDS: dict[Kind, str] = {
-    "missing": "A part of the baseline is missing in the output.",
-    "extra": "The output has a part that the baseline does not have.",
-    "value": "A value differs from the baseline.",
-    "type": "A value has another type than in the baseline.",
-    "order": "Rows or keys are in another order than in the baseline.",
-    "count": "An array has another length than in the baseline.",
-    "tolerance": "A number is outside its tolerance.",
-    "similarity": "A text is not similar enough to the baseline.",
-}
-
-
-_WEAKENED = {
-    "weakened/loosened": "A baseline accepts more than at the commit it was compared with.",
-    "weakened/removed": "A baseline of the commit it was compared with was removed.",
+_RULES = {
+    "difference/missing": "A part of the baseline is missing in the output.",
+    "difference/extra": "The output has a part that the baseline does not have.",
+    "difference/value": "A value differs from the baseline.",
+    "difference/type": "A value has another type than in the baseline.",
+    "difference/order": "Rows or keys are in another order than in the baseline.",
+    "difference/count": "An array has another length than in the baseline.",
+    "difference/tolerance": "A number is outside its tolerance.",
+    "difference/similarity": "A text is not similar enough to the baseline.",
+    WEAKENED: "A baseline accepts more than at the commit it was compared with, or was removed.",
 }
 
 
 def render(report: Report) -> str:
-    return page(document(report))
-
-
-def document(report: Report) -> dict[str, Json]:
     """Return one run of the tool as SARIF."""
-    documents: list[Json] = []
-    rules: dict[str, Json] = {}
-    total = 0
-    for result in report.results:
-        if result.outcome not in _LEVELS:
-            continue
-        total += max(1, count_differences(result))
+    report = from_repository(report)
+    notable = [result for result in (*report.results, *weakened_results(report)) if result.outcome in _LEVELS]
+    documents: list[dict[str, Json]] = []
+    for result in notable:
         if len(documents) < MOST:
-            documents += result_documents(report.folder, result)
-    documents += weakened_documents(report)
-    total += len(report.against.weakened) if report.against else 0
+            documents += _result_documents(result)
     del documents[MOST:]
-    for result_document in documents:
-        rule = result_document["ruleId"]
-        rules.setdefault(rule, _rule(rule))
+    rules = {document["ruleId"]: _rule(document["ruleId"]) for document in documents}
     name, _, version = report.tool.partition(" ")
     driver = {"name": name, "version": version, "semanticVersion": version, "rules": list(rules.values())}
-    run: dict[str, Json] = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "invocations": [_invocation(report, total - len(documents))],
-        "results": documents,
-    }
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     texts = [*report.warnings, *report.not_recorded]
-    if left_out:
+    if left_out := sum(max(1, count_differences(result)) for result in notable) - len(documents):
         texts.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in texts]
-    beside = [block.text for block in sections.beside_blocks(report) if not isinstance(block, Table)]
+    beside = [block.text for block in beside_blocks(report) if not isinstance(block, Table)]
     notes += [{"level": "note", "message": _text(text)} for text in beside]
-    return {
+    invocation = {
         "executionSuccessful": not report.interrupted and report.complete,
         "exitCode": report.exit_code,
         "commandLine": report.command,
@@ -94,91 +65,72 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
         "toolExecutionNotifications": notes,
         "properties": asdict(report.summary),
     }
+    run: dict[str, Json] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
+        "invocations": [invocation],
+        "results": documents,
+    }
+    return page({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
+def _result_documents(result: Result) -> Iterator[dict[str, Json]]:
     """Yield each difference of a result; or the result as a whole if it has none."""
-    facts = {
+    facts: dict[str, Json] = {
         "id": result.id,
         "outcome": result.outcome,
         "recipe": format_place(result),
         "target": result.target,
     }
-    level = _LEVELS[result.outcome]
     for spot in result.differences:
-        rule, path = f"difference/{spot.kind}", render_path(spot.path)
-        identity = [result.file, result.id, rule, path]
-        place = _location(folder, spot.file, spot.line)
-        properties = facts | {"path": path, "rule": spot.rule}
-        yield _document(rule, level, _sentence(result, spot), place, identity, properties)
+        path = render_path(spot.path)
+        further = {"path": path, "rule": spot.rule}
+        rule, text = f"difference/{spot.kind}", f"{result.id}: {_describe(spot)}"
+        yield _document(result, rule, text, (spot.file, spot.line), path, facts | further)
     if not result.differences:
-        rule = result.code or result.outcome
+        rule = result.code or (WEAKENED if result.verdict == WEAKENED else result.outcome)
         text = f"{result.id}: {describe_reason(result) or result.outcome}"
-        identity = [result.file, result.id, rule, ""]
         facts |= {"verdict": result.verdict} if result.verdict else {}
-        parts = describe_parts(result)
-        facts |= {"graders": "; ".join(parts)} if parts else {}
-        yield _document(rule, level, text, _location(folder, result.file, line_of(result)), identity, facts)
-
-
-def weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
-    """Yield each weakened baseline, at the place where it is, or was."""
-    against = report.against
-    for revised in against.weakened if against else ():
-        rule = f"weakened/{revised.change}"
-        details = "; ".join(cut_line(text) for text in revised.how)
-        text = f"{revised.id}: {sections.describe_revised(report, revised)}" + (
-            f": {details}" if details else ""
-        )
-        level = "error" if against and against.strict else "warning"
-        place = _location(report.folder, revised.file, revised.line)
-        properties = {"id": revised.id, "change": revised.change}
-        yield _document(rule, level, text, place, [revised.file, revised.id, rule], properties)
+        graders = "; ".join(describe_grades(result))
+        facts |= {"graders": graders} if graders else {}
+        yield _document(result, rule, text, (result.file, line_of(result)), "", facts)
 
 
 def _document(
-    rule: str, level: str, text: str, location: Json, identity: list[Json], properties: dict[str, Json]
+    result: Result, rule: str, text: str, place: tuple[str, int | None], path: str, facts: dict[str, Json]
 ) -> dict[str, Json]:
-    """Return one result of SARIF. `identity`: the values from which the fingerprint is made."""
-    fingerprint = sha256(encode(identity).encode("utf-8")).hexdigest()[:32]
+    file, line = place
+    uri = quote(file.encode("utf-8", "surrogatepass"))
+    physical: dict[str, Json] = {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}}
+    if line is not None:
+        physical["region"] = {"startLine": line}
+    identity = encode([result.file, result.id, rule, path]).encode("utf-8")
     return {
         "ruleId": rule,
-        "level": level,
+        "level": _LEVELS[result.outcome],
         "message": _text(text),
-        "locations": [location],
-        "partialFingerprints": {"baselinekit/v1": fingerprint},
-        "properties": properties,
+        "locations": [{"physicalLocation": physical}],
+        "partialFingerprints": {"baselinekit/v1": sha256(identity).hexdigest()[:32]},
+        "properties": facts,
     }
 
 
-def _sentence(result: Result, spot: ReportedDifference) -> str:
+def _describe(spot: ReportedDifference) -> str:
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     path = escape_controls(render_path(spot.path))
     sentence = {
         "missing": f"{path} is missing, expected {expected}",
         "extra": f"{path} is not in the baseline: {actual}",
     }.get(spot.kind, f"{path} is {actual}, expected {expected}")
-    note = f" ({cut_line(spot.note)})" if spot.note else ""
-    return f"{result.id}: {sentence}{note}"
-
-
-def _location(folder: str, file: str, line: int | None) -> dict[str, Json]:
-    uri = quote(in_repository(folder, file).encode("utf-8", "surrogatepass"))
-    physical: dict[str, Json] = {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}}
-    if line is not None:
-        physical["region"] = {"startLine": line}
-    return {"physicalLocation": physical}
+    return sentence + (f" ({cut_line(spot.note)})" if spot.note else "")
 
 
 def _rule(rule: str) -> dict[str, Json]:
-    kind = rule.removeprefix("difference/")
     code = explain(rule)
-    texts = dict[str, str](_KINDS.items()) | _WEAKENED
-    short = texts.get(kind) or (code.title if code else f"A baseline ended as {rule}.")
+    short = _RULES.get(rule) or (code.title if code else f"A baseline ended as {rule}.")
     document: dict[str, Json] = {"id": rule, "shortDescription": _text(short)}
-    if code:
-        document["help"] = _text(code.text)
-    return document
+    return document | ({"help": _text(code.text)} if code else {})
 
 
 def _text(text: str) -> dict[str, Json]:

@@ -31,17 +31,15 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
     refused early."""
     name = path.rsplit("/", 1)[-1].lower()
     endings = [form for form in forms if form != ANNOTATIONS]
-    form_name = ANNOTATIONS if path == ANNOTATIONS else ""
-    for ending in sorted(endings, key=len, reverse=True):
-        form_name = form_name or (ending if name.endswith(ending) else "")
-    if not form_name:
+    fitting = (
+        [ANNOTATIONS] if path == ANNOTATIONS else [ending for ending in endings if name.endswith(ending)]
+    )
+    if not fitting:
         ending = name[name.rindex(".") :] if "." in name else name
         hint = suggest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"
-        allowed = ", ".join(endings)
-        raise InvalidInput(
-            Problem("BK503", f"the ending of {path!r} is not that of a report ({allowed})", hint)
-        )
-    form: Form = import_module(forms[form_name], "baselinekit.report").render
+        message = f"the ending of {path!r} is not that of a report ({', '.join(endings)})"
+        raise InvalidInput(Problem("BK503", message, hint))
+    form: Form = import_module(forms[max(fitting, key=len)], "baselinekit.report").render
     return form
 
 

@@ -4,6 +4,7 @@ works without its script, and stays small enough for a browser to open: what was
 The templates escape everything but what they made themselves, and a policy lets only our own style and script
 run."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -20,14 +21,8 @@ from baselinekit.model.results import Appearance, History, Report, Result
 from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, table
 from baselinekit.report.details import result_blocks
 from baselinekit.report.differences import Bounds, share
-from baselinekit.report.evals.evalreport import (
-    count_results,
-    format_share,
-    grades_of,
-    recommendation_blocks,
-    summary,
-)
-from baselinekit.report.history import format_rate, worst_first
+from baselinekit.report.evals.evalreport import count_results, grades_of, recommendation_blocks, summary
+from baselinekit.report.history import trends_table
 from baselinekit.report.html import pictures
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
@@ -39,7 +34,6 @@ from baselinekit.report.wording import (
     describe_incomplete,
     describe_reason,
     first_of,
-    format_brief,
     format_duration,
     format_seconds,
     headline,
@@ -52,7 +46,6 @@ MOST_ROWS = 20_000
 LONGEST = 6_000_000
 """The most characters of all details together."""
 
-MOST_HISTORY_ROWS = 2_000
 _BOUNDS = Bounds(diffs=200, lines=400)
 _MOST_OPEN = 10
 _MOST_WARNINGS = 50
@@ -101,16 +94,13 @@ def render(report: Report) -> str:
         cut_count += is_cut and result.outcome != "passed"
         rows.append(_row(number, result, details, seen.get(result.id, ())))
     notes = collect_warnings(report)[:_MOST_WARNINGS]
+    too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
-        notes.append(f"{left_out:,} more results are not in this page: it would be too large (-o x.json)")
+        notes.append(f"{left_out:,} more results are not in this page: {too_large}")
     if cut_count:
-        notes.append(
-            f"the details of {cut_count:,} results are left out: the page would be too large (-o x.json)"
-        )
+        notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
     numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    times = [result.seconds for result in report.results if result.seconds]
-    span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
     past = [run.summary for run in report.past.runs][1 - pictures.MOST_POINTS :]
     label = f"The last {len(past) + 1:,} runs"
     return _render(
@@ -122,16 +112,9 @@ def render(report: Report) -> str:
         incomplete=describe_incomplete(report),
         counts=count_outcomes(report),
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
-        pictures=[
-            (pictures.outcomes([*past, report.summary], label) if past else None, label),
-            (pictures.spread(times, f"How long each took: {span}"), f"{span} each"),
-        ],
+        runs=(pictures.outcomes([*past, report.summary], label) if past else None, label),
         notes=notes,
-        sections=[
-            *page_blocks(report),
-            *_group_blocks(report),
-            *recommendation_blocks(report),
-        ],
+        sections=[*page_blocks(report), *_group_blocks(report), *recommendation_blocks(report)],
         shared=[
             (
                 replace(change.diff, place=change.headline),
@@ -152,7 +135,7 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
     if case is not None:
         labels += [case.eval_type, case.category if case.category != case.eval_type else ""]
         labels.append(" ".join(f"#{tag}" for tag in case.tags[:5]))
-        labels.append(f"score {format_share(case.score)}" if case.score not in (None, 0, 1) else "")
+        labels.append(f"score {case.score:.3f}" if case.score not in (None, 0, 1) else "")
     labels.append(count_noun(difference_count, "difference") if difference_count else "")
     return _Row(
         number,
@@ -160,7 +143,7 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
         result.outcome,
         " · ".join(cut_line(label, 200) for label in labels if label),
         pictures.spark([*earlier, result]),
-        format_brief(result.seconds),
+        format_seconds(result.seconds),
         details,
         bool(details) and number <= _MOST_OPEN and result.outcome not in ("passed", "skipped"),
     )
@@ -173,11 +156,9 @@ def _details(report: Report, result: Result, unshared: Result | None) -> Iterato
         return
     yield from result_blocks(result, unshared, _BOUNDS)
     if unshared is not result:  # a filter finds the paths here too
-        unshared_ids = set(map(id, unshared.differences if unshared is not None else ()))
-        paths = dict.fromkeys(
-            row_pattern(spot.path) for spot in result.differences if id(spot) not in unshared_ids
-        )
-        yield Folded("With other baselines, above", tuple(paths)[:_MOST_LINKED])
+        own_ids = set(map(id, unshared.differences if unshared is not None else ()))
+        elsewhere = (row_pattern(spot.path) for spot in result.differences if id(spot) not in own_ids)
+        yield Folded("With other baselines, above", tuple(dict.fromkeys(elsewhere))[:_MOST_LINKED])
     if result.explanation and result.case is None:  # a case shows the same above, in tables
         yield Folded("In words", tuple(first_of(result.explanation, _MOST_EXPLAINED, "line")))
     if select_renewable([result]):
@@ -202,27 +183,22 @@ def _group_blocks(report: Report) -> Iterator[Block]:
     for name, counts in groups:
         rate = counts["pass_rate_of_decided"]
         cells = [Cell(f"{counts[word]:,}", word if counts[word] else "") for word in _OUTCOMES]
-        rows.append((name, f"{counts['total']:,}", *cells, "none" if rate is None else format_share(rate)))
+        rows.append((name, f"{counts['total']:,}", *cells, "none" if rate is None else f"{rate:.3f}"))
     yield Heading("Results by group")
     heads = ("group", "cases", *(word.replace("error", "errors") for word in _OUTCOMES), "pass rate")
     yield table(heads, rows, "By category", figures=True)
-    graders = [
-        (
-            kind,
-            f"{counts['total']:,}",
-            f"{counts['passed']:,}",
-            format_share(counts["passed"] / counts["total"]),
-        )
-        for kind, counts in counted["by_grader"].items()
-    ]
+    graders = []
+    for kind, counts in counted["by_grader"].items():
+        total, passed = counts["total"], counts["passed"]
+        graders.append((kind, f"{total:,}", f"{passed:,}", f"{passed / total:.3f}"))
     if graders:
         yield table(("grader", "cases", "passed", "share that passed"), graders, "By grader", figures=True)
 
 
 def _run_blocks(report: Report) -> Iterator[Block]:
-    suite = {"suite": suite_title(report)} if report.suite else {}
     facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
-    facts |= suite | {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
+    facts |= {"suite": suite_title(report)} if report.suite else {}
+    facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}
     yield Heading("The run")
     yield table(("", ""), [*facts.items()])
@@ -235,19 +211,15 @@ def pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str | list[Marked], 
     """Yield the expected lines with the actual ones after them (`pair`); lines that are the same on both
     sides (`both`), and what explains, once."""
     old_lines: list[str] = []
-    for tone, group in groupby(lines, key=lambda line: line.tone):
+    for tone, group in groupby([*lines, DiffLine("dim", "")], key=lambda line: line.tone):
         texts = [line.text for line in group]
         if tone == "came":
             yield "pair", *_mark_differences(old_lines, texts)
-            old_lines = []
-            continue
-        if old_lines:
+        elif old_lines:
             yield "pair", *_mark_differences(old_lines, [])
         old_lines = texts if tone == "gone" else []
-        for text in texts if tone == "dim" else ():
+        for text in filter(None, texts) if tone == "dim" else ():
             yield "both" if text.startswith("| ") else "at" if text.startswith("@@") else "said", text, []
-    if old_lines:
-        yield "pair", *_mark_differences(old_lines, [])
 
 
 def _mark_differences(old_lines: list[str], new_lines: list[str]) -> tuple[list[Marked], list[Marked]]:
@@ -258,63 +230,33 @@ def _mark_differences(old_lines: list[str], new_lines: list[str]) -> tuple[list[
 
 
 def _mark_difference(old: str, new: str) -> tuple[Marked, Marked]:
-    """Return two lines with the differing part marked, unless that is all of them."""
-    start = _SIGN + _count_common(old[_SIGN:], new[_SIGN:])
-    shorter = min(len(old), len(new)) - start
-    end = min(shorter, _count_common(old[_SIGN:][::-1], new[_SIGN:][::-1]))
-    if start + end < _FEWEST_COMMON:
+    """Return two lines with the words that differ marked, unless that is all of them."""
+    words = [re.findall(r"\w+|\W", text[_SIGN:]) for text in (old, new)]
+    start = _count_common(*words)
+    end = min(min(map(len, words)) - start, _count_common(words[0][::-1], words[1][::-1]))
+    before, after = "".join(words[0][:start]), "".join(words[0][len(words[0]) - end :])
+    if _SIGN + len(before) + len(after) < _FEWEST_COMMON:
         return (old, "", ""), (new, "", "")
-    while start > _SIGN and _is_within_word(old, new, start):
-        start -= 1
-    while end and _is_within_word(old[::-1], new[::-1], end):
-        end -= 1
-    return _split(old, start, end), _split(new, start, end)
+    first, second = ("".join(side[start : len(side) - end]) for side in words)
+    return (old[:_SIGN] + before, first, after), (new[:_SIGN] + before, second, after)
 
 
-def _is_within_word(old: str, new: str, place: int) -> bool:
-    """Whether the common part ends within a word or a number: a part of one alone says little."""
-    return old[place - 1].isalnum() and any(text[place : place + 1].isalnum() for text in (old, new))
-
-
-def _split(text: str, start: int, end: int) -> Marked:
-    stop = len(text) - end
-    return text[:start], text[start:stop], text[stop:]
-
-
-def _count_common(old: str, new: str) -> int:
-    """Return how many characters are the same at the start of two texts."""
+def _count_common(old: list[str], new: list[str]) -> int:
+    """Return how many words are the same at the start of two lines."""
     both = enumerate(zip(old, new, strict=False))
     return next((number for number, (left, right) in both if left != right), min(len(old), len(new)))
 
 
 def render_history(history: History) -> str:
-    runs, trends = history.runs, sorted(history.trends, key=worst_first)
-    cut_count = len(trends) - MOST_HISTORY_ROWS
-    label = f"The last {len(runs[-pictures.MOST_POINTS :]):,} runs"
-    rows = []
-    for trend in trends[:MOST_HISTORY_ROWS]:
-        regressed = trend.last_regression
-        since = (regressed.run.started, regressed.run.commit or "") if regressed else ()
-        numbers = (
-            format_rate(trend, "–"),
-            f"{trend.flips}",
-            f"{len(trend.seen):,}",
-            format_seconds(trend.median),
-            format_seconds(trend.tail),
-        )
-        rows.append((trend, numbers, pictures.spark(trend.seen), " at ".join(filter(None, since))))
+    runs, label = history.runs, f"The last {len(history.runs[-pictures.MOST_POINTS :]):,} runs"
     return _render(
         "history.html",
-        f"History of {len(trends):,} baselines",
-        verdict=f"{len(trends):,} baselines over {len(runs):,} runs",
+        f"History of {len(history.trends):,} baselines",
+        verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
         runs=(pictures.outcomes([run.summary for run in runs], label), label),
-        note=f"{cut_count:,} more are not in this page" if cut_count > 0 else "",
-        heads=(
-            *("Baseline", "Passed", "Flips", "Runs", "Median", "95 % within", "Latency"),
-            "Last regression",
-        ),
-        trends=rows,
+        sections=[trends_table(history.trends)],
+        most=_MOST_TRENDS,
     )
 
 
@@ -326,6 +268,7 @@ def _visible(value: object) -> object:
     return value if isinstance(value, Markup) else xml(escape_controls(str(value)))
 
 
+_MOST_TRENDS = 200
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER),
@@ -337,12 +280,10 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters |= {
     "cut": cut_line,
-    "drawn": pictures.interval,
+    "drawn": pictures.drawn,
     "kind": lambda block: type(block).__name__,
     "pairs": pairs,
 }
-
-
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 
@@ -353,11 +294,12 @@ def show_blocks(blocks: Iterator[Block]) -> Markup:
 
 def _render(template: str, title: str, script: str = "", **values: object) -> str:
     style = (_FOLDER / "page.css").read_text("utf-8")
-    digests = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
-    policy = (
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
-        "base-uri 'none'; form-action 'none'"
-    ).format(*digests)
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
+    policy = f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; "
     return _TEMPLATES.get_template(template).render(
-        title=title, style=Markup(style), script=Markup(script), policy=policy, **values
+        title=title,
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy + "base-uri 'none'; form-action 'none'",
+        **values,
     )

@@ -2,12 +2,11 @@
 people who do not see it."""
 
 from collections.abc import Sequence
-from math import floor, log10
 
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Appearance, Result, Summary
 from baselinekit.report.blocks import Interval
-from baselinekit.report.wording import format_brief
+from baselinekit.report.wording import format_seconds
 from baselinekit.structs import Struct
 
 MOST_POINTS = 60
@@ -19,14 +18,10 @@ _SCALE_WIDTH = 120
 _LEAST = 1.5
 """The height at which a bar can still be seen."""
 
-_EDGES = (1, 2, 5)
-_SHORTEST, _LONGEST = 1e-7, 1e6
-
 
 class Drawing(Struct):
     tag: str
     attributes: dict[str, str | float]
-    title: str = ""
 
 
 class Picture(Struct):
@@ -37,13 +32,9 @@ class Picture(Struct):
     shapes: tuple[Drawing, ...]
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float, title: str = "") -> Drawing:
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> Drawing:
     place = {"x": x, "y": round(y, 2), "width": width, "height": round(height, 2)}
-    return Drawing("rect", {"class": kind, **place}, title)
-
-
-def _circle(kind: str, x: float, y: float, radius: float) -> Drawing:
-    return Drawing("circle", {"class": kind, "cx": x, "cy": y, "r": radius})
+    return Drawing("rect", {"class": kind, **place})
 
 
 def outcomes(runs: Sequence[Summary], label: str) -> Picture:
@@ -64,26 +55,6 @@ def outcomes(runs: Sequence[Summary], label: str) -> Picture:
     return Picture("outcomes", width, _CHART_HEIGHT, label, tuple(columns))
 
 
-def spread(seconds: Sequence[float], label: str) -> Picture | None:
-    """Return a histogram of times with the steps 1, 2, 5, 10 …; nothing if there are too few values."""
-    times = [value for value in seconds if _SHORTEST <= value < _LONGEST]
-    low, high = (_step(min(times)), _step(max(times))) if times else (0, 0)
-    if len(times) < 5 or low == high:
-        return None
-    tally = [0] * (high - low + 1)
-    for value in times:
-        tally[_step(value) - low] += 1
-    columns = []
-    for place, number in enumerate(tally):
-        if number:
-            height = max(_LEAST, number / max(tally) * _CHART_HEIGHT)
-            title = f"{number:,} took {_edge(low + place)} to {_edge(low + place + 1)}"
-            x = place * (2 * _BAR_WIDTH + _BAR_GAP)
-            columns.append(_rect("taken", x, _CHART_HEIGHT - height, 2 * _BAR_WIDTH, height, title))
-    width = len(tally) * (2 * _BAR_WIDTH + _BAR_GAP) - _BAR_GAP
-    return Picture("spread", width, _CHART_HEIGHT, label, tuple(columns))
-
-
 def spark(moments: Sequence[Appearance | Result]) -> Picture | None:
     """Return a line of the times that a baseline took, with a dot where it did not pass."""
     shown_moments = moments[-MOST_POINTS:]
@@ -97,41 +68,33 @@ def spark(moments: Sequence[Appearance | Result]) -> Picture | None:
     ]
     line = Drawing("polyline", {"class": "line", "points": " ".join(f"{x},{y}" for x, y in points)})
     dots = [
-        _circle(moment.outcome, x, y, 2.2)
+        Drawing("circle", {"class": moment.outcome, "cx": x, "cy": y, "r": 2.2})
         for (x, y), moment in zip(points, shown_moments, strict=True)
         if moment.outcome != "passed"
     ]
-    first, last = format_brief(shown_moments[0].seconds), format_brief(shown_moments[-1].seconds)
+    first, last = format_seconds(shown_moments[0].seconds), format_seconds(shown_moments[-1].seconds)
     label = f"{len(shown_moments)} runs, {len(dots)} not passed, {first} to {last}"
     return Picture("spark", _LINE_WIDTH, _LINE_HEIGHT, label, (line, *dots))
 
 
-def interval(drawn: Interval, label: str) -> Picture:
+def drawn(what: Interval | Sequence[Appearance], label: str) -> Picture | None:
+    """Return the picture of what a cell draws beside its text."""
+    return _interval(what, label) if isinstance(what, Interval) else spark(what)
+
+
+def _interval(share: Interval, label: str) -> Picture:
     """Return a share between 0 and 1 with its interval; a stroke marks the threshold."""
-    middle, value, low, high = _LINE_HEIGHT / 2, *map(_position, (drawn.value, drawn.low, drawn.high))
+    middle, value, low, high = _LINE_HEIGHT / 2, *map(_position, (share.value, share.low, share.high))
     shapes = [
         _rect("scale", _position(0), middle - 0.5, _SCALE_WIDTH, 1),
         _rect("between", low, middle - 2, round(max(1.0, high - low), 1), 4),
-        _circle("value", value, middle, 3.5),
+        Drawing("circle", {"class": "value", "cx": value, "cy": middle, "r": 3.5}),
     ]
-    if drawn.threshold is not None:
-        shapes.append(_rect("least", _position(drawn.threshold) - 1, 1, 2, _LINE_HEIGHT - 2))
-    return Picture("interval", _SCALE_WIDTH + 8, _LINE_HEIGHT, f"{drawn.value:.3f}, {label}", tuple(shapes))
+    if share.threshold is not None:
+        shapes.append(_rect("least", _position(share.threshold) - 1, 1, 2, _LINE_HEIGHT - 2))
+    return Picture("interval", _SCALE_WIDTH + 8, _LINE_HEIGHT, f"{share.value:.3f}, {label}", tuple(shapes))
 
 
 def _position(share: float) -> float:
     """Return the position of a share on the scale."""
     return round(4 + min(1.0, max(0.0, share)) * _SCALE_WIDTH, 1)
-
-
-def _step(seconds: float) -> int:
-    """Return the number of the step 1, 2, 5, 10 … that a time has reached."""
-    power: int = floor(log10(seconds))
-    lead = seconds / 10.0**power
-    return power * len(_EDGES) + sum(lead >= edge for edge in _EDGES) - 1
-
-
-def _edge(step: int) -> str:
-    power, place = divmod(step, len(_EDGES))
-    seconds = _EDGES[place] * 10.0**power
-    return f"{seconds:g} s" if seconds >= 1 else f"{round(seconds * 1000, 6):g} ms"

@@ -163,7 +163,8 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         problems += check_id(raw["id"]) if isinstance(raw.get("id"), str) else ()
         for key, (kind, check_part) in _CHECKS.items():  # more problems, in the parts whose types are right
             if key in raw and key not in wrong_keys:
-                problems += check_part(read_as(kind, raw[key])[0])
+                part: Any = read_as(kind, raw[key])[0]
+                problems += check_part(recipe(part.input, part.execution) if key == "current" else part)
         return None, problems
     current: Any = record.current
     baseline = Baseline(

@@ -1,19 +1,29 @@
-"""A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
-is one too, with `expected`."""
+"""Our own cases: a capability record (`id, input, expected, grader, metadata`), alone or in a file of test
+cases (`metadata, config, test_cases`), which states what holds for all of its cases."""
 
-from typing import Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import PassRule
-from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import Parts, Schema, add_part, closed_object, or_null, prefix_paths, read_as, ref
+from baselinekit.schema import (
+    Mistakes,
+    Parts,
+    Schema,
+    add_part,
+    or_null,
+    prefix_paths,
+    read_as,
+    read_right_keys,
+    ref,
+)
 from baselinekit.store.dialects import native
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites.dialects import dialect, graders
 from baselinekit.suites.dialects.dialect import (
+    NOT_A_CASE,
     CaseTimeLimit,
     Criticality,
     Defaults,
@@ -25,34 +35,19 @@ from baselinekit.suites.dialects.graders import GraderContext, Weight
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
 from baselinekit.suites.settings import check_grader_paths
 
-T = TypeVar("T", bound="CaseSettings")
-
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
 KEYS = frozenset(("input", *EXPECTED, "grader", "graders"))
-GRADED: dict[str, Schema] = {
-    "grader": ref("AnyGrader"),
-    "graders": {"type": "array", "items": ref("AnyGrader")},
-}
-_SHARE_SCHEMA: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
-_RULE_SCHEMA: Schema = {"enum": ["all", "mean"]}
-PASS_RULE: Schema = {
-    "anyOf": [
-        _RULE_SCHEMA,
-        closed_object(
-            {
-                "by": _RULE_SCHEMA,
-                "pass_at": _SHARE_SCHEMA,
-                "borderline_at": _SHARE_SCHEMA,
-                "borderline_passes": {"type": "boolean"},
-            }
-        ),
-    ]
-}
-"""When a case passes: if all of its required graders pass, or by their mean score and its limits."""
 
-_KEPT_WHEN_NULL = ("id", "input")
-"""Any other key with null counts as missing."""
+# What is read by functions of its own, each with its schema for editors.
+
+StatedId = Annotated[str, Meta(extra_json_schema={"pattern": f"^{native.ID.pattern}$"})]
+StatedInput = Annotated[Json, Meta(extra_json_schema=ref("Input"))]
+StatedExpectation = Annotated[Json, Meta(extra_json_schema=or_null(ref("Expected")))]
+StatedExecution = Annotated[Json, Meta(extra_json_schema=or_null(ref("Execution")))]
+StatedGrader = Annotated[Json, Meta(extra_json_schema=or_null(ref("AnyGrader")))]
+StatedCases = Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": ref("Case")})]
+StatedRule = Literal["all", "mean"] | PassRule | None
 
 
 class CaseMetadata(Struct):
@@ -70,124 +65,78 @@ class CaseMetadata(Struct):
     author: str | None = None
 
 
-class CaseSettings(Struct):
-    """The settings in a `config:` for cases that state none themselves."""
-
-    timeout_seconds: CaseTimeLimit | None = None
-    judge_after_failure: bool | None = None
-    pass_rule: Json = ABSENT
-    execution: Json = ABSENT
-
-
 class CapabilityRecord(Struct):
-    """A case as its file states it. Untyped values (Json) are checked separately, so that one mistake does
-    not hide others."""
+    """A case as its file states it."""
 
-    id: str
-    input: Json
+    id: StatedId
+    input: StatedInput
     name: str | None = None
     description: str | None = None
     category: str | None = None
-    expected_output: Json = ABSENT
-    expected: Json = ABSENT
-    grader: Json = ABSENT
-    graders: list[Json] = field(default_factory=list)
+    expected_output: StatedExpectation = ABSENT
+    expected: StatedExpectation = ABSENT
+    grader: StatedGrader = ABSENT
+    graders: list[StatedGrader] | None = None
     expected_outcome: str = ""
     reference: Json = ABSENT
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
-    pass_rule: Json = ABSENT
-    execution: Json = ABSENT
+    pass_rule: StatedRule = None
+    execution: StatedExecution = ABSENT
     skip: str | None = None
-    metadata: Json = ABSENT
+    metadata: CaseMetadata | None = None
 
 
 def recognises(raw: dict[str, Json]) -> bool:
     return bool(KEYS & raw.keys()) or "id" in raw
 
 
-def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    if not isinstance(item.raw, dict):
-        hint = "a case is a mapping with id, input, expected and grader"
-        return [Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", hint, at=item.at)]
-    source = replace(document.source(item.at, item.raw), form="native")
-    case, problems = read(item.raw, source, defaults)
-    problems = problems or (check_grader_paths(defaults.root, case) if case else [])
-    if case and not problems:
-        document.cases.append(case)
-    return prefix_paths(map(with_hint_for_agentv, problems), item.at)
-
-
-_OF_AGENTV = {
-    "input": "state it in each case",
-    "input_messages": "here it is `input: {type: messages, content: […]}`",
-    "expected_messages": "here it is `reference`",
-    "reference_answer": "here it is `reference`",
-    "max_duration_ms": "here it is `max_seconds`, in a grader `latency` or a call of `tool_trajectory`",
-}
-
-
-def with_hint_for_agentv(problem: Problem) -> Problem:
-    """Add to an unknown key that AgentV's files and judges have what to write instead."""
-    key = problem.at[-1] if problem.at else ""
-    return (
-        replace(problem, hint=_OF_AGENTV[key]) if problem.code == "BK103" and key in _OF_AGENTV else problem
-    )
-
-
 def schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "CaseMetadata", CaseMetadata)
-    execution, metadata = or_null(ref("Execution")), or_null(ref("CaseMetadata"))
-    add_part(
-        parts,
-        "Case",
-        CapabilityRecord,
-        id={"type": "string", "pattern": f"^{native.ID.pattern}$"},
-        input=ref("Input"),
-        execution=execution,
-        metadata=metadata,
-        pass_rule=or_null(PASS_RULE),
-        **{key: or_null(ref("Expected")) for key in EXPECTED},
-        **{key: or_null(graded) for key, graded in GRADED.items()},
-    )
+    add_part(parts, "Case", CapabilityRecord)
     return [ref("Case")]
 
 
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    if not isinstance(item.raw, dict):
+        return [Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", NOT_A_CASE, at=item.at)]
+    source = replace(document.source(item.at, item.raw), form="native")
+    case, problems = read(item.raw, source, defaults)
+    if case is not None:
+        problems = check_grader_paths(defaults.root, case)
+        if not problems:
+            document.cases.append(case)
+    return prefix_paths(problems, item.at)
+
+
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
-    """Return the case, or all of its problems."""
-    values = {key: value for key, value in raw.items() if value is not None or key in _KEPT_WHEN_NULL}
-    record, problems = read_as(CapabilityRecord, values)
-    own_target, new_problems = (
-        dialect.execution(values["execution"], defaults) if "execution" in values else (None, [])
-    )
-    problems += prefix_paths(new_problems, ("execution",))
-    recipe = None
-    if "input" in values and not new_problems:
+    """Return the case, or all of its problems. A key with null counts as missing."""
+    values = {key: value for key, value in raw.items() if value is not None or key in ("id", "input")}
+    found = Mistakes()
+    record = found.take(read_right_keys(CapabilityRecord, values))
+    own_target = recipe = None
+    if "execution" in values:
+        own_target = found.take(dialect.execution(values["execution"], defaults), "execution")
+    if "input" in values and (own_target is not None or "execution" not in values):
         origin = dialect.CaseOrigin(defaults.root, source.file, defaults.target_for(own_target))
-        recipe, new_problems = dialect.recipe(values["input"], own_target, origin)
-        problems += prefix_paths(new_problems, ("input",))
-    metadata, new_problems = read_as(CaseMetadata, values.get("metadata", {}))
-    problems += prefix_paths(new_problems, ("metadata",))
-    expected, at, expected_problems = _read_expected(values)
-    problems += expected_problems
-    rule, new_problems = stated_rule(values, defaults)
-    problems += new_problems
-    wanted, new_problems = _read_wanted(values, record, source, defaults)
-    problems += new_problems
-    given = GraderContext(expected, at, defaults.named_graders, required=rule.by == "all")
+        recipe = found.take(dialect.recipe(values["input"], own_target, origin), "input")
+    rule = found.take(_read_rule(record.pass_rule if record else None, defaults))
+    wanted = found.take(_read_wanted(values, record, source, defaults))
+    expectations = [key for key in EXPECTED if key in values]
+    expected, expected_problems = _read_expected(values, expectations)
+    found += expected_problems
+    given = GraderContext(expected, tuple(expectations[:1]), defaults.named_graders, rule.by == "all")
     own_graders: list[tuple[Json, Path]] = [(values[key], (key,)) for key in ("grader",) if key in values]
     if isinstance(values.get("graders"), list):
         own_graders += [(grader, ("graders", number)) for number, grader in enumerate(values["graders"])]
     own_graders = own_graders or [(grader, ()) for grader in defaults.graders]
-    case_graders, new_problems = graders.read_all(own_graders, given)
-    if expected_problems:
-        new_problems = [problem for problem in new_problems if graders.is_by_itself(problem)]
-    problems += new_problems
+    case_graders, problems = graders.read_all(own_graders, given)
+    found += [problem for problem in problems if not expected_problems or graders.is_by_itself(problem)]
     if record is not None:
-        problems += native.check_id(record.id)
-    if record is None or recipe is None or metadata is None or problems:
-        return None, problems
-    case_input = record.input
+        found += native.check_id(record.id)
+    if record is None or recipe is None or found:
+        return None, found
+    metadata = record.metadata or CaseMetadata()
+    stated_input = record.input if isinstance(record.input, dict) else {}
     case = defaults.case(
         defaults.id_prefix + record.id,
         recipe,
@@ -200,8 +149,8 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         category=record.category or None,
         difficulty=metadata.difficulty,
         criticality=metadata.criticality,
-        context=case_input.get("context") if isinstance(case_input, dict) else None,
-        target_id=(case_input.get("case") or "") if isinstance(case_input, dict) else "",
+        context=stated_input.get("context"),
+        target_id=stated_input.get("case"),
         timeout=metadata.timeout_seconds,
         retries=metadata.retries,
         parallel=metadata.parallel,
@@ -213,78 +162,153 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     return case, []
 
 
-def stated_rule(raw: Json, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
+def _read_rule(stated: StatedRule, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
     """Return the pass rule that a case or a `config:` states, else the default."""
-    if not isinstance(raw, dict) or raw.get("pass_rule") is None:
-        return defaults.pass_rule, []
-    rule, problems = graders.read_pass_rule(raw["pass_rule"])
-    return rule or defaults.pass_rule, prefix_paths(problems, ("pass_rule",))
+    rule = PassRule(stated) if isinstance(stated, str) else stated or defaults.pass_rule
+    if isinstance(stated, PassRule) and rule.pass_at < rule.borderline_at != PassRule().borderline_at:
+        message = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
+        at = ("pass_rule", "borderline_at")
+        return rule, [Problem("BK108", message, "what is borderline does not pass yet", at=at)]
+    return rule, []
+
+
+def _read_expected(values: dict[str, Json], keys: list[str]) -> tuple[Expected | None, list[Problem]]:
+    if not keys:
+        return None, []
+    if len(keys) > 1:
+        message = "both `expected` and `expected_output` are given"
+        return None, [Problem("BK714", message, "keep one of them", at=("expected_output",))]
+    raw = values[keys[0]]
+    expected, problems = read_as(Expected, raw)
+    if isinstance(raw, dict) and "value" not in raw and not raw.get("alternatives"):
+        hint = "state what would be right"
+        problems.append(Problem("BK104", "the key 'value' is missing", hint, at=("value",)))
+    return expected, prefix_paths(problems, (keys[0],))
+
+
+def _read_wanted(
+    values: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
+) -> tuple[GoodAnswer, list[Problem]]:
+    """Read what a good answer is, in words and by example, and the question if that is a conversation."""
+    if record is None:
+        return GoodAnswer(), []
+    stated: Any = values.get("input")
+    is_conversation = isinstance(stated, dict) and stated.get("type") == dialect.MESSAGES
+    facts = {"sidecar": record.sidecar, "conversation_id": record.conversation_id}
+    wanted = replace(GoodAnswer(record.expected_outcome), **facts)
+    if "reference" not in values and not is_conversation:
+        return wanted, []
+    files, found = NamedFiles.of(defaults.root, source.file), Mistakes()
+    if "reference" in values:
+        messages = found.take(read_messages(values["reference"], ASSISTANT, files), "reference")
+        wanted = replace(wanted, messages=messages)
+    if is_conversation:  # its problems are reported with the input
+        asked, _ = read_messages(stated.get("content"), USER, files)
+        guidelines, inputs = files.split(asked)
+        wanted = replace(wanted, asked=asked, guideline_files=guidelines, input_files=inputs)
+    return wanted, found
+
+
+# A `config:`, and a file of test cases.
+
+
+class CaseSettings(Struct):
+    """The settings in a `config:` for cases that state none themselves."""
+
+    timeout_seconds: CaseTimeLimit | None = None
+    judge_after_failure: bool | None = None
+    pass_rule: StatedRule = None
+    execution: StatedExecution = ABSENT
+
+
+T = TypeVar("T", bound=CaseSettings)
+_AS_DEFAULTS = {
+    "timeout_seconds": "timeout",
+    "judge_after_failure": "judge_after_failure",
+    "retries": "retries",
+    "parallel": "parallel",
+}
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
     """Return a `config:` of this form, the defaults with its settings, and its problems."""
-    config, problems = read_as(form, raw)
-    execution = defaults.execution
-    if isinstance(raw, dict) and raw.get("execution") is not None:
-        execution, new_problems = dialect.execution(raw["execution"], defaults)
-        problems += prefix_paths(new_problems, ("execution",))
-    rule, new_problems = stated_rule(raw, defaults)
-    problems += new_problems
+    found = Mistakes()
+    config = found.take(read_right_keys(form, raw))
     if config is None:
-        return None, defaults, problems
-    defaults = replace(defaults, execution=execution, pass_rule=rule)
-    if config.timeout_seconds is not None:
-        defaults = replace(defaults, timeout=config.timeout_seconds)
-    if config.judge_after_failure is not None:
-        defaults = replace(defaults, judge_after_failure=config.judge_after_failure)
-    return config, defaults, problems
+        return None, defaults, found
+    own = {name: getattr(config, key, None) for key, name in _AS_DEFAULTS.items()}
+    settings = {name: value for name, value in own.items() if value is not None}
+    if config.execution is not ABSENT and config.execution is not None:
+        settings["execution"] = found.take(dialect.execution(config.execution, defaults), "execution")
+    rule = found.take(_read_rule(config.pass_rule, defaults))
+    return config, replace(defaults, pass_rule=rule, **settings), found
 
 
-def _read_wanted(
-    raw: dict[str, Json], record: CapabilityRecord | None, source: Source, defaults: Defaults
-) -> tuple[GoodAnswer, list[Problem]]:
-    """Read what a good answer is, in words and by example, and the question if that is a conversation."""
-    messages: tuple[TraceMessage, ...] = ()
-    asked_messages: tuple[TraceMessage, ...] = ()
-    problems: list[Problem] = []
-    case_input: Json = raw.get("input")
-    content = case_input.get("content") if isinstance(case_input, dict) else None
-    is_conversation = isinstance(case_input, dict) and case_input.get("type") == dialect.MESSAGES
-    if record is None:
-        return GoodAnswer(), problems
-    wanted = GoodAnswer(
-        record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id
-    )
-    if not ("reference" in raw or is_conversation):
-        return wanted, problems
-    files = NamedFiles.of(defaults.root, source.file)
-    if "reference" in raw:
-        messages, problems = read_messages(raw["reference"], ASSISTANT, files)
-    if is_conversation:
-        asked_messages, _ = read_messages(content, USER, files)  # problems are reported with the input
-    guidelines, inputs = files.split(asked_messages)
-    wanted = replace(
-        wanted, messages=messages, asked=asked_messages, guideline_files=guidelines, input_files=inputs
-    )
-    return wanted, prefix_paths(problems, ("reference",))
+class CaseFileMetadata(Struct):
+    """The `metadata` of a file, which applies to all of its cases. Their ids begin with its id."""
+
+    id: str
+    name: str | None = None
+    description: str | None = None
+    category: str | None = None
+    tags: list[str] = field(default_factory=list)
+    criticality: Criticality | None = None
+    created: str | None = None
+    author: str | None = None
+    skip: str | None = None
 
 
-def _read_expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
-    keys = [key for key in EXPECTED if key in raw]
-    if not keys:
-        return None, (), []
-    if len(keys) > 1:
-        message = "both `expected` and `expected_output` are given"
-        return None, (), [Problem("BK714", message, "keep one of them", at=("expected_output",))]
-    at = (keys[0],)
-    raw_expected = raw[keys[0]]
-    expected, problems = read_as(Expected, raw_expected)
-    if (
-        isinstance(raw_expected, dict)
-        and "value" not in raw_expected
-        and not raw_expected.get("alternatives")
-    ):
-        problems.append(
-            Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
+class CaseFileConfig(CaseSettings):
+    """Its `config`: how its cases are run, unless they state that themselves."""
+
+    retries: Retries | None = None
+    parallel: bool | None = None
+
+
+class CasesFile(Struct):
+    metadata: CaseFileMetadata
+    test_cases: StatedCases
+    schema_version: str | int | float | None = None
+    eval_type: Literal["capability", "regression"] = "capability"
+    config: CaseFileConfig | None = None
+    grader: StatedGrader = ABSENT
+    graders: list[StatedGrader] = field(default_factory=list)
+
+
+def recognises_file(raw: dict[str, Json]) -> bool:
+    return "test_cases" in raw and "test_case" not in raw
+
+
+def file_schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "CasesFile", CasesFile)
+    return [ref("CasesFile")]
+
+
+def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    raw, found = item.raw, Mistakes()
+    stated = found.take(read_right_keys(CasesFile, raw))
+    if raw.get("config") is not None:  # its own mistakes are among those of the file
+        _, defaults, problems = read_settings(CaseFileConfig, raw["config"], defaults)
+        found += prefix_paths(problems, ("config",))
+    if stated is not None:
+        metadata = stated.metadata
+        found += native.check_id(metadata.id, ("metadata", "id"))
+        if metadata.description is not None:
+            document.loading.descriptions[document.file] = metadata.description
+        defaults = replace(
+            defaults,
+            kind=stated.eval_type,
+            id_prefix=f"{metadata.id}/",
+            category=metadata.category,
+            tags=tuple(metadata.tags),
+            criticality=metadata.criticality,
+            skip=metadata.skip,
         )
-    return expected, at, prefix_paths(problems, at)
+    file_graders = [raw["grader"]] if raw.get("grader") is not None else []
+    file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
+    defaults = replace(defaults, graders=tuple(file_graders))
+    problems = prefix_paths(dict.fromkeys(found), item.at)
+    cases = raw["test_cases"] if isinstance(raw["test_cases"], list) else []
+    for number, case in enumerate(cases):
+        problems += read_item(EvalItem("case", (*item.at, "test_cases", number), case), document, defaults)
+    return problems

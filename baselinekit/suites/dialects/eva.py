@@ -3,17 +3,22 @@ the prompt is a case without a run; other cases ask the template with their inpu
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from baselinekit.errors import BaselinekitError, Problem, suggest
+from baselinekit.errors import BaselinekitError, Place, Problem, suggest
+from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
+from baselinekit.graders.by_line import DecisionLine, ScoreLine
+from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
+from baselinekit.graders.checks import FORMS
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Scripts
-from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
@@ -31,28 +36,21 @@ from baselinekit.schema import (
 )
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
-from baselinekit.structs import NotBlank, NotEmpty, Struct, field, replace
+from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
 from baselinekit.suites import promptfolders, promptmeta
-from baselinekit.suites.dialects.assertions import (
-    MISSING,
-    OPS,
-    AssertionContext,
-    PromptAssertion,
-    PromptJudge,
-    judge_by_rubric,
-    read_assertions,
-)
 from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.dialects.triggering import (
-    PromptTriggering,
-    TriggerQuery,
-    read_queries,
-)
 from baselinekit.suites.promptfolders import TemplateFile
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
-_TIMEOUT = 60
+SCALE = (1, 5)
+JUDGE = "judge"
+LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
+"""The lists of queries, and the decision that a judge must make for each."""
+
+MISSING: Any = None
+"""The default of keys that are missing; null is not allowed there."""
+
 _NOT_IN_IDS = lazy_pattern(r"[^\w.-]+")
 _OTHER_FORMS = {
     **FORMS_BY_KEY,
@@ -67,9 +65,35 @@ class PromptDefaults(Struct):
     """Its `defaults`. `json_schema: refuse`: a case with a schema fails, as it does in eva."""
 
     model: NotBlank | None = None
-    timeout_s: CaseTimeLimit = _TIMEOUT
+    timeout_s: CaseTimeLimit = 60
     json_schema: Literal["check", "refuse"] = "check"
     judge_after_failure: bool = False
+
+
+class PromptAssertion(Struct):
+    """An entry of `assert`: one of these keys. Its meaning is a check (graders/checks.py)."""
+
+    contains: str = MISSING
+    not_contains: str = MISSING
+    contains_any: NotEmpty[str] = MISSING
+    contains_all: NotEmpty[str] = MISSING
+    matches: str = MISSING
+    not_matches: str = MISSING
+    min_tokens: Count = MISSING
+    max_tokens: Count = MISSING
+    json_schema: dict[str, Json] | bool | str = MISSING
+
+
+OPS = PromptAssertion.__struct_fields__
+Score = Annotated[int, Meta(ge=SCALE[0], le=SCALE[1], description="a whole number from 1 to 5")]
+
+
+class PromptJudge(Struct):
+    """The model that scores by the rubric, and the least score that passes."""
+
+    model: NotBlank | None = None
+    pass_threshold: Score = 4
+    retries_on_unreadable: Retries = 0
 
 
 class PromptCase(Struct):
@@ -85,6 +109,21 @@ class PromptCase(Struct):
     timeout_s: CaseTimeLimit | None = None
 
 
+class TriggerJudge(Struct):
+    """The model that decides whether a query triggers the prompt."""
+
+    model: NotBlank | None = None
+    retries_on_unreadable: Retries = 0
+
+
+class PromptTriggering(Struct):
+    """Queries that should, and should not, trigger the prompt."""
+
+    judge: TriggerJudge | None = None
+    should_match: list[NotBlank] = field(default_factory=list)
+    should_not_match: list[NotBlank] = field(default_factory=list)
+
+
 class PromptEvals(Struct):
     """The whole file. Its parts are read one by one: a mistake in one does not hide those of others."""
 
@@ -94,7 +133,7 @@ class PromptEvals(Struct):
 
 
 @dataclasses.dataclass(slots=True)
-class _EvalFileReading:
+class _Reading:
     """The state of reading an eval file. `folder` and `template`: those next to it; `defaults`: its settings
     for cases that state none themselves. `problems` have paths into the document, `other_problems` places in
     other files."""
@@ -103,23 +142,15 @@ class _EvalFileReading:
     outer: Defaults
     folder: PromptFolder
     template: TemplateFile | None
-    defaults: PromptDefaults
+    defaults: PromptDefaults = dataclasses.field(default_factory=PromptDefaults)
     problems: list[Problem] = dataclasses.field(default_factory=list)
     other_problems: list[Problem] = dataclasses.field(default_factory=list)
     taken_ids: set[str] = dataclasses.field(default_factory=set)
 
-    @property
-    def root(self) -> str:
-        return self.outer.root
+    def add(self, at: Path, code: str, message: str, hint: str) -> None:
+        self.problems.append(Problem(code, message, hint, at=at))
 
-    @property
-    def known_inputs(self) -> list[str] | None:
-        """The names that an input may have; None if they are not known."""
-        if self.folder.meta.inputs:
-            return [*self.folder.meta.inputs]
-        return self.template.names if self.template is not None else None
-
-    def id_of(self, name: str, number: int) -> str:
+    def case_id(self, name: str, number: int) -> str:
         """Return an id for a name, made unique by a number."""
         word = stem = as_id(name) or f"case-{number + 1}"
         suffix = 1
@@ -142,58 +173,39 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     loading, raw = document.loading, item.raw
     if item.at or document.number:
         message = "an eval file of a prompt is one mapping, in a file of its own"
-        return [
-            Problem(
-                "BK750", message, "write `defaults`, `cases` and `triggering` at the top of it", at=item.at
-            )
-        ]
-    folder, folder_problems = promptfolders.read_folder(
-        loading.root, _folder_of(document.file), document.file
-    )
-    template, _ = promptfolders.read_template(loading.root, folder.path)
-    loading.problems += folder_problems
-    prompt_defaults, problems = _read_defaults(raw.get("defaults"))
-    reading = _EvalFileReading(document, defaults, folder, template, prompt_defaults, problems)
-    reading.problems += _check_keys(raw)
-    reading.problems += promptmeta.bare_booleans(
-        decode(read(loading.root, document.file), document.file).body, document.file, raw
-    )
-    cases = [
-        *(_read_triggering(raw["triggering"], reading) if "triggering" in raw else ()),
-        *_read_cases(raw.get("cases"), reading),
-    ]
-    loading.problems += reading.other_problems
+        hint = "write `defaults`, `cases` and `triggering` at the top of it"
+        return [Problem("BK750", message, hint, at=item.at)]
+    path = document.file.rpartition("/")[0] or ("/" if document.file.startswith("/") else "")
+    folder, folder_problems = promptfolders.read_folder(loading.root, path, document.file)
+    template, _ = promptfolders.read_template(loading.root, path)
+    reading = _Reading(document, defaults, folder, template)
+    _check_keys(raw, reading)
+    if raw.get("defaults") is not None:
+        stated, problems = read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
+        reading.defaults = stated or PromptDefaults()
+        reading.problems += prefix_paths(problems, ("defaults",))
+    body = decode(read(loading.root, document.file), document.file).body
+    reading.problems += promptmeta.bare_booleans(body, document.file)
+    cases = [*_read_triggering(raw, reading), *_read_cases(raw.get("cases"), reading)]
+    loading.problems += [*folder_problems, *reading.other_problems]
     if not (reading.problems or reading.other_problems or folder_problems):
         document.cases.extend(cases)
     return reading.problems
 
 
-def _folder_of(file: str) -> str:
-    return file.rpartition("/")[0] or ("/" if file.startswith("/") else "")
-
-
-def _check_keys(raw: dict[str, Json]) -> list[Problem]:
-    """Return the problems of its keys."""
-    problems = []
-    own_key = next((key for key in KEYS if key in raw), KEYS[0])
+def _check_keys(raw: dict[str, Json], reading: _Reading) -> None:
+    own_key = next((key for key in KEYS if key in raw), None)
+    if own_key is None:
+        reading.add(
+            (), "BK750", "neither `cases` nor `triggering` is here", "write `cases:` or `triggering:`"
+        )
     other_keys = [key for key in raw if key in _OTHER_FORMS]
     for key in other_keys:
         message = (
             f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHER_FORMS[key]} (by {key!r})"
         )
-        problems.append(Problem("BK750", message, "split it into two files", at=(key,)))
-    problems += read_as(PromptEvals, {key: value for key, value in raw.items() if key not in other_keys})[1]
-    if not any(key in raw for key in KEYS):
-        hint = "write `cases:` or `triggering:`"
-        problems.append(Problem("BK750", "neither `cases` nor `triggering` is here", hint, at=()))
-    return problems
-
-
-def _read_defaults(raw: Json) -> tuple[PromptDefaults, list[Problem]]:
-    if raw is None:
-        return PromptDefaults(), []
-    prompt_defaults, problems = read_right_keys(PromptDefaults, _without_nulls(raw))
-    return prompt_defaults or PromptDefaults(), prefix_paths(problems, ("defaults",))
+        reading.add((key,), "BK750", message, "split it into two files")
+    reading.problems += read_as(PromptEvals, {key: raw[key] for key in raw if key not in other_keys})[1]
 
 
 def _without_nulls(raw: Json) -> Json:
@@ -204,133 +216,124 @@ def _without_nulls(raw: Json) -> Json:
 # Its cases.
 
 
-def _read_cases(raw: Json, reading: _EvalFileReading) -> list[Case]:
-    cases, names = [], dict[str, int]()
+def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
+    cases: list[Case] = []
+    names: dict[str, int] = {}
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
-        case, problems = _read_case(entry, number, reading)
+        stated = _without_nulls(entry)
+        prompt_case, problems = read_right_keys(PromptCase, stated)
         reading.problems += prefix_paths(problems, at)
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if isinstance(name, str) and names.setdefault(name, number) != number:
-            message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
-            reading.problems.append(Problem("BK750", message, "rename one of the two", at=(*at, "name")))
-        cases += [case] if case is not None else []
+        if isinstance(stated, dict):
+            name = stated.get("name")
+            if isinstance(name, str) and names.setdefault(name, number) != number:
+                message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
+                reading.add((*at, "name"), "BK750", message, "rename one of the two")
+            _check_required(stated, at, reading)
+            values = _read_inputs(stated, at, reading)
+            case_graders = _read_graders(stated.get("assert"), prompt_case, at, reading)
+            if prompt_case is not None and reading.template is not None:
+                source = replace(reading.document.source(at, stated), form="native")
+                cases.append(_case(prompt_case, source, values, case_graders, reading))
     return cases
 
 
-def _read_case(raw: Json, number: int, reading: _EvalFileReading) -> tuple[Case | None, list[Problem]]:
-    stated_values = _without_nulls(raw)
-    prompt_case, problems = read_right_keys(PromptCase, stated_values)
-    if not isinstance(raw, dict):
-        return None, problems
-    problems += _check_required(raw)
-    values, new_problems = _read_inputs(raw, reading)
-    problems += new_problems
-    case_graders, new_problems = _read_graders(stated_values.get("assert"), prompt_case, reading)
-    problems += new_problems
-    if prompt_case is None or reading.template is None:
-        return None, problems
+def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> None:
+    """Report the problems of a case that its types do not show."""
+    name = stated.get("name")
+    if isinstance(name, str) and not name.isprintable():
+        message = f"the name {name!r} is not one line of visible signs"
+        reading.add((*at, "name"), "BK750", message, "rename the case")
+    if not {"inputs", "inputs_from"} & stated.keys():
+        hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
+        reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
+    if not {"assert", "rubric"} & stated.keys():
+        reading.add(
+            at, "BK750", "neither `assert` nor `rubric` says what is right", "add `assert:` or `rubric:`"
+        )
+    if "judge" in stated and "rubric" not in stated:
+        message = "`judge` without `rubric` is never asked"
+        reading.add((*at, "judge"), "BK750", message, "add `rubric:`, or remove `judge:`")
+
+
+def _case(
+    stated: PromptCase,
+    source: Source,
+    values: dict[str, Json],
+    case_graders: list[Grader],
+    reading: _Reading,
+) -> Case:
+    assert reading.template is not None
+    at = source.at
     template_inputs = {name: value for name, value in values.items() if name in reading.template.names}
     typed_target, outer_target = reading.outer.target, reading.outer.target_for()
-    target: Any = (  # a model keeps its other settings
-        outer_target if KINDS[outer_target.type].asks_models == "always" else PromptExecution("prompt")
-    )
+    asks_model = KINDS[outer_target.type].asks_models == "always"
+    target: Any = outer_target if asks_model else PromptExecution("prompt")  # a model keeps other settings
     if typed_target is not None and typed_target.type != target.type:
         message = f"a prompt folder is for a model, not for {typed_target.type}"
-        problems.append(Problem("BK715", message, "name a model: --target MODEL", at=("name",)))
-    stated_model = prompt_case.model or reading.defaults.model if typed_target is None else None
-    model = stated_model or target.model
+        reading.add((*at, "name"), "BK715", message, "name a model: --target MODEL")
+    stated_model = stated.model or reading.defaults.model if typed_target is None else None
     folder = reading.folder
-    environment = {f"{PREFIX}PROMPT_ID": folder.id, f"{PREFIX}CASE": prompt_case.name}
-    environment |= {
-        f"{PREFIX}VAR_{name}": _as_plain_text(value)
-        for name, value in values.items()
-        if name not in template_inputs
-    }
+    environment = {f"{PREFIX}PROMPT_ID": folder.id, f"{PREFIX}CASE": stated.name}
+    for name in values.keys() - template_inputs.keys():  # a script gets what the template does not use
+        environment[f"{PREFIX}VAR_{name}"] = as_text(values[name]).replace("\\{{", "{{")
     has_scripts = folder.guard is not None or folder.verify is not None
     case = reading.outer.case(
-        reading.id_of(prompt_case.name, number),
-        Recipe(PromptInput(TEMPLATE, inputs=template_inputs), replace(target, model=model)),
+        reading.case_id(stated.name, int(at[-1])),
+        Recipe(
+            PromptInput(TEMPLATE, inputs=template_inputs), replace(target, model=stated_model or target.model)
+        ),
         case_graders,
-        name=prompt_case.name,
-        timeout=reading.defaults.timeout_s if prompt_case.timeout_s is None else prompt_case.timeout_s,
+        name=stated.name,
+        timeout=reading.defaults.timeout_s if stated.timeout_s is None else stated.timeout_s,
         timeout_key="timeout_s",
         judge_after_failure=reading.defaults.judge_after_failure,
         pass_rule=PassRule(),
         scripts=Scripts(folder.guard, folder.verify, environment, PREFIX) if has_scripts else Scripts(),
         folder=folder,
-        source=replace(reading.document.source(("cases", number), raw), form="native"),
+        source=source,
     )
-    return case, [*problems, *_check_graders(case)]
-
-
-def _check_required(raw: dict[str, Json]) -> list[Problem]:
-    """Return the problems of a case that its types do not show."""
-    problems = []
-    name = raw.get("name")
-    if isinstance(name, str) and not name.isprintable():
-        message = f"the name {name!r} is not one line of visible signs"
-        problems.append(Problem("BK750", message, "rename the case", at=("name",)))
-    if raw.get("inputs") is None and raw.get("inputs_from") is None:
-        hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
-        problems.append(Problem("BK750", "neither `inputs` nor `inputs_from` is given", hint, at=()))
-    if raw.get("assert") is None and raw.get("rubric") is None:
-        hint = "add `assert:` or `rubric:`"
-        problems.append(Problem("BK750", "neither `assert` nor `rubric` says what is right", hint, at=()))
-    if raw.get("judge") is not None and raw.get("rubric") is None:
-        hint = "add `rubric:`, or remove `judge:`"
-        problems.append(Problem("BK750", "`judge` without `rubric` is never asked", hint, at=("judge",)))
-    return problems
-
-
-def _check_graders(case: Case) -> list[Problem]:
-    """Return the problems that the graders themselves find, each at its assertion."""
-    return [
-        replace(problem, at=grader.at, hint=problem.hint or "say it otherwise")
-        for grader in case.graders
-        for problem in graders.problems_of(grader, case)
-    ]
+    for grader in case.graders:
+        reading.problems += [
+            replace(problem, at=(*at, *grader.at), hint=problem.hint or "write it in another way")
+            for problem in graders.problems_of(grader, case)
+        ]
+    return case
 
 
 # The inputs of a case.
 
 
-def _read_inputs(raw: dict[str, Json], reading: _EvalFileReading) -> tuple[dict[str, Json], list[Problem]]:
+def _read_inputs(stated: dict[str, Json], at: Path, reading: _Reading) -> dict[str, Json]:
     """Return the declared defaults, overridden by the values of a file, then by those of the case."""
-    declared = reading.folder.meta.inputs
     values: dict[str, Json] = {
         name: "" if variable.default is None else variable.default
-        for name, variable in declared.items()
+        for name, variable in reading.folder.meta.inputs.items()
         if variable.default is not None or not variable.required
     }
-    problems: list[Problem] = []
-    inputs_from = raw.get("inputs_from")
+    inputs_from, own_inputs = stated.get("inputs_from"), stated.get("inputs")
     if isinstance(inputs_from, str):
         try:
-            file = promptfolders.find_inputs(reading.root, reading.folder.path, inputs_from)
+            file = promptfolders.find_inputs(reading.outer.root, reading.folder.path, inputs_from)
         except BaselinekitError as error:
-            problems += [move_to_name(problem, ("inputs_from",)) for problem in error.problems]
+            reading.problems += [move_to_name(problem, (*at, "inputs_from")) for problem in error.problems]
         else:
-            data = promptmeta.read_mapping(reading.root, file, "BK752", "write one: name: value")
+            data = promptmeta.read_mapping(reading.outer.root, file, "BK752", "write one: name: value")
             reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
-    own_inputs = raw.get("inputs")
     if isinstance(own_inputs, dict):
-        problems += prefix_paths(_check_inputs(own_inputs, reading), ("inputs",))
+        reading.problems += prefix_paths(_check_inputs(own_inputs, reading), (*at, "inputs"))
         values |= own_inputs
-    return {name: _as_literal(value) for name, value in values.items()}, problems
+    return {name: _as_literal(value) for name, value in values.items()}
 
 
-def _check_inputs(values: Mapping[str, Json], reading: _EvalFileReading) -> list[Problem]:
-    known_inputs = reading.known_inputs
+def _check_inputs(values: Mapping[str, Json], reading: _Reading) -> list[Problem]:
+    known = [*reading.folder.meta.inputs] or (reading.template.names if reading.template else None)
     problems = []
     for name, value in values.items():
-        if known_inputs is not None and name not in known_inputs:
-            hint = suggest(name, known_inputs) or (
-                f"it has {', '.join(known_inputs)}" if known_inputs else "it has none"
-            )
-            message = f"the prompt has no variable {name!r}"
-            problems.append(Problem("BK753", message, hint, at=(name,)))
+        if known is not None and name not in known:
+            hint = suggest(name, known) or f"it has {', '.join(known) or 'none'}"
+            problems.append(Problem("BK753", f"the prompt has no variable {name!r}", hint, at=(name,)))
         if value is None:
             message = f"the input {name!r} has no value"
             problems.append(Problem("BK753", message, 'write "" for the empty text', at=(name,)))
@@ -344,54 +347,161 @@ def _as_literal(value: Json) -> Json:
     return escape_variables(value) if isinstance(value, str) else value
 
 
-def _as_plain_text(value: Json) -> str:
-    """Return the same value as a script receives it."""
-    return as_text(value).replace("\\{{", "{{")
+# The graders of a case: one per assertion, then the judge.
 
 
-# Its graders: the assertions, then the judge.
+def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Reading) -> list[Grader]:
+    case_graders: list[Grader] = []
+    counts: dict[str, int] = {}
+    entries = raw if isinstance(raw, list) else []
+    for number, entry in enumerate(entries):
+        assertion, _ = read_as(PromptAssertion, entry)
+        if assertion is None:
+            continue
+        entry_at: Path = (*at, "assert", number)
+        if len(entry) != 1:
+            keys = " and ".join(map(repr, entry)) or "none"
+            message = f"an assertion has one key, and this one has {keys}"
+            reading.add(entry_at, "BK751", message, "write each in an entry of its own")
+            continue
+        (op,) = entry
+        method = (
+            _read_schema(entry[op], (*entry_at, op), reading)
+            if op == "json_schema"
+            else FORMS[op].method(entry[op])
+        )
+        counts[op] = count = counts.get(op, 0) + 1
+        if method is not None:
+            name = op if count == 1 else f"{op} {count}"
+            case_graders.append(Grader(name, "code", method, at=("assert", number, op)))
+    _check_word_counts(entries, at, reading)
+    if stated is not None and stated.rubric is not None:
+        judge = stated.judge or PromptJudge()
+        model = judge.model or reading.defaults.model or JUDGE
+        line = ScoreLine(
+            rubric=stated.rubric,
+            model=model,
+            pass_threshold=judge.pass_threshold,
+            retries_on_unreadable=judge.retries_on_unreadable,
+        )
+        case_graders.append(Grader(JUDGE, "model", line, at=("rubric",)))
+    return case_graders
 
 
-def _read_graders(
-    raw_assertions: Json, prompt_case: PromptCase | None, reading: _EvalFileReading
-) -> tuple[tuple[Grader, ...], list[Problem]]:
-    defaults = reading.defaults
-    context = AssertionContext(reading.root, reading.folder.path, defaults.json_schema, defaults.model)
-    graders, problems, file_problems = read_assertions(raw_assertions, context)
-    reading.other_problems += file_problems
-    if prompt_case is not None and prompt_case.rubric is not None:
-        graders.append(judge_by_rubric(prompt_case.rubric, prompt_case.judge or PromptJudge(), context))
-    return tuple(graders), prefix_paths(problems, ("assert",))
+def _check_word_counts(entries: list[Json], at: Path, reading: _Reading) -> None:
+    """Report a least number of words above the most that are allowed, which no answer can meet."""
+    bounds = {
+        key: {
+            number: entry[key]
+            for number, entry in enumerate(entries)
+            if isinstance(entry, dict) and len(entry) == 1 and isinstance(entry.get(key), int)
+        }
+        for key in ("min_tokens", "max_tokens")
+    }
+    most = min(bounds["max_tokens"].values(), default=None)
+    for number, least in bounds["min_tokens"].items():
+        if most is not None and least > most:
+            message = f"this cannot pass: at least {least} words, and at most {most}"
+            hint = "lower min_tokens, or raise max_tokens"
+            reading.add((*at, "assert", number, "min_tokens"), "BK708", message, hint)
 
 
-# Its queries.
+def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
+    """Read an inline schema, or one in the file at this path: relative to the project's root, else to the
+    folder."""
+    root = reading.outer.root
+    if reading.defaults.json_schema == "refuse":
+        return SchemaRefused()
+    if not isinstance(value, str):
+        return JsonSchema(value)
+    try:
+        file, places = promptfolders.beside_or_below_root(root, reading.folder.path, value)
+    except BaselinekitError as error:
+        reading.problems += [move_to_name(problem, at) for problem in error.problems]
+        return None
+    if file is None:
+        message = f"there is no {' and no '.join(places)}"
+        reading.add(at, "BK751", message, "write the schema here, or in a file inside the project")
+        return None
+    try:
+        documents = language(file).load(decode(read(root, file), file).body, file)
+    except BaselinekitError as error:
+        reading.other_problems += [problem.placed(Place(file)) for problem in error.problems]
+        return None
+    if len(documents) != 1:
+        message = f"{len(documents)} documents, and a schema is one"
+        reading.other_problems.append(Problem("BK751", message, "split it", Place(file, 1, 1)))
+        return None
+    return JsonSchema(documents[0])
 
 
-def _read_triggering(raw: Json, reading: _EvalFileReading) -> list[Case]:
-    queries, problems = read_queries(raw, reading.folder, reading.defaults.model)
+# Its queries: each is a case whose query is judged, and nothing is requested.
+
+
+def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
+    stated, folder = raw.get("triggering"), reading.folder
+    if "triggering" not in raw:
+        return []
+    problems_before = len(reading.problems)
+    triggering, problems = read_as(PromptTriggering, stated)
     reading.problems += prefix_paths(problems, ("triggering",))
-    cases = [_query_case(query, raw, reading) for query in queries]
-    if not problems:
-        reading.problems += [
-            replace(problem, at=case.source.at) for case in cases for problem in _check_graders(case)
-        ]
+    if not isinstance(stated, dict):
+        return []
+    if not any(key in stated for key in LISTS):
+        message = "neither `should_match` nor `should_not_match` is here"
+        reading.add(("triggering",), "BK754", message, "give at least one of them: a list of queries")
+    queries: list[tuple[str, int, str]] = [
+        (key, number, query)
+        for key in LISTS
+        for number, query in enumerate(stated[key] if isinstance(stated.get(key), list) else ())
+        if isinstance(query, str)
+    ]
+    meta = folder.meta
+    description = meta.description or meta.summary
+    if queries and not (description.strip() or meta.triggers):
+        message = "a judge is asked by the description, and there is none"
+        reading.add(("triggering",), "BK754", message, f"write `description:` into {folder.meta_file}")
+    judge = (triggering and triggering.judge) or TriggerJudge()
+    line = DecisionLine(
+        wanted="YES",
+        description=description,
+        triggers=[*meta.triggers],
+        not_for=[*meta.not_for],
+        model=judge.model or reading.defaults.model or JUDGE,
+        retries_on_unreadable=judge.retries_on_unreadable,
+    )
+    wanted = {_normalized(query) for key, _, query in queries if key == "should_match"}
+    cases = []
+    for key, number, query in queries:
+        at: Path = ("triggering", key, number)
+        if key != "should_match" and _normalized(query) in wanted:
+            message = "this query should match and should not match: it is in both lists"
+            reading.add(at, "BK754", message, "keep it in one of them")
+        case = reading.outer.case(
+            f"{as_id(folder.id) or 'prompt'}/triggering/{key.replace('_', '-')}-{number + 1}",
+            Recipe(escape_variables(query), EchoExecution("echo")),
+            (Grader("triggering", "model", replace(line, wanted=LISTS[key])),),
+            name=query,
+            timeout=reading.defaults.timeout_s,
+            timeout_key="timeout_s",
+            judge_after_failure=True,
+            pass_rule=PassRule(),
+            folder=folder,
+            source=replace(reading.document.source(at, stated), form="native"),
+        )
+        cases.append(case)
+    if len(reading.problems) == problems_before:
+        for case in cases:
+            reading.problems += [
+                replace(problem, at=case.source.at, hint=problem.hint or "write it in another way")
+                for grader in case.graders
+                for problem in graders.problems_of(grader, case)
+            ]
     return cases
 
 
-def _query_case(query: TriggerQuery, raw: dict[str, Json], reading: _EvalFileReading) -> Case:
-    """Return a query as a case: the query itself is judged, nothing is requested."""
-    return reading.outer.case(
-        f"{as_id(reading.folder.id) or 'prompt'}/triggering/{query.name}",
-        Recipe(escape_variables(query.text), EchoExecution("echo")),
-        (Grader("triggering", "model", query.decides),),
-        name=query.text,
-        timeout=reading.defaults.timeout_s,
-        timeout_key="timeout_s",
-        judge_after_failure=True,
-        pass_rule=PassRule(),
-        folder=reading.folder,
-        source=replace(reading.document.source(query.at, raw), form="native"),
-    )
+def _normalized(query: str) -> str:
+    return " ".join(query.split()).casefold()
 
 
 # For editors.

@@ -2,16 +2,17 @@
 
 import posixpath
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
 from baselinekit.schema import (
+    Mistakes,
     Parts,
     Schema,
     add_part,
@@ -23,7 +24,7 @@ from baselinekit.schema import (
 )
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem, error_for
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
 
@@ -87,6 +88,14 @@ def recognises(raw: dict[str, Json]) -> bool:
     return bool({PHASE, TRIGGER} & raw.keys())
 
 
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "EvalStep", Step)
+    add_part(parts, "Trigger", Trigger)
+    steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
+    parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
+    return [closed_object({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]
+
+
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Skip a gate that was found among cases, and report one that was named."""
     if document.file in document.loading.discovered:
@@ -100,121 +109,89 @@ def load_gates(file: str, root: str) -> list[Gate]:
     """Return the gates of a file, in order, or raise all of its problems."""
     body = decode(read(root, file), file).body
     gates: list[Gate] = []
-    problems_by_document: dict[int, list[Problem]] = {}
-    for number, document in enumerate(language(file).load(body, file)):
-        document_problems = problems_by_document.setdefault(number, [])
+    by_document: dict[int, list[Problem]] = {}
+    readers = {PHASE: _read_phase, TRIGGER: _read_trigger}
+    for number, document in enumerate(language(file).load(body, file) or [None]):
+        found = by_document[number] = Mistakes()
         sections = document if isinstance(document, dict) else {}
-        if not sections.keys() & {PHASE, TRIGGER}:
+        is_gate = not readers.keys().isdisjoint(sections)
+        if not is_gate:
             hint = _RUN_FIRST_HINT % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
-            document_problems.append(Problem("BK730", "no gate here", hint, at=()))
-        for key, raw in sections.items():
-            read_gates = {PHASE: _read_phase, TRIGGER: _read_trigger}.get(key)
-            if read_gates is not None:
-                new_gates, problems = read_gates(raw, file, root)
-                gates += new_gates
-                document_problems += prefix_paths(problems, (key,))
-            elif sections.keys() & {PHASE, TRIGGER}:
-                document_problems.append(
-                    Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,))
-                )
-    if any(problems_by_document.values()):
-        problems = place_problems(body, file, problems_by_document)
-        is_refused = all(problem.code.startswith("BK4") for problem in problems)
-        raise (Refused if is_refused else InvalidInput)(*problems)
-    if not gates:
-        raise InvalidInput(Problem("BK730", "no gate here", _FORM_HINT, Place(file, 1, 1)))
+            found.append(Problem("BK730", "no gate here", hint, at=()))
+        for key, raw in sections.items() if is_gate else ():
+            if key in readers:
+                gates += found.take(readers[key](raw, file, root), key)
+            else:
+                found.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
+    if problems := place_problems(body, file, by_document):
+        raise error_for(problems)(*problems)
     return gates
 
 
 def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
     """Return a gate for each eval step; other steps are ignored."""
     steps = raw.get("steps") if isinstance(raw, dict) else None
-    if not isinstance(raw, dict) or not isinstance(steps, list):
+    if not isinstance(steps, list):
         return [], [Problem("BK730", "a phase has `steps:`", _FORM_HINT, at=())]
-    name = str(raw.get("name") or "phase")
-    gates, problems = [], []
-    for number, step in enumerate(steps):
-        if not isinstance(step, dict) or step.get("type") != "eval":
+    name, gates, found = str(raw.get("name") or PHASE), list[Gate](), Mistakes()
+    for number, raw_step in enumerate(steps):
+        if not isinstance(raw_step, dict) or raw_step.get("type") != "eval":
             continue
-        eval_step, step_problems = read_as(Step, step)
-        if eval_step is not None and not step_problems:
-            config = eval_step.config
-            step_problems = check_thresholds(config.thresholds)
-            for metric_number, metric in enumerate(config.metrics):
-                if metric != RATE and metric_name(metric) is None:
-                    step_problems.append(unknown_metric(metric, ("metrics", metric_number)))
-            if not config.thresholds and config.required_pass_rate is None:
-                hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
-                message = "a gate without requirements lets everything through"
-                step_problems.append(Problem("BK731", message, hint, at=()))
-            step_problems = prefix_paths(step_problems, ("config",))
-        problems += prefix_paths(step_problems, ("steps", number))
-        if eval_step is None or step_problems:
+        step = found.take(read_as(Step, raw_step), "steps", number)
+        if step is None:
             continue
-        suite, suite_problems = _find_suite(eval_step.config.suite, file, root)
-        problems += prefix_paths(suite_problems, ("steps", number, "config", "suite"))
-        thresholds = {**eval_step.config.thresholds}
-        if eval_step.config.required_pass_rate is not None:
-            thresholds[RATE] = eval_step.config.required_pass_rate
-        title = f"{name}: {eval_step.description}" if eval_step.description else name
-        gates.append(
-            Gate(
-                title,
-                {metric: float(value) for metric, value in thresholds.items()},
-                tuple(eval_step.config.metrics),
-                suite,
-                eval_step.config.blocking,
-                file=file,
-                allow_regressions=tuple(eval_step.config.allow_regressions),
-            )
-        )
-    if not gates and not problems:
-        problems.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
-    return gates, problems
+        config, at = step.config, ("steps", number, "config")
+        least = {metric: float(value) for metric, value in config.thresholds.items()}
+        if config.required_pass_rate is not None:
+            least[RATE] = float(config.required_pass_rate)
+        found += prefix_paths(_check_metrics(least, config.metrics), at)
+        suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
+        title = f"{name}: {step.description}" if step.description else name
+        allowed = tuple(config.allow_regressions)
+        gate = Gate(title, least, tuple(config.metrics), suite, config.blocking, file=file)
+        gates.append(replace(gate, allow_regressions=allowed))
+    if not gates and not found:
+        found.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
+    return gates, found
 
 
 def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
     trigger, problems = read_as(Trigger, raw)
-    if trigger is None or problems:
+    if trigger is None:
         return [], problems
-    problems = check_thresholds(trigger.thresholds)
-    if not trigger.thresholds:
-        hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
-        problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
-    path = trigger.on_failure.report_path
-    if path is not None:
-        problems += check_report_path(path, root)
-    suite, suite_problems = _find_suite(trigger.suite, file, root)
-    problems += prefix_paths(suite_problems, ("suite",))
-    if trigger.on_success.archive_results and not suite_problems:
-        results_problems = check_results_folder(root, suite, None)
-        problems += [replace(problem, at=("on_success", "archive_results")) for problem in results_problems]
-    return [
-        Gate(
-            posixpath.splitext(posixpath.basename(trigger.suite))[0],
-            {metric: float(value) for metric, value in trigger.thresholds.items()},
-            (),
-            suite,
-            trigger.on_failure.action == "block",
-            tuple(trigger.filters.categories),
-            tuple(trigger.filters.tags),
-            path,
-            trigger.on_failure.notification,
-            trigger.on_success.archive_results,
-            file,
-            tuple(trigger.allow_regressions),
-        )
-    ], problems
+    found, failure, is_archived = Mistakes(), trigger.on_failure, trigger.on_success.archive_results
+    found += _check_metrics(trigger.thresholds)
+    if failure.report_path is not None:
+        found += _check_report_path(failure.report_path, root)
+    suite, problems = _find_suite(trigger.suite, file, root)
+    found += prefix_paths(problems, ("suite",))
+    if is_archived and not problems:
+        problems = check_results_folder(root, suite, None)
+        found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]
+    gate = Gate(
+        posixpath.splitext(posixpath.basename(trigger.suite))[0],
+        {metric: float(value) for metric, value in trigger.thresholds.items()},
+        suite=suite,
+        blocking=failure.action == "block",
+        categories=tuple(trigger.filters.categories),
+        tags=tuple(trigger.filters.tags),
+        report=failure.report_path,
+        notification=failure.notification,
+        archive=is_archived,
+        file=file,
+        allow_regressions=tuple(trigger.allow_regressions),
+    )
+    return [gate], found
 
 
 def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     """Find a suite relative to the folder of the file that names it, else to the project's root, as a plan in
     its own folder means it."""
-    searched: list[str] = []
+    searched: dict[str, None] = {}
     for start in (file, ""):
         try:
             path = resolve_named(root, start, name)
-            searched += [path] if path not in searched else []
+            searched[path] = None
             read(root, path)
         except BaselinekitError as error:
             problem = error.problems[0]
@@ -226,19 +203,19 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def check_thresholds(metrics: Iterable[str]) -> list[Problem]:
-    return [
-        unknown_metric(name, ("thresholds", name))
-        for name in metrics
-        if name != RATE and metric_name(name) is None
-    ]
+def _check_metrics(least: Mapping[str, object], shown: Sequence[str] = ()) -> Iterator[Problem]:
+    """Yield the metrics that do not exist, and a gate that requires none."""
+    if not least:
+        hint = "state what has to be reached: `thresholds: {pass@1: 0.85}`"
+        yield Problem("BK731", "a gate without requirements lets everything through", hint, at=())
+    places = [("thresholds", name) for name in least] + [("metrics", number) for number in range(len(shown))]
+    for name, at in zip((*least, *shown), places, strict=True):
+        if name != RATE and metric_name(name) is None:
+            hint = "pass@1, pass@3, pass^3 or pass rate"
+            yield Problem("BK723", f"no metric is called {name!r}", hint, at=at)
 
 
-def unknown_metric(name: str, at: tuple[str | int, ...]) -> Problem:
-    return Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3, pass^3 or pass rate", at=at)
-
-
-def check_report_path(path: str, root: str) -> list[Problem]:
+def _check_report_path(path: str, root: str) -> list[Problem]:
     """Check the path of a report: it must be a report file inside the project, as a plan names what is
     written."""
     at = ("on_failure", "report_path")
@@ -252,11 +229,3 @@ def check_report_path(path: str, root: str) -> list[Problem]:
         hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
     return []
-
-
-def schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "EvalStep", Step)
-    add_part(parts, "Trigger", Trigger)
-    steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
-    parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
-    return [closed_object({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]

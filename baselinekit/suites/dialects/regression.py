@@ -5,13 +5,11 @@ from functools import partial
 from baselinekit.errors import Problem
 from baselinekit.graders.by_matcher import BaselineMatch
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.values import Json
 from baselinekit.schema import Parts, Schema, add_part, move_to_name, prefix_paths, ref
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
-from baselinekit.store.records import is_response
 from baselinekit.structs import replace
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
@@ -21,7 +19,7 @@ _BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
 
 
 def recognises(raw: dict[str, Json]) -> bool:
-    return is_response(raw) or bool(KEYS & raw.keys() and not capability.KEYS & raw.keys())
+    return records.is_response(raw) or bool(KEYS & raw.keys() and not capability.KEYS & raw.keys())
 
 
 def schema(parts: Parts) -> list[Schema]:
@@ -33,15 +31,14 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
     if baseline is None or problems:
         return prefix_paths(problems, item.at)
-    stored, file_errors = records.fill_outputs(
-        baseline.baseline, partial(records.load, defaults.root, document.file)
-    )
-    for at, error in file_errors:
+    load = partial(records.load, defaults.root, document.file)
+    stored, errors = records.fill_outputs(baseline.baseline, load)
+    for at, error in errors:
         problems += [move_to_name(problem, (*at, "output_file")) for problem in error.problems]
     if stored is None and not problems:
         hint = f"capture it: baselinekit capture {document.file}"
         problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
-    recipe = baseline.current
+    recipe, metadata, raw_metadata = baseline.current, baseline.metadata, item.raw.get("metadata")
     kind = kind_of(recipe)
     if defaults.target is not None and not kind.asks_nobody and kind.input_of_text("?", None) is not None:
         target = defaults.target_for(recipe.execution)
@@ -51,22 +48,18 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             problems.append(Problem("BK715", message, hint, at=("current", "execution")))
         recipe = replace(recipe, execution=target)
     if not problems:
-        raw_metadata = item.raw.get("metadata")
-        category = raw_metadata.get("category") if isinstance(raw_metadata, dict) else None
-        metadata = baseline.metadata
-        case = Case(
+        case = defaults.case(
             baseline.id,
             recipe,
             (_BASELINE,),
+            metadata.tags,
             kind="regression",
             name=baseline.name,
             description=baseline.description,
-            category=category,
-            tags=tuple(metadata.tags),
+            category=raw_metadata.get("category") if isinstance(raw_metadata, dict) else None,
             criticality=metadata.criticality,
-            timeout=defaults.timeout,
-            retries=defaults.retries,
             skip=metadata.skip,
+            pass_rule=PassRule(),
             baseline=replace(baseline, baseline=stored),
             source=baseline.source,
         )

@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Sequence
+from typing import Annotated
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
 from baselinekit.files.languages import language
@@ -10,21 +10,21 @@ from baselinekit.files.text import decode
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import (
+    Mistakes,
     Parts,
     Schema,
     add_part,
     closed_object,
     move_to_name,
-    or_null,
     place_problems,
     prefix_paths,
-    read_as,
+    read_right_keys,
     ref,
 )
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
-from baselinekit.structs import AtLeastOne, Struct, field, replace
-from baselinekit.suites.dialects.capability import PASS_RULE, CaseSettings, read_settings
+from baselinekit.structs import AtLeastOne, Meta, Struct, field, replace
+from baselinekit.suites.dialects.capability import CaseSettings, read_settings
 from baselinekit.suites.dialects.dialect import (
     CaseTimeLimit,
     Defaults,
@@ -39,6 +39,9 @@ from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, check_results_fold
 
 WRAPPER = "eval_suite"
 REF = "$ref"
+_ENTRY = {"anyOf": [closed_object({REF: {"type": "string"}}, 1), *map(ref, ("Case", "CasesFile", "Record"))]}
+_THRESHOLD = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}
+_THRESHOLDS = {"anyOf": [{"type": "object", "additionalProperties": _THRESHOLD}, {"type": "string"}]}
 
 
 class SuiteFileConfig(CaseSettings):
@@ -54,67 +57,34 @@ class SuiteFileConfig(CaseSettings):
 
 class StatedSuite(Struct):
     name: str
-    evals: list[Json]
+    evals: Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": _ENTRY})]
     version: str | int | float | None = None
     description: str | None = None
-    config: Json = ABSENT
+    config: SuiteFileConfig | None = None
     reporting: Reporting = field(default_factory=Reporting)
-    thresholds: Json = ABSENT
+    thresholds: Annotated[Json, Meta(extra_json_schema=_THRESHOLDS)] = ABSENT
 
 
-_THRESHOLD: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_CONFIG_KEYS = frozenset(SuiteFileConfig.__struct_fields__)
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "Suite", StatedSuite)
+    return [ref("Suite")]
 
 
 def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
     """Return the suite as stated, its settings, the defaults for its cases, and its problems."""
-    stated_suite, problems = read_as(StatedSuite, raw)
-    problems = [  # a setting outside of `config` gets a hint where it belongs
-        replace(problem, hint="it belongs below `config:`")
-        if problem.code == "BK103" and problem.at and problem.at[-1] in _CONFIG_KEYS
-        else problem
-        for problem in problems
-    ]
-    config = SuiteConfig()
+    found = Mistakes()
+    stated = found.take(read_right_keys(StatedSuite, raw))
+    settings = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
-        config, defaults, new_problems = _read_config(raw["config"], defaults)
-        problems += prefix_paths(new_problems, ("config",))
-    if stated_suite is not None and not stated_suite.evals:
-        problems.append(Problem("BK710", "a suite without an eval", "add - $ref: ./FILE", at=("evals",)))
-    return stated_suite, config, defaults, problems
-
-
-def _read_config(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
-    config, defaults, problems = read_settings(SuiteFileConfig, raw, replace(defaults, timeout=None))
-    if config is None:
-        return SuiteConfig(), defaults, problems
-    count = config.retry_count if config.retry_count is not None else int(config.retry_failed)
-    settings = SuiteConfig(
-        parallel_execution=config.parallel_execution,
-        max_workers=config.max_workers,
-        timeout_global=config.timeout_global,
-        retry_failed=config.retry_failed,
-        retry_count=count,
-        attempts=config.attempts,
-    )
-    return settings, replace(defaults, retries=count if config.retry_failed else 0), problems
-
-
-def schema(parts: Parts) -> list[Schema]:
-    reference = closed_object({REF: {"type": "string"}}, at_least=1)
-    entry = {"anyOf": [reference, *map(ref, ("Case", "CasesFile", "Record"))]}
-    field_schemas = {"execution": or_null(ref("Execution")), "pass_rule": or_null(PASS_RULE)}
-    add_part(parts, "SuiteConfig", SuiteFileConfig, **field_schemas)
-    thresholds = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
-    add_part(
-        parts,
-        "Suite",
-        StatedSuite,
-        config=or_null(ref("SuiteConfig")),
-        evals={"type": "array", "minItems": 1, "items": entry},
-        thresholds={"anyOf": [thresholds, {"type": "string"}]},
-    )
-    return [ref("Suite")]
+        defaults = replace(defaults, timeout=None)
+        config, defaults, problems = read_settings(SuiteFileConfig, raw["config"], defaults)
+        found += prefix_paths(problems, ("config",))
+        if config is not None:
+            count = int(config.retry_failed) if config.retry_count is None else config.retry_count
+            values = {name: getattr(config, name) for name in SuiteConfig.__struct_fields__}
+            settings = SuiteConfig(**{**values, "retry_count": count})
+            defaults = replace(defaults, retries=count if config.retry_failed else 0)
+    return stated, settings, defaults, found
 
 
 # A suite and everything that it refers to.
@@ -123,28 +93,27 @@ def schema(parts: Parts) -> list[Schema]:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Read the suite, and everything it refers to."""
     loading, raw = document.loading, item.raw if isinstance(item.raw, dict) else {}
-    stated_suite, config, defaults, problems = read(item.raw, defaults)
-    thresholds, new_problems = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
-    if stated_suite is not None:
-        new_problems += check_results_folder(loading.root, document.file, stated_suite.reporting.output_dir)
-    problems = prefix_paths([*problems, *new_problems], item.at)
+    stated, config, defaults, problems = read(item.raw, defaults)
+    found = Mistakes(problems)
+    thresholds = found.take(loading.settings.thresholds(loading.root, document.file, raw.get("thresholds")))
+    if stated is not None:
+        found += check_results_folder(loading.root, document.file, stated.reporting.output_dir)
+    problems = prefix_paths(found, item.at)
     loading.defaults[document.file] = defaults
     position = len(loading.suites)
     loading.open_suites.append(document.file)
     evals = raw.get("evals")
     for index, entry in enumerate(evals if isinstance(evals, list) else ()):
-        problems += read_entry((*item.at, "evals", index), entry, document, defaults)
+        problems += _read_entry((*item.at, "evals", index), entry, document, defaults)
     loading.open_suites.pop()
-    if stated_suite is not None:
-        version = None if stated_suite.version is None else str(stated_suite.version)
-        suite = Suite(
-            stated_suite.name, (), version, stated_suite.description, config, stated_suite.reporting
-        )
-        loading.suites.insert(position, replace(suite, thresholds=thresholds, file=document.file, at=item.at))
+    if stated is not None:
+        version = None if stated.version is None else str(stated.version)
+        about = (stated.name, (), version, stated.description, config, stated.reporting, thresholds)
+        loading.suites.insert(position, Suite(*about, document.file, item.at))
     return problems
 
 
-def read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Read an entry of `evals:`: a reference, or an inline case."""
     if isinstance(raw, str):
         return [Problem("BK716", f"{raw!r} is not a reference", f"write $ref: {raw}", at=at)]
@@ -159,11 +128,9 @@ def read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) 
 
 def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Load the files of a `$ref`: a file, or all files below a folder."""
-    name, loading = raw[REF], document.loading
+    name, loading, hint = raw[REF], document.loading, "move it into the file"
     problems = [
-        Problem("BK103", f"unknown key {key!r} beside $ref", "move it into the file", at=(key,))
-        for key in raw
-        if key != REF
+        Problem("BK103", f"unknown key {key!r} beside $ref", hint, at=(key,)) for key in raw if key != REF
     ]
     if not isinstance(name, str) or not name.strip():
         return [*problems, Problem("BK716", "a reference is the path of a file", at=(REF,))]
@@ -172,10 +139,9 @@ def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: De
     except BaselinekitError as error:
         return [*problems, *(move_to_name(problem, (REF,)) for problem in error.problems)]
     for path in paths:
-        if path in loading.references and loading.references[path][0] != loading.open_suites[0]:
-            continue  # another suite includes it already: each case runs once
-        loading.references[path] = (loading.open_suites[0], document.file)
-        loading.file(path, defaults)
+        if path not in loading.references:  # else another suite includes it already: each case runs once
+            loading.references[path] = (loading.open_suites[0], document.file)
+            loading.file(path, defaults)
     return problems
 
 
@@ -186,56 +152,49 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
     full_path = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
     if os.path.isdir(full_path):
-        files = [file for file in eval_files([path], loading.root) if file != document.file]
-        if not files:
+        paths = [file for file in eval_files([path], loading.root) if file != document.file]
+        if not paths:
             raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
-        refuse_twice(files, loading)
-        loading.discovered.update(files)
-        return files
-    if not os.path.exists(full_path):
-        neighbours = (
-            os.listdir(os.path.dirname(full_path)) if os.path.isdir(os.path.dirname(full_path)) else []
-        )
+        loading.discovered.update(paths)
+    elif os.path.exists(full_path):
+        paths = [path]
+    else:
+        above = os.path.dirname(full_path)
+        neighbours = os.listdir(above) if os.path.isdir(above) else []
         hint = suggest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
         raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
     if path in loading.open_suites:
         cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
         hint = "remove this reference"
         raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {cycle}", hint))
-    refuse_twice([path], loading)
-    return [path]
-
-
-def refuse_twice(paths: Sequence[str], loading: Loading) -> None:
     for path in paths:
         top_suite, referring_file = loading.references.get(path, ("", ""))
         if top_suite == loading.open_suites[0]:
             message = f"{path} is referred to twice, already by {referring_file}"
             raise InvalidInput(Problem("BK716", message, "remove one of the two references"))
+    return paths
 
 
 def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
-    """Return the defaults of the nearest eval-suite.yaml upward, for a file that is run without its suite."""
+    """Return the defaults of the nearest eval-suite.yaml upward, for a file that is run without its suite.
+    The references of the suite are not followed."""
     path = nearest_upward(loading.root, file, MAIN_SUITE)
     if path is None or path == file:
         return defaults
     if path not in loading.defaults:
-        loading.defaults[path] = defaults_of_suite(path, loading, defaults)
+        loading.defaults[path] = defaults
+        try:
+            body = decode(read_bytes(loading.root, path), path).body
+            documents = language(path).load(body, path, numbered=NUMBERED)
+        except BaselinekitError as error:
+            loading.problems += [problem.placed(Place(path)) for problem in error.problems]
+            return defaults
+        defaults = loading.with_targets(path, defaults)
+        for number, document in enumerate(documents):
+            for item in items(document, loading.dialects):
+                if item.form == "suite":
+                    *_, defaults, problems = read(item.raw, defaults)
+                    problems = prefix_paths(problems, item.at)
+                    loading.problems += place_problems(body, path, {number: problems})
+        loading.defaults[path] = defaults
     return loading.defaults[path]
-
-
-def defaults_of_suite(path: str, loading: Loading, defaults: Defaults) -> Defaults:
-    """Return the defaults with those of a suite, without following its references."""
-    try:
-        body = decode(read_bytes(loading.root, path), path).body
-        documents = language(path).load(body, path, numbered=NUMBERED)
-    except BaselinekitError as error:
-        loading.problems += [problem.placed(Place(path)) for problem in error.problems]
-        return defaults
-    defaults = loading.with_targets(path, defaults)
-    for number, document in enumerate(documents):
-        for item in items(document, loading.dialects):
-            if item.form == "suite":
-                *_, defaults, new_problems = read(item.raw, defaults)
-                loading.problems += place_problems(body, path, {number: prefix_paths(new_problems, item.at)})
-    return defaults

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from baselinekit.store import records
-from baselinekit.suites.dialects import capability, eva, gates, regression, suite, testcases
+from baselinekit.suites.dialects import capability, eva, gates, regression, suite
 from baselinekit.suites.dialects.dialect import Dialect
 
 
@@ -21,7 +21,7 @@ DIALECTS = (
     Dialect("gate", gates.read_item, gates.schema, gates.recognises, in_lists=False),
     Dialect("case", capability.read_item, capability.schema, capability.recognises, capability.WRAPPER),
     Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
-    Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
+    Dialect("test_cases", capability.read_file, capability.file_schema, capability.recognises_file),
     Dialect("prompt_cases", eva.read_item, eva.schema, eva.recognises, in_lists=False),
     *_of_feature("evalcases", "agentv"),
     Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),

@@ -9,7 +9,6 @@ from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.graders.checks import check_of
-from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -17,14 +16,14 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.assertions import JUDGE, SCALE
-from baselinekit.suites.dialects.triggering import LISTS
+from baselinekit.suites.dialects.eva import JUDGE, LISTS, SCALE
 from baselinekit.suites.writing.sayings import (
     Loss,
     WriteRequest,
     Written,
     judges_late,
     question_of,
+    unique_id,
     without_expectation,
 )
 

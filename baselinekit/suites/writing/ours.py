@@ -8,7 +8,6 @@ from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
 from baselinekit.graders.task import Task
-from baselinekit.importers.evaldrafts import unique_id
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method, PassRule
@@ -26,6 +25,7 @@ from baselinekit.suites.writing.sayings import (
     received_id,
     stated_fields,
     tidy,
+    unique_id,
 )
 
 _DEFAULT_EXECUTION = {"type": "prompt"}

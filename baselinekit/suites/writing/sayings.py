@@ -1,17 +1,15 @@
-"""What a case says, independent of its form: to compare two forms of a case, and to find what one of them has
-lost."""
+"""What the writers of all forms share: what a case asks and is judged by, in whatever form it was stated."""
 
-import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.graders.graders import graders_with_positions, row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
-from baselinekit.model.evals import Case, Expected, GoodAnswer, Suite
-from baselinekit.model.grades import Grader, Method, PassRule
+from baselinekit.lazy import lazy_pattern
+from baselinekit.model.evals import Case, Expected, Suite
+from baselinekit.model.grades import Grader, Method
 from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.finding import mask_secrets
@@ -21,11 +19,10 @@ from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.values.texts import Mask, mask_and_clip
+from baselinekit.values.texts import Mask
 
-_LONGEST_SHOWN = 60
-_GRADERS = "graders"
-_EMPTY_VALUES: tuple[Json, ...] = (None, "", ())
+_LONGEST_ID = 100
+_NOT_IN_IDS = lazy_pattern(r"[^A-Za-z0-9._-]+")
 
 
 class Loss(Struct):
@@ -54,6 +51,31 @@ def stated_fields(record: Any) -> dict[str, Any]:
 def tidy(number: float) -> float | int:
     """Return a whole number as an int, as people write it."""
     return int(number) if float(number).is_integer() else number
+
+
+# Names of files and cases.
+
+
+def as_name(text: str, usual: str = "cases") -> str:
+    """A name that is valid as an id, made of the first words of a text."""
+    name = ""
+    for word in _NOT_IN_IDS.split(text):
+        extended = f"{name}-{word}" if name else word.lstrip("-._")
+        if len(extended) > _LONGEST_ID:
+            break
+        name = extended
+    return name.strip("-._") or usual
+
+
+def unique_id(text: str, taken: set[str], usual: str = "case") -> str:
+    """An id for a file of ours, with a number if it is taken."""
+    id = preferred = as_name(text, usual)
+    number = 1
+    while id.casefold() in taken:
+        number += 1
+        id = f"{preferred}-{number}"
+    taken.add(id.casefold())
+    return id
 
 
 # The question of a case, as it is sent.
@@ -185,136 +207,9 @@ def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | N
     return replace(method, any=list(map(str, values)))
 
 
-# What a conversion changed in a case.
-
-
-def case_facts(case: Case, root: str, equivalent: Equivalent | None = None) -> dict[str, Any]:
-    """Return what a case says, by names for the user."""
-    graders = [part for grader in case.graders for part in (equivalent or _unchanged)(grader, case)]
-    question = question_of(case, root)
-    expected = None if equivalent else case.expected
-    return {
-        "the question": (question.messages, question.other),
-        **{f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()},
-        **{f"`{key}`": value for key, value in _plain_values(case).items()},
-        **{f"what is wanted ({key})": value for key, value in _wanted_values(case.wanted).items()},
-        "the id that its target gets": received_id(case),
-        "the pass rule": _pass_rule(case),
-        "expected": plain(expected) if expected else None,
-        "where its judges' programs run": _folder_of_programs(case),
-        "guard.sh": case.scripts.before,
-        "verify.sh": case.scripts.after,
-        _GRADERS: graders,
-    }
-
-
-def _folder_of_programs(case: Case) -> str | None:
-    """Return the folders in which judging programs start; None if there are none."""
-    programs = (row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
-    start = posixpath.dirname(case.source.file)
-    folders = {
-        posixpath.normpath(posixpath.join(start, program.cwd or "")) for program in programs if program
-    }
-    return ", ".join(sorted(folders)) or None
-
-
-def _unchanged(grader: Grader, case: Case) -> Sequence[Grader]:
-    return [grader]
-
-
-def _pass_rule(case: Case) -> str:
-    """Describe when it passes. The default mean with every grader required is the same as `all`: if all of
-    them pass, the mean is high enough."""
-    rule = case.pass_rule
-    is_gated = rule == PassRule("mean") and all(grader.required for grader in case.graders)
-    if rule.by == "all" or is_gated:
-        return "all required graders"
-    passing = ", which passes" if rule.borderline_passes else ""
-    return f"a mean of {rule.pass_at:g}, borderline from {rule.borderline_at:g}{passing}"
-
-
-_PLAIN_FIELDS = (
-    *("kind", "description", "category", "tags", "difficulty", "criticality"),
-    *("timeout", "retries", "parallel", "weight", "skip"),
-)
-
-
-def _plain_values(case: Case) -> dict[str, Any]:
-    values = {key: getattr(case, key) for key in _PLAIN_FIELDS}
-    return values | ({"judge_after_failure": case.judge_after_failure} if judges_late(case) else {})
-
-
 def judges_late(case: Case) -> bool:
     """Whether it matters for a case if models judge after a check has failed."""
     return {"code", "model"} <= {grader.kind for grader in case.graders}
-
-
-def _wanted_values(wanted: GoodAnswer) -> dict[str, Any]:
-    """Return what is wanted, without `asked`, which is compared as the question."""
-    values = stated_fields(wanted)
-    values.pop("asked", None)
-    return values
-
-
-def lost_between(
-    before: Mapping[str, Any], after: Mapping[str, Any], mask: Mask = mask_secrets
-) -> Iterator[tuple[str, bool]]:
-    """Describe what differs between two forms of a case, and whether it is lost, rather than a default that
-    the other form adds."""
-    for name in dict.fromkeys((*before, *after)):
-        old, new = before.get(name), after.get(name)
-        if name == _GRADERS:
-            yield from ((message, True) for message in _lost_graders(old or (), new or ()))
-        elif old == new or (_is_empty(old) and _is_empty(new)):
-            continue
-        elif _is_empty(old):
-            yield f"{name} becomes {_format_value(new, mask)}: nothing was said of it", False
-        elif _is_empty(new):
-            yield f"{name}: {_format_value(old, mask)}", True
-        else:
-            yield f"{name}: {_format_value(old, mask)} would become {_format_value(new, mask)}", True
-
-
-def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator[str]:
-    """Describe graders that are missing or added, and changes in the others."""
-    remaining = list(after)
-    for grader in before:
-        matches = [
-            candidate
-            for candidate in remaining
-            if (candidate.kind, _method_without_places(candidate))
-            == (grader.kind, _method_without_places(grader))
-        ]
-        matches.sort(
-            key=lambda candidate: (candidate.weight, candidate.required) != (grader.weight, grader.required)
-        )
-        if not matches:
-            yield f"the grader {grader.name!r}"
-            continue
-        remaining.remove(matches[0])
-        if matches[0].weight != grader.weight:
-            yield f"the weight {grader.weight:g} of {grader.name!r} would become {matches[0].weight:g}"
-        if matches[0].required != grader.required:
-            words = {True: "required", False: "optional"}
-            yield f"{grader.name!r} is {words[grader.required]} and would be {words[matches[0].required]}"
-    for grader in remaining:
-        yield f"a grader {grader.name!r} would be added"
-
-
-def _method_without_places(grader: Grader) -> Method:
-    """Return what it does, without the places of it and its parts."""
-    return row_of(grader).without_places(grader.method)
-
-
-def _is_empty(value: Any) -> bool:
-    return value in _EMPTY_VALUES or value == [] or value == {}
-
-
-def _format_value(value: Any, mask: Mask) -> str:
-    if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
-        value = ", ".join(value)
-    text = str(value) if not isinstance(value, str) else repr(value)
-    return mask_and_clip(" ".join(text.split()), _LONGEST_SHOWN, mask)
 
 
 # The result of a writer.

@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 from junitschemas import SCHEMAS, invalid
-from test_table import a_run
-from test_table_alongside import evals, weakened
+from test_forms import a_run, evals, weakened
 
 from baselinekit.model.results import Report
 from baselinekit.report.forms.table import render_report

@@ -1,10 +1,8 @@
 """The page of an eval run: everything that the report of one states, in a form that nothing breaks out of."""
 
-import os
 import re
 
-import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 from report.evalruns import EARLIER, a_run, case, grade
 from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import FILE, NASTY, metric, report
@@ -16,14 +14,12 @@ from baselinekit.model.results import (
     Metric,
     MetricChange,
     Report,
-    Result,
     Share,
     SuiteFacts,
 )
 from baselinekit.report.forms.table import render_report
 from baselinekit.structs import replace
 
-EXAMPLES = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
@@ -40,30 +36,31 @@ def rows_of(run: Report) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "baselinekit · Support assistant 1.2.0",
-        "6 of 7 did not pass",
-        "eval-20240120-143052",
-        "demo-2",
-        "pass@3 is not available: 7 of 8 cases have fewer than 3 attempts",
-        "compared to eval-20240119-143052: 1 regressed, 1 improved, 1 insufficient evidence",
-        "1 not comparable: the model differs",
-        "new: brand-new",
-        "gone: long-gone",
-        "--across model",
-        "other: its labels have changed since it was measured (x.yaml): baselinekit calibrate",
-        "broken: could not be judged (BK640): fix that first, it has no result yet",
-        "2 of 3 attempts passed",
-        "replayed 2 more times",
-        "flaky · capability",
-        "say sorry",
-        "git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2",
-    ],
-)
-def test_h66_h67_the_page_states(said: str) -> None:
-    assert said in page_of(a_run()).text
+STATED = """\
+baselinekit · Support assistant 1.2.0
+6 of 7 did not pass
+eval-20240120-143052
+demo-2
+pass@3 is not available: 7 of 8 cases have fewer than 3 attempts
+compared to eval-20240119-143052: 1 regressed, 1 improved, 1 insufficient evidence
+1 not comparable: the model differs
+new: brand-new
+gone: long-gone
+--across model
+judge judge: agrees with people on 21 of 23 (accuracy 0.913
+judge other: its labels have changed since it was measured (x.yaml): baselinekit calibrate
+broken: could not be judged (BK640): fix that first, it has no result yet
+2 of 3 attempts passed
+replayed 2 more times
+flaky · capability
+say sorry
+git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2
+"""
+
+
+def test_h66_h67_the_page_states() -> None:
+    text = page_of(a_run()).text
+    assert [line for line in STATED.splitlines() if line not in text] == []
 
 
 def test_h66_metrics_stand_there_in_both_views_with_their_intervals() -> None:
@@ -83,13 +80,8 @@ def test_h66_the_counts_are_by_category_and_by_grader() -> None:
     assert ["all", "7", "1", "4", "1", "1", "0", "0.200"] in rows
     assert ["code", "3", "1", "0.333"] in rows
     assert ["human", "1", "0", "0.000"] in rows
-
-
-def test_an_earlier_run_and_the_judges_stand_there_in_figures() -> None:
-    rows = rows_of(a_run())
     assert ["regressed", "curt", "4/4 -&gt; 0/4", "p=0.0286"] in rows
     assert ["pass@1", "0.800", "0.500", "2", "1", "4", "1", "1", "insufficient evidence"] in rows
-    assert "judge judge: agrees with people on 21 of 23 (accuracy 0.913" in page_of(a_run()).text
 
 
 def test_expected_and_actual_stand_beside_each_other() -> None:
@@ -131,17 +123,10 @@ def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
     assert "c500" not in text
 
 
-def test_of_what_is_not_known_there_is_no_section() -> None:
-    text = page_of(report(Result("a", FILE, 1, "http", "passed"))).text
-    assert not [word for word in ("Metrics", "Results by group", "judge", "compared") if word in text]
-    assert "Recommendations" not in page_of(report(case("a", "passed"))).text
-
-
-@settings(max_examples=EXAMPLES)
 @given(ANY_TEXT, ANY_TEXT)
 @example(BREAKING, NASTY)
 @example(NASTY, BREAKING)
-def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) -> None:
+def test_f32_h67_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) -> None:
     differing = [{"path": one, "expected": other, "actual": {one: other}}, one]
     said = Grade(one, "code", "failed", 0.5, other, one, {other: one, "differences": differing}, one)
     sides = Grade(other, "code", "failed", 0.5, one, details={"expected": one, "actual": f"a\n{other}"})

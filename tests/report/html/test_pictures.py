@@ -23,34 +23,6 @@ def test_outcomes_draws_a_column_for_each_run_within_the_picture(runs: list[Summ
         assert column["x"] + column["width"] <= picture.width
 
 
-def test_outcomes_draws_one_failure_among_thousands_high_enough_to_be_seen() -> None:
-    picture = pictures.outcomes([Summary(9_999, 1, 0, 0, 0, True)], "runs")
-    assert picture.shapes[0].attributes["height"] == 1.5
-
-
-@given(st.lists(st.floats(), max_size=200))
-def test_spread_counts_times_of_any_size(seconds: list[float]) -> None:
-    if picture := pictures.spread(seconds, "times"):
-        counted = sum(int(shape.title.split(" took")[0].replace(",", "")) for shape in picture.shapes)
-        assert counted == sum(1e-7 <= value < 1e6 for value in seconds)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "titles"),
-    [
-        (
-            [0.001, 0.0015, 0.002, 0.003, 0.05],
-            ["2 took 1 ms to 2 ms", "2 took 2 ms to 5 ms", "1 took 50 ms to 100 ms"],
-        ),
-        ([1, 1, 1, 1, 1], []),
-        ([1, 20, 300], []),
-    ],
-)
-def test_spread_has_steps_of_times(seconds: list[float], titles: list[str]) -> None:
-    picture = pictures.spread(seconds, "times")
-    assert [shape.title for shape in (picture.shapes if picture else ())] == titles
-
-
 @given(
     st.lists(
         st.builds(Appearance, st.just(RUN), st.sampled_from(["passed", "failed", "error"]), st.floats(0, 1e6))
@@ -69,7 +41,8 @@ def test_spark_has_a_dot_for_each_run_that_did_not_pass(moments: list[Appearance
 @pytest.mark.parametrize(("value", "threshold"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
 def test_interval_stays_within_its_picture(value: float, threshold: float | None) -> None:
     low, high = max(0.0, value - 0.2), min(1.0, value + 0.2)
-    picture = pictures.interval(Interval(value, low, high, threshold), "it")
+    picture = pictures.drawn(Interval(value, low, high, threshold), "it")
+    assert picture is not None
     for shape in picture.shapes:
         left = float(shape.attributes.get("x") or shape.attributes.get("cx") or 0)
         assert 0 <= left <= left + float(shape.attributes.get("width") or 0) <= picture.width

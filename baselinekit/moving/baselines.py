@@ -1,0 +1,242 @@
+"""What other pytest tools keep, as baselines: what a run compared with snapshots becomes values of tests,
+cassettes become answers to requests, and no request is sent."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands.capture import (
+    CaptureOptions,
+    NewBaseline,
+    completed_record,
+    describe_hidden,
+    hide_secrets,
+    learn_from,
+)
+from baselinekit.commands.importing import summarize
+from baselinekit.commands.judging import observe
+from baselinekit.commands.project import Project
+from baselinekit.errors import BaselinekitError, Place
+from baselinekit.files.languages import JSON
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
+from baselinekit.kinds.pytest import file_of, id_of, new_record
+from baselinekit.kinds.settings import Clients
+from baselinekit.kinds.table import kind_of
+from baselinekit.learning.templating import OutputTemplater, single_element_arrays
+from baselinekit.matching.dispatch import compile_baseline
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.moving import vcr
+from baselinekit.moving.snapshots import TakenTest, TakenValue
+from baselinekit.secrets.variables import names_in
+from baselinekit.store import schemafile, writing
+from baselinekit.store.reading import load_partly, parse_record
+from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.values.equality import canonical, same_json
+from baselinekit.values.paths import render
+from baselinekit.values.places import with_values
+from baselinekit.values.texts import count_noun
+
+PYTEST, VCR = "pytest", vcr.TITLE
+
+
+class MovedBaseline(Struct):
+    """A baseline that is to be written: its file, its record, and where it comes from."""
+
+    file: str
+    record: dict[str, Any]
+    place: Place
+
+
+class CodeChange(Struct):
+    """A change to make in a test: what it compares a value with, and the name of that value if it has one."""
+
+    place: Place
+    code: str
+    name: str | None
+
+    @property
+    def baseline(self) -> str:
+        return "baseline" if self.name is None else f'baseline("{self.name}")'
+
+
+class MovedIn(MutableStruct):
+    """The baselines made from tests or files, by their own file. `known`: how many exist already, `again`:
+    how many answers were there more than once; `there`: existing files with other content; `project`: with
+    variables for the credentials found in cassettes; `changes`: those to make in the tests."""
+
+    project: Project
+    left_out: list[LeftOut] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+    new: dict[str, MovedBaseline] = field(default_factory=dict)
+    known: int = 0
+    there: list[str] = field(default_factory=list)
+    changes: dict[CodeChange, None] = field(default_factory=dict)
+    writes: int = 0
+    again: int = 0
+
+    def add(self, moved: MovedBaseline, notes: Iterable[str]) -> None:
+        file, root, output = moved.file, self.project.root, moved.record["baseline"]["output"]
+        self.notes |= dict.fromkeys(f"{file}: {text}" for text in notes)
+        if (first := self.new.get(file)) is not None:
+            if not same_json(first.record["baseline"]["output"], output):
+                message = f"a second value for {file}: the first is from {first.place}"
+                self.lose(moved.place, message, "give each value of a test a name of its own")
+            return
+        if os.path.lexists(os.path.join(root, file)):
+            stored = [one.baseline.output for one in load_partly([file], root)[0] if one.baseline is not None]
+            if any(value is not ABSENT and same_json(value, output) for value in stored):
+                self.known += 1
+                return
+            self.there.append(file)
+        self.new[file] = moved
+
+    def all_notes(self) -> Iterator[str]:
+        yield from self.notes
+        if self.writes:
+            count = count_noun(self.writes, "request")
+            yield f"{count} may write: compare sends them, as it sends the others"
+        used = {name for one in self.new.values() for name in names_in(one.record["current"])}
+        names = sorted(used & {*self.project.scope.secrets} - {*self.project.config.variables})
+        if names:
+            placeholders = ", ".join(f"{{{{{name}}}}}" for name in names)
+            verb = "stands" if len(names) == 1 else "stand"
+            hint = f"baselinekit compare --secret {names[0]} gives it"
+            yield f"{placeholders} {verb} for what was a credential: {hint}"
+
+    def lose(self, place: Place, message: str, hint: str) -> None:
+        self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
+
+
+def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> MovedIn:
+    """Turn the values that tests compared into baseline files of the plugin."""
+    moved = MovedIn(project)
+    root = os.path.realpath(project.root)
+    for test in tests:
+        file = os.path.relpath(test.file, root)
+        node = f"{file}::{test.name}"
+        if not test.passed:
+            message = f"{test.name}: it did not pass, so that its values are not known to be good"
+            moved.lose(Place(file, test.line), message, "make it pass, and convert again")
+            continue
+        for value in _each_once(test.values):
+            place = Place(os.path.relpath(value.file, root), value.line)
+            label = f"{test.name} {value.name}" if value.name else test.name
+            if value.lost:
+                moved.lose(place, f"{label}: {value.lost}", "")
+                continue
+            try:
+                check_inside(root, test.file, test.file)
+                moved.add(*_value_baseline(project, node, value, place, moment))
+            except BaselinekitError as error:
+                moved.lose(place, f"{label}: {error.problems[0].message}", error.problems[0].hint)
+            else:
+                moved.changes[CodeChange(place, value.code, value.name)] = None
+    return moved
+
+
+def _each_once(values: Iterable[TakenValue]) -> Iterable[TakenValue]:
+    """Return the values without those that a loop compared again."""
+    return {(value.name, value.output, value.lost): value for value in values}.values()
+
+
+def _value_baseline(
+    project: Project, test: str, value: TakenValue, place: Place, moment: str
+) -> tuple[MovedBaseline, Iterable[str]]:
+    """Return the baseline that the plugin would write for a value, with the rules it was compared by."""
+    folder = project.folders[0].rstrip("/")
+    file = file_of(test, value.name, folder)
+    templating = OutputTemplater(project.scope)
+    (output,) = JSON.load(value.output, str(place))
+    placeholders = dict(value.placeholders)
+    stored = with_values(templating.template(output), placeholders)
+    is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
+    stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
+    singles = [render(path) for path in single_element_arrays(stored)] if placeholders else []
+    rules = dict(value.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
+    record = new_record(id_of(file, folder), test, value.name, stored, moment, rules)
+    baseline = parse_record(record)
+    compile_baseline(baseline, project.words_of(baseline))
+    loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
+    notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
+    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *describe_hidden(hidden))
+
+
+# Cassettes: each request with its answer, as a capture stores it.
+
+
+def moved_cassettes(
+    project: Project, texts: Mapping[str, str], choices: ImportChoices, clients: Clients, moment: str
+) -> tuple[MovedIn, int]:
+    """Turn the interactions of cassettes into baseline files as a capture writes them; also return how many
+    of the files were cassettes."""
+    files: dict[str, ImportedFile] = {}
+    answers: dict[int, vcr.RecordedAnswer] = {}
+    firsts: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
+    left_out, repeated, broken = list[LeftOut](), 0, 0
+    for file, text in texts.items():
+        try:
+            cassette = vcr.read(SourceText(file, text), choices)
+        except BaselinekitError as error:
+            left_out.append(vcr.problem_of(error, file))
+            broken += 1
+            continue
+        drafts = []
+        for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True) if cassette else ():
+            key, itself = canonical(draft.current), (Place(file, draft.line), answer)
+            place, first = firsts.setdefault(key, itself)
+            if first is answer:
+                answers[id(draft.current)] = answer
+                drafts.append(draft)
+            elif replace(first.response, headers=answer.response.headers) == answer.response:
+                repeated += 1
+            else:
+                message = f"{draft.id}: the request of {place}, answered otherwise"
+                left_out.append(LeftOut(draft.line, message, "a baseline holds one answer: the first", file))
+        if cassette is not None:
+            files[file] = replace(cassette.imported, drafts=tuple(drafts))
+    options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
+
+    def record_of(draft: DraftRecipe) -> dict[str, Any]:
+        return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
+
+    summary = summarize(project, files, record_of, options)
+    writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
+    moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
+    for problem in (problem for failure in summary.problems for problem in failure.problems):
+        moved.lose(problem.place or Place(""), problem.message, problem.hint)
+    for draft, new in zip(summary.drafts, summary.new, strict=True):
+        answer, place = answers[id(draft.current)], new.place or Place("")
+        try:
+            record, notes = _answered(summary.project, new, answer, options, clients, moment)
+        except BaselinekitError as error:
+            moved.lose(place, f"{new.draft.id}: {error.problems[0].message}", error.problems[0].hint)
+        else:
+            moved.add(MovedBaseline(f"{new.folder}/{new.draft.id}.yaml", record, place), notes)
+    return moved, len(files) + broken
+
+
+def _answered(
+    project: Project,
+    new: NewBaseline,
+    answer: vcr.RecordedAnswer,
+    options: CaptureOptions,
+    clients: Clients,
+    moment: str,
+) -> tuple[dict[str, Json], Sequence[str]]:
+    """Return the record of a baseline whose request is answered with what was recorded, and the notes on
+    it."""
+    setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
+    learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
+    known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
+    record, notes = completed_record(project, learnt.new, known)
+    writing.check_names(new.draft.id, os.path.basename(new.folder))
+    return record, (*learnt.notes, *notes)
+
+
+def write_moved(moved: MovedIn, overwrite: bool) -> None:
+    root, limit = moved.project.root, moved.project.config.inline_limit
+    for file, baseline in moved.new.items():
+        schema = schemafile.reference(root, os.path.dirname(file))
+        is_new = not (overwrite and file in moved.there)
+        writing.write_file(baseline.record, file, root, limit, schema, new=is_new)

@@ -1,0 +1,246 @@
+"""Cassettes of vcrpy and pytest-recording, YAML or JSON: each request with its recorded answer, so that
+nothing has to be sent."""
+
+import base64
+import binascii
+import json
+import posixpath
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.files import libyaml
+from baselinekit.files.languages import JSON
+from baselinekit.importers.credentials import HiddenValues
+from baselinekit.importers.drafts import (
+    HINT_FOR_URL,
+    DraftRecipe,
+    ImportChoices,
+    ImportedFile,
+    LeftOut,
+    SourceText,
+    body_of,
+    cookie_pairs,
+    flaw_of_url,
+    media_of,
+    recorded_request,
+)
+from baselinekit.importers.lines import draft_of
+from baselinekit.model.recipes import Response
+from baselinekit.structs import Struct, replace
+
+TITLE = "vcr"
+_SUFFIXES = (".yaml", ".yml", ".json")
+_MOST_BYTES = 10_000_000
+_BUFFER = "python/object/new:_io.BytesIO"
+
+
+class LostInteraction(Exception):
+    """An interaction that is not carried over: why not, and what to do."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class RecordedAnswer(Struct):
+    """A recorded answer, and its time if the cassette states it."""
+
+    response: Response
+    moment: str | None
+
+
+class Cassette(Struct):
+    """A file's requests, each with its answer, in one order."""
+
+    imported: ImportedFile
+    answers: tuple[RecordedAnswer, ...]
+
+
+def recognises(file: str, text: str) -> bool:
+    """Whether a file may be a cassette, by its suffix and a word in it."""
+    return posixpath.splitext(file)[1] in _SUFFIXES and "interactions" in text
+
+
+def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
+    """The cassette of a file; None if it is none."""
+    value = _value(source)
+    if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
+        if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
+            message, hint = "a cassette of Ruby's VCR, whose form is another one", "record it with vcrpy"
+            raise InvalidInput(Problem("BK776", message, hint, Place(source.name)))
+        return None
+    first_answers: dict[str, RecordedAnswer] = {}
+    drafts: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
+    left_out: list[tuple[int, str, str]] = []
+    credentials = HiddenValues()
+    for number, interaction in enumerate(value["interactions"]):
+        try:
+            request, answer = _request(interaction["request"]), _answer(interaction["response"])
+            request_key = json.dumps(request, sort_keys=True, default=str)
+            first_answer = first_answers.setdefault(request_key, answer)
+            if first_answer is answer:
+                drafts.append((number, _draft(request, answer, credentials, choices), answer))
+            elif (first_answer.response.status, first_answer.response.body) != (
+                answer.response.status,
+                answer.response.body,
+            ):
+                request_name = f"{request['method']} {request['url'].partition('?')[0]}"
+                message = f"{request_name}: asked again, and answered otherwise"
+                left_out.append((number, message, "of two answers to one request the first was taken"))
+        except LostInteraction as error:
+            left_out.append((number, error.message, error.hint))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            left_out.append((number, "an interaction that cannot be read", "record it again"))
+    numbers = [number for number, *_ in (*drafts, *left_out)]
+    lines = source.lines([("interactions", number) for number in numbers])
+    return Cassette(
+        ImportedFile(
+            tuple(replace(draft, line=line) for (_, draft, _), line in zip(drafts, lines, strict=False)),
+            tuple(
+                LeftOut(line, message, hint)
+                for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
+            ),
+            secrets=credentials.found,
+        ),
+        tuple(answer for *_, answer in drafts),
+    )
+
+
+def _value(source: SourceText) -> Any:
+    if not source.is_json:
+        documents = libyaml.load_foreign(source.text, source.name)
+        return documents[0] if documents else None
+    return JSON.load(source.text, source.name)[0]
+
+
+def _draft(
+    request: dict[str, Any], answer: RecordedAnswer, credentials: HiddenValues, choices: ImportChoices
+) -> DraftRecipe:
+    draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
+    return replace(draft, status=answer.response.status)
+
+
+# The request.
+
+
+def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
+    url = str(raw["uri"]).partition("#")[0]
+    if not url.startswith(("http://", "https://")):
+        raise LostInteraction("a request of no http address")
+    method = str(raw["method"]).upper()
+    if flaw := flaw_of_url(url):
+        raise LostInteraction(f"{method} {flaw}", HINT_FOR_URL)
+    headers = [*_headers(raw.get("headers"))]
+    by_name = {name.lower(): value for name, value in reversed(headers)}
+    media = media_of(by_name.get("content-type", ""))
+    body = _sent(raw.get("body"), media, f"{method} {url.partition('?')[0]}")
+    return recorded_request(method, url, headers, cookie_pairs(by_name.get("cookie", "")), body)
+
+
+def _headers(raw: Any) -> Iterator[tuple[str, str]]:
+    """The headers by their names; several values are joined."""
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        values = value if isinstance(value, list | tuple) else [value]
+        yield _text(name), ", ".join(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
+    if isinstance(raw, libyaml.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
+        state = raw.value.get("state") or [b""]
+        raw = state[0] if isinstance(state, list) and state else b""
+    if raw in (None, "", b""):
+        return {}
+    if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
+        return {"json": raw}
+    message = f"a body of {media}" if media.startswith("multipart/") else "a body that is no text"
+    with suppress(UnicodeDecodeError):
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+        if isinstance(text, str) and not media.startswith("multipart/"):
+            return body_of(text, media)
+    raise LostInteraction(f"{request_name}: {message}", "capture it: baselinekit capture http -d @FILE or -F")
+
+
+# The answer.
+
+
+def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
+    status = raw.get("status", raw.get("status_code"))
+    code = status["code"] if isinstance(status, dict) else status
+    if isinstance(code, bool) or not isinstance(code, int):
+        raise LostInteraction("an answer without a status", "record it again")
+    headers = [(name, value) for name, value in _headers(raw.get("headers"))]
+    body = _received(raw.get("body", raw.get("content")))
+    coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
+    plain = _decoded(body, coding.strip().lower())
+    plain_headers = [
+        pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")
+    ]
+    date = next((value for name, value in headers if name.lower() == "date"), "")
+    return RecordedAnswer(Response(code, tuple(plain_headers), plain), _moment(date))
+
+
+def _received(raw: Any) -> bytes:
+    if isinstance(raw, dict):
+        if isinstance(packed := raw.get("base64_string"), str):
+            try:
+                return base64.b64decode(packed)
+            except binascii.Error:
+                raise LostInteraction("an answer whose base64 is none", "record it again") from None
+        raw = raw.get("string")
+    if raw is None:
+        return b""
+    if isinstance(raw, str):
+        return raw.encode("utf-8", "surrogateescape")
+    if isinstance(raw, bytes):
+        return raw
+    raise LostInteraction("an answer whose body is no text and no bytes", "record it again")
+
+
+def _decoded(body: bytes, coding: str) -> bytes:
+    """The body without its compression; many recorders have undone it already."""
+    if coding in ("", "identity") or not body:
+        return body
+    if coding in ("gzip", "x-gzip") and not body.startswith(b"\x1f\x8b"):
+        return body
+    if coding in ("gzip", "x-gzip", "deflate"):
+        for bits in (16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS):
+            stage = zlib.decompressobj(bits)
+            try:
+                plain = stage.decompress(body, _MOST_BYTES + 1)
+            except zlib.error:
+                continue
+            if len(plain) > _MOST_BYTES:
+                raise LostInteraction(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
+            if not stage.eof:
+                raise LostInteraction(f"an answer whose {coding} data ends in the middle", "record it again")
+            return plain
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        hint = "record it with decode_compressed_response=True"
+        raise LostInteraction(f"an answer that is encoded as {coding}", hint) from None
+    return body
+
+
+def _moment(header: str) -> str | None:
+    """The time of an answer by its Date header."""
+    try:
+        moment = parsedate_to_datetime(header)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
+
+
+def problem_of(error: BaselinekitError, file: str) -> LeftOut:
+    """The reason why a file could not be read."""
+    problem = error.problems[0]
+    line = problem.place.line if problem.place is not None else None
+    return LeftOut(line or 0, problem.message, problem.hint, file)

@@ -1,0 +1,512 @@
+"""Cases in another form: what is written is read back, and whatever it does not say is named."""
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from promptfiles import META, prompt_folder
+from storehelp import write
+
+from baselinekit.errors import InvalidInput, Refused
+from baselinekit.importers.drafts import SourceText
+from baselinekit.kinds.programs import CliExecution
+from baselinekit.model.evals import Case
+from baselinekit.model.values import Json
+from baselinekit.moving.conversion import (
+    FORMS,
+    Conversion,
+    case_facts,
+    convert_suite,
+    facts_of_place,
+    lost_between,
+    name_of_place,
+    read_draft,
+)
+from baselinekit.moving.reading import EvalFiles
+from baselinekit.suites.loading import load_cases
+from baselinekit.suites.targets import Targets, configured_targets
+from baselinekit.suites.writing import eva
+from baselinekit.suites.writing.sayings import CaseReader
+
+TODAY = "2026-03-01"
+PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}
+
+
+def convert(root: Path, path: str, to: str) -> Conversion:
+    before = set(root.rglob("*"))
+    made = convert_suite(path, CaseReader(str(root)), FORMS[to], PLACES[to], TODAY)
+    assert set(root.rglob("*")) == before  # what was read back is gone again
+    return made
+
+
+def cases_file(root: Path, *cases: dict[str, Json], **around: Json) -> str:
+    document = {"metadata": {"id": "own"}, **around, "test_cases": list(cases)}
+    write(root, "evals/own.yaml", json.dumps(document))
+    return "evals/own.yaml"
+
+
+def prompt_case(**more: Any) -> dict[str, Json]:
+    return {"id": "a", "input": {"type": "prompt", "content": "Why?"}, **more}
+
+
+def code(method: str, **config: Json) -> dict[str, Json]:
+    return {"type": "code", "config": {"method": method, **config}}
+
+
+def put(root: Path, made: Conversion) -> str:
+    for name, text in made.files.items():
+        write(root, name, text)
+    return next(iter(made.files))
+
+
+def lines(made: Conversion) -> list[str]:
+    return [str(one) for one in made.lost]
+
+
+def differences(old: Case, new: Case, root: str) -> list[tuple[str, bool]]:
+    before, after = (case_facts(case) | facts_of_place(case, root) for case in (old, new))
+    return [*lost_between(before, after)]
+
+
+# There and back.
+
+
+WORDS = st.text("abc .{}\\\n'\"é", min_size=1, max_size=12).filter(str.strip)
+LISTS = st.lists(WORDS, min_size=1, max_size=2)
+GRADERS = st.one_of(
+    st.builds(lambda a: code("contains", all=a), LISTS),
+    st.builds(lambda a, n: code("contains", any=a, none=n), LISTS, LISTS),
+    st.builds(lambda a: code("contains", all=a, case_sensitive=False), LISTS),
+    st.sampled_from(
+        [code("regex", pattern="a+b", flags=["ignorecase"]), code("regex", pattern="x", must_match=False)]
+    ),
+    st.builds(lambda n: code("token_count", min=1, max=n), st.integers(1, 9)),
+    st.just(code("json_schema", schema={"type": "object"})),
+    st.builds(lambda t: {"type": "model", "config": {"rubric": [{"name": "n", "description": t}]}}, WORDS),
+    st.builds(
+        lambda n: {
+            "type": "model",
+            "config": {"method": "score_line", "rubric": "Kind?", "pass_threshold": n},
+        },
+        st.integers(2, 5),
+    ),
+)
+EXPECTED = st.one_of(
+    st.none(),
+    st.builds(lambda t: {"type": "exact", "value": t}, WORDS),
+    st.builds(lambda t: {"type": "contains", "value": t}, LISTS),
+    st.just({"type": "exact", "value": {"a": 1}}),
+)
+
+
+@st.composite
+def stated_cases(draw: st.DrawFn) -> list[dict[str, Json]]:
+    found = []
+    for number in range(draw(st.integers(1, 3))):
+        expected, graders = draw(EXPECTED), draw(st.lists(GRADERS, min_size=0, max_size=3))
+        case: dict[str, Json] = {"id": f"c{number}", "input": {"type": "prompt", "content": draw(WORDS)}}
+        case |= {"expected": expected} if expected else {}
+        case |= {"graders": graders} if graders or not expected else {}
+        case |= {
+            "metadata": draw(st.sampled_from([{}, {"retries": 1}, {"timeout_seconds": 5}, {"tags": ["x"]}]))
+        }
+        found.append(case)
+    return found
+
+
+@settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
+@given(stated_cases())
+def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str, Json]]) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        path = cases_file(root, *stated)
+        try:
+            before = load_cases([path], folder)
+        except InvalidInput:  # such as a check that cannot fail
+            return
+        there = convert(root, path, "eva")
+        named = {one.case.id for one in there.lost if one.case is not None}
+        same = [case for case in before if case.id not in named]
+        if not there.files:
+            assert not same
+            return
+        back = convert(root, put(root, there), "cases")
+        assert not back.lost
+        put(root, back)
+        again = {case.name: case for case in load_cases([PLACES["cases"]], folder)}
+        for case in same:
+            twin = again[case.id.partition("/")[2]]
+            before_and_after = (case_facts(case, eva.equivalent), case_facts(twin, eva.equivalent))
+            assert [what for what, is_lost in lost_between(*before_and_after) if is_lost] == []
+
+
+def test_a_prompt_folder_there_and_back(tmp_path: Path) -> None:
+    evals = """
+cases:
+  - name: one
+    inputs_from: examples/happy-path
+    assert: [contains: total, not_matches: "(?i)sorry", max_tokens: 9]
+    rubric: Is it {{kind}}?
+    judge: {model: strict, pass_threshold: 3}
+triggering:
+  should_match: [refactor it]
+  should_not_match: [what is the time]
+"""
+    prompt_folder(tmp_path, evals)
+    there = convert(tmp_path, "prompts/refactor", "cases")
+    assert (there.count, lines(there)) == (3, [])
+    back = convert(tmp_path, put(tmp_path, there), "eva")
+    assert (back.count, lines(back)) == (3, [])
+    put(tmp_path, back)
+    first, again = (
+        load_cases([file], str(tmp_path)) for file in ("prompts/refactor/eval.yml", PLACES["eva"])
+    )
+    for old, new in zip(first, again, strict=True):
+        assert differences(old, new, str(tmp_path)) == []
+
+
+# What has no counterpart.
+
+
+LLM_JUDGE = {"type": "model", "config": {"method": "llm_judge"}}
+TO_EVA: list[tuple[dict[str, Json], list[str]]] = [
+    (prompt_case(expected={"value": {"a": 1}}), ["none of its graders can be said there"]),
+    (
+        prompt_case(input={"type": "prompt", "content": "{{x}}"}, expected={"value": "b"}),
+        ["the variable {{x}} of the project stands for itself in an input"],
+    ),
+    (
+        {"id": "a", "input": {"type": "skill", "content": "x"}, "expected": {"value": "b"}}
+        | {"execution": {"type": "skill", "skill_name": "s"}},
+        ["a prompt folder asks a model, and this asks by `type: skill`"],
+    ),
+    (
+        prompt_case(expected={"value": "b"}, metadata={"retries": 2, "difficulty": "hard"}),
+        ["`difficulty`: 'hard'", "`retries`: 2 would become 0"],
+    ),
+    (
+        prompt_case(
+            graders=[
+                {**code("contains", all=["b"]), "weight": 2, "required": False},
+                code("function_output", function_name="f", test_cases=[{"args": [1], "expected": 2}]),
+            ]
+        ),
+        [
+            "the weight 2 of 'contains' would become 1",
+            "'contains' is optional and would be required",
+            "the grader 'function_output'",
+        ],
+    ),
+    (
+        prompt_case(
+            expected={"value": "b"}, execution={"type": "prompt", "system": "Be kind."}, sidecar={"k": 1}
+        ),
+        ["who is asked (system): 'Be kind.'", "what is wanted (sidecar): {'k': 1}"],
+    ),
+]
+TO_AGENTV: list[tuple[dict[str, Json], list[str]]] = [
+    (
+        prompt_case(expected_outcome="It says b.", expected={"value": "b"}),
+        ["none of its graders is one of AgentV's: there are code_judge, llm_judge"],
+    ),
+    (
+        prompt_case(
+            expected_outcome="It says b.",
+            graders=[LLM_JUDGE, {**code("latency", max_seconds=2), "required": False}],
+        ),
+        ["the pass rule: 'all required graders' would become 'a mean of 0.8"],
+    ),
+    (
+        prompt_case(
+            expected_outcome="It says b.",
+            reference="b",
+            sidecar={"language": "en"},
+            graders=[
+                {"type": "model", "name": "rubric", "config": {"method": "rubric", "rubrics": ["Says b"]}},
+                *(code("latency", max_seconds=2), LLM_JUDGE),
+            ],
+        ),
+        [],
+    ),
+]
+LOST = [
+    *((case, "eva", lost) for case, lost in TO_EVA),
+    *((case, "agentv", lost) for case, lost in TO_AGENTV),
+]
+
+
+@pytest.mark.parametrize(("case", "to", "lost"), LOST)
+def test_convert_lists_what_another_form_cannot_hold(
+    tmp_path: Path, case: dict[str, Json], to: str, lost: list[str]
+) -> None:
+    """One case stops no other."""
+    good = {
+        "input": {"type": "prompt", "content": "Why?"},
+        "expected": {"value": "b"},
+        "expected_outcome": "x",
+    }
+    good |= {"id": "b", "graders": [code("contains", all=["b"]), LLM_JUDGE]}
+    made = convert(tmp_path, cases_file(tmp_path, case, good), to)
+    found = [line.removeprefix("own/a: ") for line in lines(made) if line.startswith("own/a: ")]
+    assert len(found) == len(lost)
+    assert all(line.startswith(start) for line, start in zip(found, lost, strict=True)), found
+    assert made.files
+    if to == "eva":
+        assert "`timeout` becomes 60: nothing was said of it" in made.notes
+    elif not lost:
+        text = made.files[PLACES["agentv"]]
+        assert "expected_output: b\n" in text
+        assert "threshold: 2000\n" in text
+
+
+def test_convert_of_a_folder_lists_its_script_and_what_the_new_place_adds(tmp_path: Path) -> None:
+    """A file of test cases goes by the suite of its folder."""
+    folder = prompt_folder(tmp_path)
+    (folder / "guard.sh").write_text("exit 0\n")
+    suite = "eval_suite: {name: s, evals: [{$ref: gone.yaml}], config: {retry_failed: true}}\n"
+    write(tmp_path, "evals/eval-suite.yaml", suite)
+    assert sorted(lines(convert(tmp_path, "prompts/refactor", "cases"))) == [
+        "one: `retries`: 0 would become 1",
+        "one: guard.sh: 'prompts/refactor/guard.sh'",
+    ]
+
+
+def test_convert_of_agentv_keeps_its_description_and_lists_what_eva_lacks(tmp_path: Path) -> None:
+    line = json.dumps(agentv_case())
+    write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
+    assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
+    made = convert(tmp_path, "evals/x.jsonl", "eva")
+    assert [one.message for one in made.lost] == ["none of its graders can be said there"] * 2
+    write(tmp_path, "evals/own.yaml", f"description: Why is asked\n{RANGES}")
+    assert read_draft(SourceText("x.yaml", RANGES), EvalFiles()) is None
+    assert "Why is asked" in next(iter(convert(tmp_path, "evals/own.yaml", "cases").files.values()))
+
+
+# AgentV.
+
+
+def agentv_case(**more: Json) -> dict[str, Json]:
+    return {"id": "a", "expected_outcome": "It says b.", "input": "Why?", **more}
+
+
+def agentv_file(root: Path, *cases: dict[str, Json]) -> str:
+    write(root, "evals/av.yaml", json.dumps({"dataset": "av", "evalcases": list(cases)}))
+    return "evals/av.yaml"
+
+
+def test_the_description_of_a_folder_has_what_doctor_asks_for(tmp_path: Path) -> None:
+    made = convert(tmp_path, cases_file(tmp_path, prompt_case(expected={"value": "b"})), "eva")
+    stated = [line.partition(":")[0] for line in made.files["prompts/out/meta.yml"].splitlines()]
+    assert stated[:7] == [line.partition(":")[0] for line in META.splitlines()[:7]]
+
+
+JUDGES: dict[str, Json] = {
+    "plain": {"name": "llm_judge", "type": "llm_judge"},
+    "prompt": {"name": "depth", "type": "llm_judge", "prompt": "Is {{candidate_answer}} deep?", "weight": 2},
+    "program": {
+        "name": "p",
+        "type": "code_judge",
+        "script": ["python3", "c.py"],
+        "target": {"max_calls": 3},
+        "own": 1,
+    },
+    "rubric": {
+        "name": "r",
+        "type": "rubric",
+        "rubrics": [{"id": "a", "expected_outcome": "Says a", "weight": 2}],
+    },
+    "ranges": {
+        "name": "s",
+        "type": "rubric",
+        "rubrics": [{"id": "b", "score_ranges": {"0": "bad", "6": "good"}}],
+    },
+    "latency": {"name": "l", "type": "latency", "threshold": 1500, "required": True},
+    "cost": {"name": "c", "type": "cost", "budget": 0.5},
+    "tokens": {"name": "t", "type": "token_usage", "max_total": 100},
+    "trajectory": {
+        "name": "w",
+        "type": "tool_trajectory",
+        "mode": "exact",
+        "expected": [{"tool": "x", "args": {"k": 1}, "max_duration_ms": 20}],
+    },
+    "fields": {"name": "f", "type": "field_accuracy", "fields": [{"path": "a.b", "match": "date"}]},
+}
+COMPOSITE = {"name": "both", "type": "composite", "evaluators": [JUDGES["latency"], JUDGES["program"]]}
+JUDGES["mean"] = {**COMPOSITE, "aggregator": {"type": "weighted_average", "weights": {"l": 3}}}
+JUDGES["judged"] = {
+    **COMPOSITE,
+    "name": "weighed",
+    "aggregator": {"type": "llm_judge", "prompt": "Weigh {{candidate_answer}}."},
+}
+MESSAGES: list[Json] = [
+    "Why?",
+    [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why {{x}}?"}],
+    [
+        {
+            "role": "user",
+            "content": [{"type": "text", "value": "Read"}, {"type": "file", "value": "./notes.md"}],
+        }
+    ],
+    {"a": [1, None]},
+]
+REFERENCES: list[Json] = [
+    None,
+    "b",
+    [{"role": "assistant", "content": "b", "tool_calls": [{"tool": "x", "input": {"k": 1}, "output": None}]}],
+]
+
+
+PROGRAM = CliExecution("cli", target="other", command=["other", "{EVAL_ID}", "{FILES}", "{PROMPT}"])
+
+
+@settings(max_examples=settings().max_examples * 2 // 5, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([*JUDGES]), max_size=3, unique=True),
+            st.sampled_from(MESSAGES),
+            st.sampled_from(REFERENCES),
+            st.sampled_from(
+                [
+                    {},
+                    {"sidecar": {"k": [1]}},
+                    {"rubrics": ["Says b"]},
+                    {"tags": ["t"]},
+                    {"conversation_id": "c"},
+                ]
+            ),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_agentv_there_and_back_is_the_same(
+    stated: list[tuple[list[str], Json, Json, dict[str, Json]]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "evals/notes.md", "Notes.\n")
+        cases = []
+        for number, (judges, asked, reference, more) in enumerate(stated):
+            one = agentv_case(id=f"c {number}", input=asked, **more)
+            one |= {"expected_output": reference} if reference is not None else {}
+            one |= {"execution": {"evaluators": [JUDGES[name] for name in judges]}} if judges else {}
+            cases.append(one)
+        there = convert(root, agentv_file(root, *cases), "cases")
+        assert (there.count, lines(there)) == (len(cases), [])
+        files = "evals/av.yaml", put(root, there)
+        asked_of_program = [[case.recipe for case in load_cases([file], folder, PROGRAM)] for file in files]
+        assert asked_of_program[0] == asked_of_program[1]
+        back = convert(root, files[1], "agentv")
+        assert (back.count, lines(back)) == (len(cases), [])
+        put(root, back)
+        first, again = (load_cases([file], folder) for file in ("evals/av.yaml", PLACES["agentv"]))
+        for old, new in zip(first, again, strict=True):
+            assert differences(old, new, folder) == []
+            assert (old.wanted.asked, old.wanted.input_files) == (new.wanted.asked, new.wanted.input_files)
+
+
+# What is read as it is written elsewhere is no file of another tool.
+
+
+RANGES = """\
+evalcases:
+  - id: a
+    expected_outcome: Is right
+    input: Why?
+    rubrics:
+      - id: depth
+        score_ranges: {0: wrong, 6: right}
+"""
+
+
+# Secrets, links, and what a killed process has left.
+
+
+KEY = "sk-proj-ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcd"
+SENT = {"type": "post", "url": "https://agents.example.com/ask"}
+
+
+@pytest.mark.parametrize(
+    ("execution", "message"),
+    [
+        (SENT | {"headers": {"X-Api-Key": "letmein77"}}, "the header X-Api-Key carries credentials"),
+        (SENT | {"auth": {"type": "bearer", "token": "letmein77"}}, "the bearer token is a credential"),
+        (SENT | {"url": f"https://x.example.com/?api_key={KEY}"}, "the query parameter api_key is a"),
+        ({"type": "cli", "command": f"ask --key {KEY} {{PROMPT}}"}, "execution.command holds what looks"),
+        ({"type": "mock", "response": f"It is {KEY}."}, "execution.response holds what looks like a secret"),
+    ],
+)
+@pytest.mark.parametrize("to", ["cases", "agentv"])
+def test_a_credential_in_plain_is_not_copied(
+    tmp_path: Path, execution: dict[str, Json], message: str, to: str
+) -> None:
+    """A target of the configuration is written out in a file of cases."""
+    stated = {"named": execution, "fixed": {"type": "mock", "response": "42"}}
+    targets = Targets((configured_targets(stated, list),))
+    cases = "".join(
+        f"- {{id: {name}, expected_outcome: x, input: Why?, execution: {{target: {name}}}}}\n"
+        for name in stated
+    )
+    path = "evals/own.yaml"
+    if to == "cases":
+        write(tmp_path, path, f"evalcases:\n{cases}")
+    else:
+        judged = {"graders": [{"type": "model", "config": {"method": "llm_judge"}}], "expected_outcome": "x"}
+        own, other = (
+            prompt_case(**judged, execution=one) | {"id": f"c{number}"}
+            for number, one in enumerate(stated.values())
+        )
+        path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
+    made = convert_suite(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
+    lost = next(line for line in lines(made) if "credential in plain text" in line)
+    assert message in lost
+    assert "under `variables:`" in lost
+    assert made.count == 1
+    for text in (*made.files.values(), *lines(made)):
+        assert "letmein77" not in text
+        assert KEY not in text
+
+
+def test_a_variable_stays_one(tmp_path: Path) -> None:
+    headers = {"Authorization": "Bearer {{token}}"}
+    targets = Targets((configured_targets({"default": SENT | {"headers": headers}}, list),))
+    write(tmp_path, "evals/own.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
+    reader = CaseReader(str(tmp_path), targets=targets)
+    made = convert_suite("evals/own.yaml", reader, FORMS["cases"], PLACES["cases"], TODAY)
+    assert (made.count, lines(made)) == (1, [])
+    assert "Authorization: Bearer {{token}}" in made.files[PLACES["cases"]]
+
+
+def test_half_a_secret_is_shown_nowhere() -> None:
+    text = "x" * 45
+    ((told, _),) = lost_between({"the question": f"{text} {KEY}"}, {})
+    assert "sk-proj" not in told
+
+
+def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+    path = cases_file(tmp_path, prompt_case(graders=[code("contains", all=["a"])]))
+    names = [f".baselinekit-converted-{name}-x.yaml" for name in ("left", "own")]
+    for name in (*names, ".converted-notes.yaml"):
+        write(tmp_path, f"evals/{name}", "test_cases: [")
+    write(tmp_path, "prompts/.baselinekit-converted-left-x/eval.yml", "cases: [")
+    for left in tmp_path.glob("*/.*-left-*"):
+        os.utime(left, (0, 0))
+    write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
+    convert_suite("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
+    assert {one.name for one in (tmp_path / "evals").glob(".*")} == {names[1], ".converted-notes.yaml"}
+    convert_suite(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
+    assert not list((tmp_path / "prompts").iterdir())
+
+
+def test_a_place_behind_a_link_is_outside(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "evals").symlink_to(outside)
+    with pytest.raises(Refused, match="leads out of the project"):
+        name_of_place(str(root), str(root / "evals/x.yaml"))

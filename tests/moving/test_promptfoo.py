@@ -1,0 +1,586 @@
+"""promptfoo's configurations as test cases: what each thing there means here, and what is named as lost."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.graders.graders import grade
+from baselinekit.graders.task import GradeClients
+from baselinekit.importers.drafts import SourceText
+from baselinekit.model.recipes import Observation
+from baselinekit.model.values import Json
+from baselinekit.moving.conversion import FORMS, import_draft, read_draft
+from baselinekit.moving.promptfooasserts import Assertion, from_short, graded
+from baselinekit.moving.reading import DraftEvals, EvalFiles
+from baselinekit.moving.templates import NotCarried, filled, render
+from baselinekit.suites.loading import load_cases
+from baselinekit.suites.writing.sayings import CaseReader, WriteRequest
+
+
+def files(**texts: str) -> EvalFiles:
+    def read(way: str) -> str:
+        if way.removeprefix("./") not in texts:
+            raise InvalidInput(Problem("BK111", "there is no such file"))
+        return texts[way.removeprefix("./")]
+
+    def fitting(pattern: str) -> list[str]:
+        return sorted(name for name in texts if Path(name).match(pattern))
+
+    return EvalFiles(read, fitting)
+
+
+def imported(config: dict[str, Json], beside: dict[str, str] | None = None) -> DraftEvals:
+    source = SourceText("promptfooconfig.yaml", json.dumps(config, indent=1))
+    draft = read_draft(source, files(**(beside or {})))
+    assert draft is not None
+    return draft
+
+
+def config(*tests: Any, **more: Any) -> dict[str, Json]:
+    return {"prompts": ["Ask {{x}}."], "providers": ["openai:gpt-4o"], "tests": [*tests], **more}
+
+
+def stated_test(*asserted: Json, **more: Json) -> dict[str, Json]:
+    return {"vars": {"x": "it"}, "assert": [*asserted], **more}
+
+
+IS = {"type": "contains", "value": "a"}
+
+
+def cases_of(draft: DraftEvals) -> list[dict[str, Any]]:
+    stated: Any = draft.document["test_cases"]
+    return list(stated)
+
+
+def asked(draft: DraftEvals) -> list[Json]:
+    return [case["input"]["content"] for case in cases_of(draft)]
+
+
+def lost(draft: DraftEvals) -> list[str]:
+    return [one.message for one in draft.left_out]
+
+
+# Templates.
+
+
+FILLED = [
+    ("{{x}} {{ x | upper }} {{x|trim|lower}}", {"x": " Ab "}, " Ab   AB  ab"),
+    ("{{a.b}} {{a['b']}} {{l[1]}} {{ l.0 }}", {"a": {"b": 1}, "l": ["p", "q"]}, "1 1 q p"),
+    ("{{o}} {{o | dump}}", {"o": {"k": [1]}}, '{"k":[1]} {"k":[1]}'),
+    ("{{x}}", {"x": "{{y}}!", "y": "deep"}, "deep!"),
+    ("{{n}} {{t}} {{z}}", {"n": None, "t": True, "z": 0}, " true 0"),
+    ("a{# said #}b {{- x }}", {"x": "c"}, "abc"),
+    ("{ {x} } {{x}}", {"x": "1"}, "{ {x} } 1"),
+    ("{{'a|b'}}", {}, "a|b"),
+    ("{{p}} {{n.length}} {{l.length}} {{l}}", {"p": 1.0, "n": "bob", "l": [1.5, 2.0]}, "1 3 2 [1.5,2]"),
+    ("{{t | upper}}{{p | string}}{{z}}", {"t": True, "p": 2.0, "z": 1e21}, "TRUE21e+21"),
+    ("a\r\n{{x}}\r\n", {"x": "b"}, "a\r\nb\r\n"),
+    ("{% raw %}{{x}}{% endraw %}\n", {}, "{{x}}\n"),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "text"), FILLED)
+def test_a_template_is_filled_in(template: str, values: dict[str, Json], text: str) -> None:
+    assert render(template, filled(values), "it") == text
+
+
+@pytest.mark.parametrize(
+    ("template", "what"),
+    [
+        ("a{{gone}}b", "'gone' is undefined"),
+        ("{{x.gone}}", "has no attribute 'gone'"),
+        ("{{x.upper}}", "has no attribute 'upper'"),
+        ("{{x.__class__}}", "has no attribute '__class__'"),
+        ("{{ l[9] }}", "has no element 9"),
+        ("{{env.KEY}}", "'env' is undefined"),
+        ("{{range}}", "'range' is undefined"),
+        ("{% if x %}a{% endif %}", "logic (if)"),
+        ("{{ x + 1 }}", "logic (add)"),
+        ("{{ x() }}", "logic (call)"),
+        ("{{ x | rare }}", "No filter named 'rare'"),
+        ("{{ x", "unexpected end of template"),
+        ("{{" + "(" * 3000, ""),
+        ("{{" + "9" * 5000 + "}}", "Exceeds the limit"),
+        ("{{big}}" * 11, "a text of more than 1,000,000 characters"),
+    ],
+)
+def test_render_refuses_what_cannot_be_filled_in(template: str, what: str) -> None:
+    with pytest.raises(NotCarried) as refused:
+        render(template, {"x": "1", "l": [1], "big": "x" * 100_000}, "the prompt")
+    assert refused.value.message.startswith("the prompt: ")
+    assert what in refused.value.message
+
+
+def test_filled_ends_where_a_value_leads_back_to_itself() -> None:
+    assert str(filled({"x": "a{{x}}"})["x"]).endswith("aa{{x}}")
+    with pytest.raises(NotCarried):
+        filled({"x": "{{x}}" * 1000})
+
+
+# Assertions: each judges as it does there.
+
+
+JUDGED: list[tuple[dict[str, Json], str, str]] = [
+    ({"type": "equals", "value": "a b"}, "a b", "a b\n"),
+    ({"type": "equals", "value": 42}, "42", "42.0"),
+    ({"type": "equals", "value": {"k": 1}}, '{"k": 1}', '{"k": 2}'),
+    ({"type": "not-equals", "value": "a"}, "b", "a"),
+    ({"type": "contains", "value": "A"}, "xAx", "xax"),
+    ({"type": "contains", "value": 0}, "10", "1"),
+    ({"type": "not-contains", "value": "A"}, "xax", "xAx"),
+    ({"type": "icontains", "value": "Ab"}, "xaBx", "xb"),
+    ({"type": "contains-any", "value": ["p", "q"]}, "q", "r"),
+    ({"type": "not-contains-any", "value": ["p", "q"]}, "r", "q"),
+    ({"type": "icontains-any", "value": ["P"]}, "p", "r"),
+    ({"type": "contains-all", "value": ["p", "q"]}, "q p", "q"),
+    ({"type": "not-contains-all", "value": ["p", "q"]}, "q", "q\np"),
+    ({"type": "not-icontains-all", "value": ["p"]}, "q", "P"),
+    ({"type": "icontains-all", "value": "P, q"}, "Q p", "p"),
+    ({"type": "starts-with", "value": "a."}, "a.b", "axb"),
+    ({"type": "not-starts-with", "value": "a"}, "b", "ab"),
+    ({"type": "regex", "value": r"\d{2}$"}, "a12", "a12\n"),
+    ({"type": "regex", "value": r"cost\$"}, "cost$ 3", "cost"),
+    ({"type": "not-regex", "value": r"\d"}, "a", "1"),
+    ({"type": "is-json"}, "[1]", "a"),
+    ({"type": "is-json", "value": {"type": "object"}}, "{}", "[]"),
+    ({"type": "contains-json", "value": {"required": ["a"]}}, '```json\n{"a": 1}\n```', "{}"),
+    ({"type": "word-count", "value": 2}, "a b", "a b c"),
+    ({"type": "word-count", "value": {"min": 2}}, "a b", "a"),
+    ({"type": "word-count", "value": {"max": 1}}, "a", "a b"),
+    ({"type": "latency", "threshold": 1000}, "1.0", "1.1"),
+    ({"type": "assert-set", "threshold": 0.5, "assert": [IS, {"type": "contains", "value": "b"}]}, "a", "c"),
+    ({"type": "assert-set", "weight": 2, "assert": [IS, {"type": "equals", "value": "ab"}]}, "ab", "a"),
+    ({"type": "assert-set", "assert": [IS, {"type": "contains", "value": "b"}]}, "ab", "a"),
+]
+
+
+@pytest.mark.parametrize(("stated", "good", "bad"), JUDGED)
+def test_an_assertion_judges_as_it_does_there(
+    tmp_path: Path, stated: dict[str, Json], good: str, bad: str
+) -> None:
+    draft = imported(config(stated_test(stated)))
+    assert lost(draft) == []
+    (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
+    (case,) = load_cases(["a.yaml"], str(tmp_path))
+
+    def passes(output: str) -> bool:
+        seconds = float(output) if stated["type"] == "latency" else 0.1
+        grades = [grade(one, case, Observation(output, seconds), GradeClients()) for one in case.graders]
+        return all(one.outcome == "passed" for one in grades)
+
+    assert (passes(good), passes(bad)) == (True, False)
+
+
+GONE = [
+    *("javascript", "python", "similar", "levenshtein", "rouge-n", "bleu", "webhook", "perplexity"),
+    *("is-xml", "select-best", "answer-relevance", "moderation", "trajectory:tool-used", "is-refusal"),
+]
+
+
+@pytest.mark.parametrize("type", GONE)
+def test_what_has_no_counterpart_is_named_with_what_to_do(type: str) -> None:
+    with pytest.raises(NotCarried, match="has no counterpart") as caught:
+        graded(Assertion(type, "x"))
+    assert caught.value.hint
+
+
+def test_a_rubric_is_judged_by_whom_the_test_names() -> None:
+    options = {"provider": "anthropic:messages:claude-sonnet-4-6"}
+    plain, scored = {"type": "llm-rubric", "value": "Is it {{x}}?"}, {"type": "g-eval", "value": ["p", "q"]}
+    draft = imported(config(stated_test(plain, scored, options=options)))
+    first, second = cases_of(draft)[0]["graders"]
+    assert first["config"]["rubric"] == [{"name": "overall", "description": "Is it it?"}]
+    assert first["config"] | {"rubric": None} == {
+        "rubric": None,
+        "model": "claude-sonnet-4-6",
+        "scoring": {"type": "boolean"},
+    }
+    assert second["config"]["scoring"] == {"type": "numeric", "range": [0, 1], "threshold": 0.7}
+    assert [one["description"] for one in second["config"]["rubric"]] == ["p", "q"]
+
+
+SHORT = [
+    ("Paris", {"type": "equals", "value": "Paris"}),
+    ("Note: a thing", {"type": "equals", "value": "Note: a thing"}),
+    ("contains:Paris", {"type": "contains", "value": "Paris"}),
+    ("contains:paris", {"type": "contains", "value": "paris"}),
+    ("icontains:new york", {"type": "icontains", "value": "new york"}),
+    ("starts-with:a", {"type": "starts-with", "value": "a"}),
+    ("regex:x:y", {"type": "regex", "value": "x:y"}),
+    ("similar:cosine(0.8):hi", {"type": "similar:cosine", "value": "hi", "threshold": 0.8}),
+    ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
+    ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
+    ("is-xml", {"type": "is-xml"}),
+    ("contains", {"type": "contains"}),
+    ("note:paris", {"type": "equals", "value": "note:paris"}),
+    ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
+    ("not-contains: x", {"type": "not-contains", "value": "x"}),
+    ("contains-any:a, b", {"type": "contains-any", "value": "a, b"}),
+    ("similar(0.8):Hello", {"type": "similar", "value": "Hello", "threshold": 0.8}),
+    ("grade:Is kind", {"type": "llm-rubric", "value": "Is kind"}),
+    ("fn:output.x", {"type": "javascript", "value": "output.x"}),
+    ("is-json", {"type": "is-json"}),
+    ("regex:^a:b$", {"type": "regex", "value": "^a:b$"}),
+]
+
+
+@pytest.mark.parametrize(("text", "stated"), SHORT)
+def test_the_short_form_of_an_assertion(text: str, stated: dict[str, Json]) -> None:
+    assert from_short(text) == stated
+
+
+# Tests, prompts and providers.
+
+
+def test_every_test_is_asked_with_every_prompt_of_every_provider() -> None:
+    providers = ["openai:gpt-4o", {"id": "anthropic:claude-x", "label": "cl", "config": {"temperature": 0}}]
+    draft = imported(
+        config(stated_test(IS, description="t"), prompts=["A {{x}}", "B {{x}}"], providers=providers)
+    )
+    assert asked(draft) == ["A it", "B it", "A it", "B it"]
+    assert [case["id"] for case in cases_of(draft)] == [
+        *("t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"),
+    ]
+    assert cases_of(draft)[3]["execution"] == {"type": "prompt", "model": "cl", "temperature": 0}
+    assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
+
+
+def test_one_provider_is_said_once() -> None:
+    draft = imported(config(stated_test(IS), evaluateOptions={"timeoutMs": 3000, "repeat": 2}))
+    assert draft.document["config"] == {
+        "timeout_seconds": 3.0,
+        "execution": {"type": "prompt", "model": "gpt-4o"},
+    }
+    assert "each test was asked 2 times: baselinekit run --attempts 2" in draft.notes
+
+
+def test_a_list_of_values_makes_a_test_of_each() -> None:
+    both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS]}
+    assert asked(imported(config(both))) == ["Ask a.", "Ask b."]
+    kept = {**both, "options": {"disableVarExpansion": True}}
+    assert asked(imported(config(kept))) == ['Ask ["a","b"].']
+
+
+def test_what_holds_for_all_tests() -> None:
+    usual = {"vars": {"x": "u", "y": "v"}, "assert": [IS], "options": {"prefix": "P: ", "suffix": " S"}}
+    own = {"vars": {"y": "w"}, "assert": [{"type": "contains", "value": "{{y}}"}]}
+    without = {"assert": [IS, IS], "options": {"disableDefaultAsserts": True}}
+    draft = imported(config(own, without, defaultTest=usual))
+    assert asked(draft) == ["P: Ask u. S", "P: Ask u. S"]
+    first, second = ([one["config"]["all"] for one in case["graders"]] for case in cases_of(draft))
+    assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
+
+
+def test_scenarios_are_tests_with_each_of_their_data() -> None:
+    scenario = {"config": [{"vars": {"x": "a"}}, {"vars": {"x": "b"}}], "tests": [{"assert": [IS]}]}
+    assert asked(imported(config(scenarios=[scenario]))) == ["Ask a.", "Ask b."]
+
+
+def test_a_threshold_is_a_rule_by_the_mean() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 3}, threshold=0.7))))
+    assert case["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
+    assert [one["required"] for one in case["graders"]] == [False, False]
+
+
+def test_a_weight_of_zero_is_recorded_alone() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 0}))))
+    assert case["graders"][1] == {
+        "type": "code",
+        "config": {"method": "contains", "all": ["a"]},
+        "weight": 0,
+        "required": False,
+    }
+
+
+def test_files_of_all_kinds() -> None:
+    beside = {
+        "p.txt": "One {{x}}\n---\nTwo {{x}}\n",
+        "chat.json": '[{"role": "system", "content": "Be {{x}}"}, {"role": "user", "content": "Go"}]',
+        "tests/a.yaml": "- {vars: {x: a}, assert: [{type: contains, value: a}]}\n",
+        "tests/b.yaml": "- {vars: {x: file://long.txt}, assert: [{type: is-json, value: file://s.json}]}\n",
+        "t.csv": 'x,__expected1,__expected2,__threshold\n"c, d",contains:c,icontains:D,0.5\n',
+        "long.txt": "long",
+        "s.json": '{"type": "object"}',
+    }
+    tests = ["file://tests/*.yaml", "t.csv"]
+    draft = imported(config(prompts=["file://p.txt", "chat.json"], tests=tests), beside)
+    assert lost(draft) == []
+    texts = asked(draft)
+    assert texts[:2] == ["One a", "Two a"]
+    assert texts[2] == [{"role": "system", "content": "Be a"}, {"role": "user", "content": "Go"}]
+    assert texts[3] == "One long"
+    assert texts[6] == "One c, d"
+    last = cases_of(draft)[6]
+    assert (len(last["graders"]), last["pass_rule"]["pass_at"]) == (2, 0.5)
+
+
+MISTAKES = """\
+surprise: 1
+redteam: {}
+prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}", "{% if x %}{% endif %}"]
+providers:
+- file://p.js
+- {id: "openai:x", label: X, config: {tools: []}, env: {}}
+- {label: none}
+- file://loop.yaml
+defaultTest:
+  asert: []
+  threshold: -1
+  options: {transform: output.x}
+  assert: [{type: javascript, value: "1"}, {value: a}]
+tests:
+- file://t.js
+- https://docs.google.com/x
+- gone.yaml
+- file://t.csv
+- file://t.jsonl
+- file://broken.yaml
+- 7
+- {vars: {x: file://v.py}, assert: [contains:a]}
+- {vars: 7, assert: {type: contains}, assertScoringFunction: file://s.js}
+- vars: {x: "1"}
+  provider: {label: y}
+  assert:
+  - {type: contains, value: a, transform: output.x}
+  - {type: latency, threshold: "100"}
+  - {type: contains, value: "{{gone}}"}
+  - {type: contains, value: a, weight: {}}
+  - {type: llm-rubric, value: "ok?", provider: {text: {}}}
+  - {type: assert-set, threshold: 1.5, assert: [contains:a]}
+  - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
+  - equals:a
+  - {type: equals, value: {k: 1}}
+scenarios:
+- 7
+- file://s.yaml
+"""
+BESIDE = {
+    "p.csv": f"prompt\n{'a' * 200_000}\n",
+    "loop.yaml": "- openai:o\n- id: openai:p\n  config:\n    tools: []\n- file://loop.yaml\n",
+    "t.csv": (
+        "x,x,__weight,__expected,__threshold\n1,1,2,contains:a,high\n"
+        '"2\n3",1,,contains:a,,more\n4,1,,javascript:1,\n'
+    ),
+    "t.jsonl": '{"vars": {"x": "1"}, "assert": ["contains:a\u2028"]}\n\n{"assert": ["javascript:1"]}\n',
+    "broken.yaml": "- a\n- [\n",
+    "s.yaml": "config:\n- {asert: 1}\ntests:\n- assert:\n  - contains:a\n  - javascript:1\n",
+}
+
+
+LEFT_OUT = [
+    ":1 `surprise`",
+    ":2 `redteam`",
+    ":3 'make.js' is a program",
+    ":3 'make.py:f' is a program",
+    ":3 there is no file 'gone.txt'",
+    ":3 p.csv: a row of a table that cannot be read: field larger than field limit (131072)",
+    ":3 a prompt that is no text",
+    ":5 the provider 'file://p.js' is a program or an address of its own",
+    ":6 `env` of the provider 'X'",
+    ":6 `tools` of the provider 'X'",
+    ":10 `asert` of the default test",
+    ":11 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
+    ":12 `transform` of the default test",
+    ":13 `javascript` has no counterpart",
+    ":13 an assertion without a type",
+    ":15 't.js' is a program",
+    ":16 the address 'https://docs.google.com/x'",
+    ":17 there is no file 'gone.yaml'",
+    ":20 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
+    ":21 a test: expected a mapping, found 7 (integer)",
+    ":22 the variable 'x' is computed by 'v.py'",
+    ":23 `assertScoringFunction` of a test",
+    ":23 `assert` of a test: expected a list, found a mapping",
+    ":23 `vars` of a test: expected a mapping or a string, found 7 (integer)",
+    ":23 the prompt 'prompt-6': 'x' is undefined",
+    ":23 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    ":24 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    ":27 `transform` of `contains`",
+    ":28 `threshold` of `latency`: expected a number, found '100' (string)",
+    ":29 `contains`: 'gone' is undefined",
+    ":30 `weight` of `contains`: expected a number, found a mapping",
+    ":31 `llm-rubric` whose provider has no id",
+    ":32 `threshold` of `assert-set`: expected a number above 0, up to 1, found 1.5 (number)",
+    ":33 `javascript` has no counterpart",
+    ":33 an assert-set of which a part does not carry over",
+    ":35 a further `equals` with JSON",
+    ":37 a scenario: expected a mapping, found 7 (integer)",
+    "loop.yaml:4 `tools` of the provider 'openai:p'",
+    "loop.yaml:5 'loop.yaml', which names itself",
+    "s.yaml:2 `asert` of a scenario",
+    "s.yaml:4 the prompt 'prompt-6': 'x' is undefined",
+    "s.yaml:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    "t.csv:1 the column 'x' that occurs twice",
+    "t.csv:1 the column '__weight'",
+    "t.csv:2 the threshold 'high'",
+    "t.csv:2 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    "t.csv:4 ['more'] in no column",
+    "t.csv:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    "t.csv:5 `javascript` has no counterpart",
+    "t.csv:5 a test without an assertion that carries over",
+    "t.csv:5 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    "t.jsonl:1 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+    "t.jsonl:3 the prompt 'prompt-6': 'x' is undefined",
+    "t.jsonl:3 the prompt 'prompt-7': logic (if): only names and filters are filled in",
+]
+
+
+def test_read_lists_everything_that_does_not_carry_over_at_its_place() -> None:
+    draft = read_draft(SourceText("promptfooconfig.yaml", MISTAKES), files(**BESIDE))
+    assert draft is not None
+    found = [f"{left.file}:{left.line} {left.message}" for left in draft.left_out]
+    assert found == LEFT_OUT
+
+
+def test_an_echo_asks_nobody() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS), providers=["echo"])))
+    assert case["input"] == {"type": "echo", "content": "Ask it."}
+    assert "execution" not in case
+
+
+CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{x}}"}]'
+CHAT_SAID = """[
+  {
+    "role": "system",
+    "content": "Be brief."
+  },
+  {
+    "role": "user",
+    "content": "Say %s"
+  }
+]"""
+CHAT_PARTS = r"""[
+  {
+    "role": "user",
+    "content": [
+      0,
+      "it \"x\""
+    ]
+  }
+]"""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        (CHAT, CHAT_SAID % 'it \\"x\\"'),
+        ("- role: user\n  content: Say {{x}}", '- role: user\n  content: Say it "x"'),
+        ('[{"role": "user", "content": [0, "{{x}}"]}]', CHAT_PARTS),
+        ('{"ask": ["{{x}}", 1]}', '{\n  "ask": [\n    "it \\"x\\"",\n    1\n  ]\n}'),
+        ('"{{x}}"', '"it \\"x\\""'),
+        ("[{{x}}] is no JSON", '[it "x"] is no JSON'),
+    ],
+)
+def test_an_echo_asks_nobody_whatever_the_prompt_looks_like(prompt: str, said: str) -> None:
+    """As there: a prompt that is JSON is filled in text by text, and written out over several lines."""
+    test = {"vars": {"x": 'it "x"'}, "assert": [IS]}
+    draft = imported(config(test, prompts=[prompt], providers=["echo"]))
+    (case,) = cases_of(draft)
+    assert case["input"] == {"type": "echo", "content": said}
+    assert "execution" not in case
+    assert lost(draft) == []
+    (own,) = cases_of(imported(config({**test, "provider": "echo"}, prompts=[prompt])))
+    assert own["input"] == case["input"]
+
+
+def test_messages_are_asked_as_such() -> None:
+    (case,) = cases_of(imported(config(stated_test(IS), prompts=[CHAT])))
+    said = [("system", "Be brief."), ("user", "Say it")]
+    assert case["input"] == {"type": "messages", "content": [{"role": r, "content": c} for r, c in said]}
+
+
+def test_a_prefix_makes_a_text_of_messages() -> None:
+    test = stated_test(IS, options={"prefix": "P: "})
+    (case,) = cases_of(imported(config(test, prompts=[CHAT])))
+    assert case["input"] == {"type": "prompt", "content": f"P: {CHAT}".replace("{{x}}", "it")}
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        ('"role": "user", "content": [{"type": "image_url"}]', "a message whose content is no text"),
+        ('"role": "assistant", "content": "a", "tool_calls": []', "`tool_calls` of a message"),
+        ('"role": "function", "content": "a"', "a message whose role is 'function' (string)"),
+        ('"content": "a"', "a message whose role is null"),
+    ],
+)
+def test_messages_that_cannot_be_asked_are_named(message: str, what: str) -> None:
+    prompt = f'[{{{message}}}, {{"role": "user", "content": "b"}}]'
+    draft = imported(config(stated_test(IS), prompts=[prompt]))
+    assert lost(draft) == [f"{what} in the prompt 'prompt-1'"]
+    assert cases_of(draft) == []
+
+
+def test_braces_in_a_message_are_no_variable_of_ours(tmp_path: Path) -> None:
+    """What is left after the values were filled in stands for itself."""
+    test = {"vars": {"x": "a{{x}}"}, "assert": [IS]}
+    draft = imported(config(test, prompts=[CHAT]))
+    (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
+    (case,) = load_cases(["a.yaml"], str(tmp_path))
+    asked: Any = case.recipe.input
+    assert str(asked.messages[1].content).endswith(r"aa\{{x}}")  # which is sent without the mark
+
+
+@pytest.mark.parametrize("raw", [{"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"])
+def test_other_files_are_not_taken_for_one(raw: Json) -> None:
+    assert read_draft(SourceText("x.yaml", json.dumps(raw)), EvalFiles()) is None
+
+
+def test_more_combinations_than_anybody_runs_are_left_out() -> None:
+    many: dict[str, Json] = {name: [*range(10)] for name in "abcdefghijklmnop"}
+    draft = imported(config({"vars": many, "assert": [IS]}, stated_test(IS)))
+    assert len(cases_of(draft)) == 1
+    assert "10,000,000,000,000,000 combinations" in draft.left_out[0].message
+
+
+@pytest.mark.parametrize("key", ["id", "label"])
+def test_what_an_address_lets_in_by_reaches_no_name(key: str) -> None:
+    address = "https://ada:hunter22@api.example.com/v1?api_key=abcd1234efgh"
+    provider = {"id": address} | ({"label": address} if key == "label" else {})
+    judged = {"type": "llm-rubric", "value": "Is it kind?", "provider": provider}
+    draft = imported(config(stated_test(IS, judged), providers=[provider, "openai:gpt-4o"]))
+    told = json.dumps([draft.document, [str(one) for one in draft.left_out], dict(draft.models)])
+    assert "api.example.com" in told
+    assert "hunter22" not in told
+    assert "abcd1234efgh" not in told
+
+
+def test_read_with_a_provider_at_another_address_lists_it_and_states_it_for_the_model() -> None:
+    settings: dict[str, Json] = {"apiBaseUrl": "https://user:pass@models.example/v1", "organization": "o"}
+    provider: dict[str, Json] = {"id": "openai:gpt-4o", "config": settings, "env": {"OPENAI_BASE_URL": "x"}}
+    draft = imported(config(stated_test(IS), providers=[provider]))
+    message, other = sorted(lost(draft))
+    assert "go to https://models.example/v1" in message
+    assert other.startswith("`env` of the provider")
+    assert draft.models == {
+        "gpt-4o": {"openai": "gpt-4o", "key": "openai_key", "base_url": "https://models.example/v1"}
+    }
+    assert any("`organization`" in note for note in draft.notes)
+
+
+def test_read_with_a_judge_at_another_address_lists_the_assertion() -> None:
+    judge: Json = {"id": "openai:gpt-4o", "config": {"apiHost": "judges.example"}}
+    rubric: Json = {"type": "llm-rubric", "value": "kind", "provider": judge}
+    assert any(
+        "judge is at judges.example" in message for message in lost(imported(config(stated_test(rubric))))
+    )
+
+
+def test_prompts_of_a_table_keep_their_lines() -> None:
+    config = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
+    draft = imported(config, {"p.csv": 'prompt\n"Say\n\nhi"\n'})
+    cases: Any = draft.document["test_cases"]
+    assert cases[0]["input"]["content"] == "Say\n\nhi"
+
+
+def test_another_file_is_shown_from_the_folder_of_the_project() -> None:
+    beside = {"../t.yaml": "- assert:\n  - contains:a\n- 7\n"}
+    draft = imported({"prompts": ["Hi"], "tests": "file://../t.yaml"}, beside)
+    with TemporaryDirectory() as root:
+        wish = WriteRequest((), CaseReader(root), "x", today="2026-03-01")
+        made = import_draft(draft, f"{root}/sub/config.yaml", wish, FORMS["cases"], "evals/x.yaml")
+    assert [str(lost.place) for lost in made.lost] == [f"{root}/t.yaml:3"]

@@ -1,0 +1,85 @@
+"""What becomes of the cassettes that vcrpy wrote itself: 15 answers that a service gave, whose originals are
+known, and requests that cannot be sent again. They were recorded with requests and httpx."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from baselinekit.importers.drafts import ImportChoices, SourceText
+from baselinekit.moving.vcr import Cassette, read as read_cassette
+
+MADE = Path(__file__).parent / "moved"
+
+USUAL = {"n": 1.5, "name": "Zoë"}
+ANSWERS: dict[str, object] = {
+    "GET /json?x=1&y=a%20b": {**USUAL, "method": "GET", "path": "/json?x=1&y=a%20b", "sent": ""},
+    "GET /gzip": {**USUAL, "method": "GET", "path": "/gzip", "sent": ""},
+    "GET /deflate": {**USUAL, "method": "GET", "path": "/deflate", "sent": ""},
+    "GET /bytes": b"\x89PNG\xff\x00",
+    "GET /text": "hello\nÄ\n".encode(),
+    "GET /latin": "hellö".encode("latin-1"),
+    "GET /json": {**USUAL, "method": "GET", "path": "/json", "sent": ""},  # where /moved leads
+    "GET /missing": {"error": "no such thing"},
+    "GET /moved": b"",
+    "GET /empty": b"",
+    "GET /broken": b'{"a": ',
+    "POST /orders": {**USUAL, "method": "POST", "path": "/orders", "sent": '{"a": [1, 2], "n": null}'},
+    "POST /form": {**USUAL, "method": "POST", "path": "/form", "sent": "a=1&b=x&b=y"},
+    "PUT /text": "hello\nÄ\n".encode(),
+    "DELETE /orders/7": {**USUAL, "method": "DELETE", "path": "/orders/7", "sent": ""},
+}
+
+
+def cassette(name: str) -> Cassette:
+    text = (MADE / "cassettes" / name).read_text("utf-8")
+    found = read_cassette(SourceText(name, text), ImportChoices())
+    assert found is not None
+    return found
+
+
+def test_each_recorded_answer_is_the_one_that_the_service_gave() -> None:
+    found = cassette("many.yaml")
+    assert found.imported.left_out == ()
+    bodies = {
+        f"{draft.current['input']['method']} {draft.current['input']['endpoint']}": answer.response.body
+        for draft, answer in zip(found.imported.drafts, found.answers, strict=True)
+    }
+    assert bodies.keys() == ANSWERS.keys()
+    for name, wanted in ANSWERS.items():
+        body = bodies[name]
+        assert (body if isinstance(wanted, bytes) else json.loads(body)) == wanted
+
+
+def test_what_is_sent_is_said_as_a_recipe_says_it_best() -> None:
+    asked = {draft.id: draft.current["input"] for draft in cassette("many.yaml").imported.drafts}
+    assert asked["post-orders"] == {
+        "method": "POST",
+        "endpoint": "/orders",
+        "headers": {"X-Trace": "t1"},
+        "json": {"a": [1, 2], "n": None},
+    }
+    assert asked["post-form"] == {"method": "POST", "endpoint": "/form", "form": {"a": "1", "b": ["x", "y"]}}
+    assert asked["put-text"]["body"] == "plain body"
+
+
+def test_credentials_become_variables_and_stand_nowhere() -> None:
+    found = cassette("secrets.yaml").imported
+    written = json.dumps([draft.current for draft in found.drafts])
+    for secret in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234"):
+        assert secret not in written
+    assert sorted(found.secrets) == ["API_KEY", "API_TOKEN", "PASSWORD", "SESSION"]
+
+
+def test_what_cannot_be_sent_again_is_told_with_its_line() -> None:
+    found = cassette("binary.yaml").imported
+    assert [(one.line, one.message.partition("8765")[2]) for one in found.left_out] == [
+        (2, "/bin: a body that is no text"),
+        (34, "/file: a body of multipart/form-data"),
+    ]
+    assert [draft.current["input"]["body"] for draft in found.drafts] == ["from a buffer"]
+
+
+@pytest.mark.parametrize(("name", "count"), [("again.yaml", 1), ("by_httpx.yaml", 2), ("plain.json", 2)])
+def test_the_same_answer_to_the_same_request_is_one(name: str, count: int) -> None:
+    assert len(cassette(name).imported.drafts) == count
