@@ -11,6 +11,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.eva.folders import load_valid_folder
 from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.files.text import decode
 from baselinekit.model.baselines import Source
@@ -21,7 +22,7 @@ from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
 from baselinekit.structs import replace
-from baselinekit.suites.promptfolders import folders_below, load_valid_folder
+from baselinekit.suites.promptfolders import folders_below
 from baselinekit.suites.skillfolders import SkillFolder, as_skill
 from baselinekit.values.texts import count_noun
 
