@@ -80,7 +80,9 @@ def _plan(
     files: dict[str, tuple[str, str]] = {}
     for name, lines in ((ATTRIBUTES, attributes), (IGNORE, ignored)):
         text = _read_text(git.folder, name)
-        if (new_text := with_block(text, lines)) != text:
+        end = newline(text)
+        block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
+        if (new_text := block + _BLOCK.sub("", text, count=1)) != text:
             files[name] = text, new_text
     return GitSetupPlan(files, {key: value for key, value in settings.items() if git.setting(key) != value})
 
@@ -151,10 +153,3 @@ def attribute_lines(folders: Iterable[str]) -> list[str]:
         below = "" if inside == "." else f"/{inside}/**/"
         lines += [f"{below}*{ending} merge={DRIVER} diff={DRIVER}" for ending in SUFFIXES]
     return lines
-
-
-def with_block(text: str, lines: Sequence[str]) -> str:
-    """Return the text with these lines of ours in place of the previous ones."""
-    end = newline(text)
-    block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
-    return block + _BLOCK.sub("", text, count=1)

@@ -16,7 +16,6 @@ from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.capture import (
     ReplayJob,
-    Replays,
     check_placeholders,
     in_turns,
     nothing_there,
@@ -796,53 +795,46 @@ def propose_learning(
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
     for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+        baseline, matcher, setting = prepared[number]
+        stored, compare = baseline.baseline, partial(compare_settled, setting=setting)
+        assert stored is not None
         try:
-            plans.append(_learn(project, *prepared[number], replays, is_unchanged, replaces_handwritten))
+            if isinstance(replays, BaselinekitError):
+                raise replays
+            for replay in replays:
+                troubles = kind_of(baseline.current).troubles(baseline.current, replay)
+                for message in new_troubles(baseline, troubles):
+                    raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
+                if (reason := replay.reason_not_to_store) is not None:
+                    raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
+            settled = [compare(matcher, replay) for replay in replays]
+            words, now, kept = (
+                project.words_of(baseline),
+                setting.clients.now(),
+                kept_answer(project, baseline),
+            )
+            mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+            how = kept, mask, is_unchanged, replaces_handwritten
+            lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
         except BaselinekitError as error:
-            failures += locate_problems(prepared[number][0], error.problems, project.root)
+            failures += locate_problems(baseline, error.problems, project.root)
+            continue
+        lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
+        values: dict[Path, Json] = {}
+        if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
+            values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
+        if not lesson.refusals:
+            values["metadata", "failure_count"] = 0
+        if lesson.volatile and baseline.source.form == "native":
+            evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
+            learnt = stored.learnt
+            if not stored.variants:
+                learnt = select_valid_evidence(learnt, stored.output, lesson.output)
+            values["baseline", "learnt"] = {**learnt, **evidence}
+        renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
+        is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
+        plans.append(LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at))
     return LearnProposal(tuple(plans), tuple(failures))
-
-
-def _learn(
-    project: Project,
-    baseline: Baseline,
-    matcher: Matcher,
-    setting: Setting,
-    replays: Replays,
-    is_unchanged: bool,
-    replaces_handwritten: bool,
-) -> LearnPlan:
-    """Return what is learnt from the replays of a baseline, if all of them went well."""
-    if isinstance(replays, BaselinekitError):
-        raise replays
-    for replay in replays:
-        for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, replay)):
-            raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
-        if replay.reason_not_to_store is not None:
-            raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
-    compare = partial(compare_settled, setting=setting)
-    settled = [compare(matcher, replay) for replay in replays]
-    words, now, kept = project.words_of(baseline), setting.clients.now(), kept_answer(project, baseline)
-    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
-    how = kept, mask, is_unchanged, replaces_handwritten
-    lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
-    stored = baseline.baseline
-    assert stored is not None
-    values: dict[Path, Json] = {}
-    if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
-        values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
-    if not lesson.refusals:
-        values["metadata", "failure_count"] = 0
-    if lesson.volatile and baseline.source.form == "native":
-        evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
-        learnt = stored.learnt
-        if not stored.variants:
-            learnt = select_valid_evidence(learnt, stored.output, lesson.output)
-        values["baseline", "learnt"] = {**learnt, **evidence}
-    renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
-    is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
-    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:

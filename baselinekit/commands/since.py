@@ -69,8 +69,8 @@ def select_touched(
     def is_touched(baseline: Baseline) -> bool:
         if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
             return True
-        used = used_by(baseline, project)
-        return not (files.isdisjoint(used.files) and folders.isdisjoint(used.folders))
+        used_files, used_folders = used_by(baseline, project)
+        return not (files.isdisjoint(used_files) and folders.isdisjoint(used_folders))
 
     return list(filter(is_touched, chosen)), notes
 
@@ -84,16 +84,9 @@ def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
     return commit, [f"git sees no common ancestor with {rev} here: compared with {rev} itself"]
 
 
-class Used(Struct):
-    """What a baseline may use: files, and folders with all their content, relative to the root, whether they
-    exist or not."""
-
-    files: tuple[str, ...]
-    folders: tuple[str, ...]
-
-
-def used_by(baseline: Baseline, project: Project) -> Used:
-    """Return what a baseline may use. Each word of its recipe may be the name of a file."""
+def used_by(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]:
+    """Return what a baseline may use: files, and folders with all their content, relative to the root; they
+    need not exist. Each word of its recipe may be the name of a file."""
     recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
     words, folders = {name, *_texts([recipe, baseline.comparison])}, []
@@ -119,7 +112,7 @@ def used_by(baseline: Baseline, project: Project) -> Used:
         *(name for text in _texts(entries) for name in possible_files(text, ("",))),
         *(f"{module}.py" for module in modules),
     ]
-    return Used(tuple(files), (*folders, *modules))  # of a package any part may be imported
+    return files, [*folders, *modules]  # of a package any part may be imported
 
 
 def _starts(baseline: Baseline) -> tuple[str, ...]:

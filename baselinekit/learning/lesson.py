@@ -415,25 +415,14 @@ def _finished(
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals = [*refusals, *_remaining(case.settled, refusals)]
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
-
-
-def _remaining(
-    settled: Sequence[Comparison], reported: Sequence[UnlearnablePlace]
-) -> Iterator[UnlearnablePlace]:
-    """Yield what would still fail, apart from what is reported already."""
-    paths = {place.path for place in reported}
-
-    def is_reported(spot: Difference) -> bool:
+    refusals, paths = [*refusals], {place.path for place in refusals}
+    for spot in (spot for comparison in case.settled for spot in comparison.differences):
         at = spot.at
-        return any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths)
-
-    for spot in (spot for comparison in settled for spot in comparison.differences):
-        if not is_reported(spot):
-            paths.add(spot.at)
+        if not any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths):
+            paths.add(at)
             message = "no placeholder was found that the rules accept in every replay"
-            yield UnlearnablePlace(spot.at, "unresolved", message, "write a rule for it by hand")
+            refusals.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
+    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
 
 
 def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: False) -> ReplayView:

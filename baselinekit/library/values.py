@@ -108,7 +108,7 @@ def _simplify(value: Any) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Set):
-        return _sorted_set(value)
+        return sorted((_read(item, _MAX_LEVELS) for item in value), key=canonical)  # it has no order
     if (form := form_of(value)) is None:
         raise _no_form_error(value)
     return form(value)
@@ -120,11 +120,6 @@ def _no_form_error(value: Any) -> NoJsonError:
     if isinstance(value, Iterator | ValuesView) and not hasattr(value, "read"):
         hint = "compare list(…) of it"
     return NoJsonError(f"is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}")
-
-
-def _sorted_set(values: Set[Any]) -> list[Json]:
-    """Return the values of a set, which has no order, sorted by their JSON."""
-    return sorted((_read(value, _MAX_LEVELS) for value in values), key=canonical)
 
 
 _BUILTIN_FORMS: dict[type, Form] = {
