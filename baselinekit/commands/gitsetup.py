@@ -48,10 +48,8 @@ class GitSetupPlan(Struct):
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:
             yield "git config of this clone"
-            yield from (
-                f"  - {key}" if value is None else f"  + {key} = {value}"
-                for key, value in self.settings.items()
-            )
+            for key, value in self.settings.items():
+                yield f"  - {key}" if value is None else f"  + {key} = {value}"
 
 
 def is_repository(git: Git) -> bool:
@@ -96,9 +94,8 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
             with atomic.reporting(name):
                 os.unlink(os.path.join(git.folder, name))
     for key, value in plan.settings.items():
-        git.ask(
-            "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))
-        )
+        words = ("--unset-all", key) if value is None else ("--replace-all", key, value)
+        git.ask("config", "--local", *words)
 
 
 def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:

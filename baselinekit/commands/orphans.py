@@ -86,10 +86,8 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
             if one.id in skipped and one.id not in known_ids
         ]
         if count := sum(one.id not in skipped for one in remaining):
-            unknown = (
-                "are in none of these runs" if full_runs else "were not run, and no run covered everything"
-            )
-            notes = [f"{count_noun(count, 'baseline')} {unknown}: nothing is reported about them"]
+            why = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
+            notes = [f"{count_noun(count, 'baseline')} {why}: nothing is reported about them"]
     return Orphans(tuple(orphans), tuple(notes))
 
 

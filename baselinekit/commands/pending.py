@@ -11,12 +11,7 @@ from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import lists_above, since_capture
 from baselinekit.learning.templating import with_declared_names, with_masked_parts
-from baselinekit.model.baselines import (
-    SETTLED_BY_REFRESH,
-    Baseline,
-    Comparison,
-    is_settled_by_refresh,
-)
+from baselinekit.model.baselines import SETTLED_BY_REFRESH, Baseline, Comparison, is_settled_by_refresh
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE

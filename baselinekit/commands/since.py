@@ -98,9 +98,7 @@ def used_by(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]
         for word, entry in group.items()
         if word in words
     ]
-    folders += [
-        os.path.normpath(entry.folder) for entry in entries if isinstance(entry, Skill) and entry.folder
-    ]
+    folders += [os.path.normpath(one.folder) for one in entries if isinstance(one, Skill) and one.folder]
     modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
     starts = (*_starts(baseline), "")
     files = [
@@ -122,13 +120,11 @@ def _starts(baseline: Baseline) -> tuple[str, ...]:
     return (folder, os.path.join(folder, cwd)) if cwd else (folder,)
 
 
-def _modules(entry: Any) -> Iterator[str]:
-    """Yield the Python modules that an entry of the configuration runs."""
-    if target := getattr(entry, "python", None):
+def _modules(one: Any) -> Iterator[str]:
+    """Yield the Python modules that an one of the configuration runs."""
+    if target := getattr(one, "python", None):
         yield target.partition(":")[0]
-    argv = (
-        entry if isinstance(entry, list) else getattr(entry, "argv", None) or getattr(entry, "command", None)
-    )
+    argv = one if isinstance(one, list) else getattr(one, "argv", None) or getattr(one, "command", None)
     for flag, word in pairwise(argv or []):
         if flag == "-m" and _MODULE.fullmatch(word):
             yield word
@@ -166,9 +162,7 @@ def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[s
         new = getattr(project.config, key)
         if old != new:
             both = isinstance(old, dict) and isinstance(new, dict)
-            changed[key] = (
-                {name for name in {**old, **new} if old.get(name) != new.get(name)} if both else set()
-            )
+            changed[key] = {one for one in {**old, **new} if old.get(one) != new.get(one)} if both else set()
     return changed
 
 

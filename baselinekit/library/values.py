@@ -52,9 +52,7 @@ def as_json(value: object) -> Json:
 
 def _read(value: Any, levels: int) -> Json:
     if not levels:
-        raise NoJsonError(
-            f"has more than {_MAX_LEVELS} levels, or holds itself: compare the parts that count"
-        )
+        raise NoJsonError(f"has more than {_MAX_LEVELS} levels, or holds itself: compare parts of it")
     for _ in range(_MOST_STEPS):
         kind = value.__class__
         if kind in _PLAIN_CLASSES or (kind is float and isfinite(value)):

@@ -194,10 +194,8 @@ class Grader(Struct):
 
     def graded(self, outcome: Outcome, score: float | None, reason: str = "", **further: Any) -> Grade:
         """Make a grade with the name and the weight of this grader."""
-        weight, required = self.weight, self.required
-        return Grade(
-            self.name, self.kind, outcome, score, reason, weight=weight, required=required, **further
-        )
+        stated: dict[str, Any] = {"weight": self.weight, "required": self.required}
+        return Grade(self.name, self.kind, outcome, score, reason, **stated, **further)
 
 
 # Ratings: what people said about an output, and what they are shown before they rate it.
@@ -284,10 +282,8 @@ class ItemStatus(Struct):
         method = self.queued.item.method
         if is_adjudicator(rater, method):
             return self.grade.verdict == "disputed"
-        return (
-            self.is_open
-            and len(split_by_role(self.queued.ratings, method)[0]) < method.evaluators.max_allowed
-        )
+        raters, _ = split_by_role(self.queued.ratings, method)
+        return self.is_open and len(raters) < method.evaluators.max_allowed
 
 
 class Sheet(Struct):

@@ -52,9 +52,7 @@ def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
 
 def lines_of_used(used: Sequence[Used], folder: str) -> Iterator[str]:
     """Yield what was written, and the notes of each file, with paths relative to `folder`."""
-    paths = [
-        (os.path.relpath(os.path.join(root, file), folder), use, notes) for root, file, use, notes in used
-    ]
+    paths = [(os.path.relpath(os.path.join(top, file), folder), use, notes) for top, file, use, notes in used]
     for reported in ("written", "updated"):
         names = list(dict.fromkeys(path for path, use, _ in paths if use == reported))
         if len(names) == 1:
