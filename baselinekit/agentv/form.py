@@ -28,7 +28,7 @@ from baselinekit.schema import (
     ref,
 )
 from baselinekit.structs import Meta, NotBlank, Struct, field, replace
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.messages import (
     ASSISTANT,
     USER,
@@ -70,6 +70,10 @@ LATER = {
     "max_duration_ms": "in a call of `tool_trajectory`; for an answer, {type: latency, threshold: …}",
 }
 """Keys of later versions of AgentV, or of other places, and what to write here instead."""
+
+_OTHER_FORMS = {**FORMS_BY_KEY, **dict.fromkeys(("cases", "triggering"), "the eval file of a prompt")}
+_HINTS = {key: f"here it is {instead}" for key, instead in LATER.items()}
+_HINTS |= {key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS.items()}
 
 _SETTINGS = ("dataset", "execution", "evaluators", "evaluator", "target")
 _NOT_AGENTV = ("grader", "graders", "expected", "test_cases", "current")
@@ -212,8 +216,8 @@ def _read_form(form: type[T], raw: dict[str, Json]) -> tuple[T, list[Problem]]:
     value, found = read_right_keys(form, {key: item for key, item in raw.items() if item is not None})
     problems = []
     for problem in found:
-        instead = LATER.get(str((problem.at or ("",))[-1])) if problem.code == "BK103" else None
-        problems.append(replace(problem, hint=f"here it is {instead}") if instead else problem)
+        hint = _HINTS.get(str((problem.at or ("",))[-1])) if problem.code == "BK103" else None
+        problems.append(replace(problem, hint=hint or problem.hint))
     return value or form(), problems
 
 

@@ -29,13 +29,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
-from baselinekit.store.project import (
-    load_config,
-    nearest_config,
-    place_in_config,
-    project_root,
-    set_limits,
-)
+from baselinekit.store.project import load_config, nearest_config, project_root, set_limits
 from baselinekit.structs import Struct, field, replace
 
 if TYPE_CHECKING:  # most runs do not need these
@@ -168,7 +162,11 @@ def open_project(operator: Operator) -> Project:
     scope = _scope(config, chosen, operator)
     targets, readable = None, list["NamedTarget"]()
     if operator.targets is not None or config.targets:
-        targets, scope = _named_targets(operator, config, path, root, scope)
+        from baselinekit.suites.targetsfile import add_named_targets
+
+        file = operator.targets and os.path.join(operator.cwd, operator.targets)
+        environ = operator.environ if file or operator.config_from is None else None
+        targets, scope = add_named_targets(config, path, root, scope, file, environ)
         readable = list(targets.readable())
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
@@ -211,30 +209,6 @@ def open_project(operator: Operator) -> Project:
         executions={target.name: target.execution for target in readable},
         operator=operator,
     )
-
-
-def _named_targets(
-    operator: Operator, config: Config, path: str | None, root: str, scope: Scope
-) -> "tuple[Targets, Scope]":
-    """Return the targets that the operator or the configuration names, and the scope with the variables of
-    the environment that they use."""
-    from baselinekit.suites.targets import Targets, configured_targets
-    from baselinekit.suites.targetsfile import add_named_targets
-
-    is_current = operator.config_from is None
-    targets = Targets(models=frozenset(config.models), declared=scope.declared)
-    if operator.targets is not None:
-        file = os.path.normpath(os.path.join(operator.cwd, operator.targets))
-        return add_named_targets(replace(targets, declared=None), file, root, scope, operator.environ)
-    if isinstance(config.targets, str):  # it may have changed since another commit
-        file = os.path.normpath(os.path.join(root, config.targets))
-        return add_named_targets(targets, file, root, scope, operator.environ if is_current else None)
-    relative = os.path.relpath(path or "", root)
-
-    def placed(problems: Sequence[Problem]) -> list[Problem]:
-        return place_in_config(root, relative, problems) if is_current else list(problems)
-
-    return replace(targets, lists=(configured_targets(config.targets or {}, placed),)), scope
 
 
 def _load_configuration(operator: Operator) -> tuple[str | None, Config]:

@@ -63,28 +63,50 @@ class NamedTarget(Struct):
 Lookup = Callable[[str], Json]
 """The value of a variable by name; None if it may not be used or is not set."""
 
-ReadTarget = Callable[[str, Json], tuple[NamedTarget | None, list[Problem]]]
-
 
 class TargetList(Struct):
-    """The targets of one source, unread. `stated`: the raw targets by name, each with its path; `read`: reads
-    a target, or returns its problems; `place`: gives problems their places; `named`: whether the operator or
-    the configuration names this source."""
+    """The targets of one source, unread. `stated`: the targets by name, each with its path; `place`: gives
+    problems their places; `named`: whether the operator or the configuration names this source."""
 
     stated: Mapping[str, tuple[Json, Path]]
-    read: ReadTarget
-    place: PlaceProblems
+    place: PlaceProblems = list
     named: bool = True
+
+    def read(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
+        """Return a target of the configuration, an execution with its judge and workers, or its problems."""
+        if not isinstance(raw, dict):
+            return None, read_execution(raw)[1]
+        own_keys = _TargetSettings.__struct_fields__
+        execution, problems = read_execution({key: raw[key] for key in raw if key not in own_keys})
+        settings, new_problems = read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw})
+        problems += new_problems
+        if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
+            hint = "write {{NAME}}, and declare it under `variables:`"
+            problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
+        if execution is None or settings is None:
+            return None, problems
+        if hasattr(execution, "target"):
+            execution = replace(execution, target=name)
+        return NamedTarget(name, execution, settings.judge, settings.workers), problems
 
     def target(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
         """Return the target with this name, or its problems with their places."""
         raw, at = self.stated[name]
         target, problems = self.read(name, raw)
-        if target is not None and not problems:
-            problems = list(_check_target(target))
-        if problems:
-            return None, self.place(prefix_paths(problems, at))
-        return target, []
+        if target is not None and target.recipe is not None and not problems:
+            found = [*KINDS[target.execution.type].check(target.recipe)]  # not those of the dummy question
+            paths = [problem.at or () for problem in found]
+            problems = [
+                replace(problem, at=path[len(EXECUTION) :])
+                for problem, path in zip(found, paths, strict=True)
+                if path[: len(EXECUTION)] == EXECUTION
+            ]
+        return (None, self.place(prefix_paths(problems, at))) if problems else (target, [])
+
+
+class _TargetSettings(Struct):
+    judge: str | None = None
+    workers: Workers | None = None
 
 
 class Targets(Struct):
@@ -162,13 +184,7 @@ def nearest_file(root: str, file: str) -> str | None:
 
 def configured_targets(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """Return the targets that the configuration describes under `targets:`."""
-    stated: dict[str, tuple[Json, Path]] = {
-        name: (raw, ("targets", name)) for name, raw in raw_targets.items()
-    }
-    return TargetList(stated, _read_configured_target, place)
-
-
-# A target of the configuration: an execution with its type, judge and workers.
+    return TargetList({name: (raw, ("targets", name)) for name, raw in raw_targets.items()}, place)
 
 
 def read_execution(raw: Json) -> tuple[Any, list[Problem]]:
@@ -183,35 +199,3 @@ def read_execution(raw: Json) -> tuple[Any, list[Problem]]:
         message = f"unknown type {describe_value(kind)}"
         return None, [Problem("BK105", message, suggest(str(kind), KINDS) or types, at=("type",))]
     return read_as(KINDS[kind].execution, raw)
-
-
-class _TargetSettings(Struct):
-    judge: str | None = None
-    workers: Workers | None = None
-
-
-def _read_configured_target(name: str, raw: Json) -> tuple[NamedTarget | None, list[Problem]]:
-    if not isinstance(raw, dict):
-        return None, read_execution(raw)[1]
-    own_keys = _TargetSettings.__struct_fields__
-    execution, problems = read_execution({key: raw[key] for key in raw if key not in own_keys})
-    settings, new_problems = read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw})
-    problems += new_problems
-    if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
-        hint = "write {{NAME}}, and declare it under `variables:`"
-        problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
-    if execution is None or settings is None:
-        return None, problems
-    if hasattr(execution, "target"):
-        execution = replace(execution, target=name)
-    return NamedTarget(name, execution, settings.judge, settings.workers), problems
-
-
-def _check_target(target: NamedTarget) -> Iterator[Problem]:
-    """Return the problems of a target that its types do not show, as far as they do not depend on a
-    question."""
-    if target.recipe is not None:
-        for problem in KINDS[target.execution.type].check(target.recipe):
-            at = problem.at or ()
-            if at[: len(EXECUTION)] == EXECUTION:
-                yield replace(problem, at=at[len(EXECUTION) :])

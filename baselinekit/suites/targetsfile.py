@@ -12,72 +12,83 @@ from baselinekit.kinds.given import RESPONSE, MockExecution
 from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import Execution, Model, Retry
+from baselinekit.model.recipes import Config, Execution, Model, Retry
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
-from baselinekit.store.project import read
+from baselinekit.store.project import place_in_config, read as read_bytes
 from baselinekit.structs import Count, Meta, NotBlank, NotNegative, Struct, field, replace
 from baselinekit.suites.targets import (
     MARKED,
     Lookup,
     NamedTarget,
-    PlaceProblems,
     TargetList,
     Targets,
     Workers,
+    configured_targets,
     nearest_file,
 )
-
-ReadList = tuple[TargetList, list[Problem]]
-
 
 # Which lists are used in a run, and where the variables in them come from.
 
 
 def add_named_targets(
-    targets: Targets, path: str, root: str, scope: Scope, environ: Mapping[str, str] | None
+    config: Config,
+    config_file: str | None,
+    root: str,
+    scope: Scope,
+    file: str | None,
+    environ: Mapping[str, str] | None,
 ) -> tuple[Targets, Scope]:
-    """Return the targets with those of a file that the operator or the configuration names, and the scope
-    with the variables of the environment that the file uses. Without `environ` the file is treated like one
-    that was only found: others may have changed it."""
+    """Return the targets that the operator (`file`) or the configuration names, and the scope with the
+    variables of the environment that their file uses. Without `environ`, the configuration is that of another
+    commit: a file that it names may have changed since, and is treated like one that was only found."""
+    targets = Targets(models=frozenset(config.models), declared=scope.declared if file is None else None)
+    if file is None and isinstance(config.targets, dict):
+        relative = os.path.relpath(config_file or "", root)
+
+        def placed(problems: Sequence[Problem]) -> list[Problem]:
+            return list(problems) if environ is None else place_in_config(root, relative, problems)
+
+        return replace(targets, lists=(configured_targets(config.targets, placed),)), scope
+    path = os.path.normpath(os.path.join(root, file or str(config.targets)))
     relative = os.path.relpath(path, root)
-    file = read_file(root, path if relative.startswith(os.pardir) else relative)
-    if file.problems:
-        raise InvalidInput(*file.problems)
+    named = read_file(root, path if relative.startswith(os.pardir) else relative)
+    if named.problems:
+        raise InvalidInput(*named.problems)
     if environ is not None:
-        marked = {name for raw, _ in file.stated.values() for name in MARKED.findall(str(raw))}
+        marked = {name for raw, _ in named.stated.values() for name in MARKED.findall(str(raw))}
         used = {name: environ[name] for name in marked & environ.keys() if scope.declared(name) is None}
         secrets = {name: Secret(as_text(value)) for name, value in used.items() if is_secret_key(name)}
         values = {name: value for name, value in used.items() if name not in secrets}
         scope = replace(scope, values={**values, **scope.values}, secrets={**secrets, **scope.secrets})
-    file = replace(file, lookup=scope.declared, named=environ is not None, models=targets.models)
-    return replace(targets, lists=(file.as_list(),)), scope
+    named = replace(named, lookup=scope.declared, named=environ is not None, models=targets.models)
+    return replace(targets, lists=(named,)), scope
 
 
 def add_discovered_targets(
-    targets: Targets, root: str, file: str, lists_by_file: dict[str, ReadList]
+    targets: Targets, root: str, file: str, files: "dict[str, TargetsFile]"
 ) -> Targets:
-    """Return the targets with those of the file found from this eval file upward. `lists_by_file`: the files
+    """Return the targets with those of the file found from this eval file upward. `files`: those that were
     read before, as many eval files may find the same one."""
     found_name = None if targets.declared is None else nearest_file(root, file)
     if found_name is None or targets.declared is None:
         return targets
-    if found_name not in lists_by_file:
-        found = replace(read_file(root, found_name), lookup=targets.declared, models=targets.models)
-        lists_by_file[found_name] = found.as_list(), found.problems
-    target_list, problems = lists_by_file[found_name]
-    return replace(targets, lists=(*targets.lists, target_list), problems=tuple(problems))
+    if found_name not in files:
+        found = read_file(root, found_name)
+        files[found_name] = replace(found, lookup=targets.declared, models=targets.models)
+    found = files[found_name]
+    return replace(targets, lists=(*targets.lists, found), problems=tuple(found.problems))
 
 
 def read_file(root: str, file: str) -> "TargetsFile":
     """Return the targets in a file, unread, and the problems of their list."""
     try:
-        body = decode(read(root, file), file).body
+        body = decode(read_bytes(root, file), file).body
         documents = [item for item in YAML.load(body, file) if item is not None]
     except BaselinekitError as error:
-        return TargetsFile(file, {}, list(error.problems))
+        return TargetsFile({}, file=file, problems=list(error.problems))
     document = documents[0] if len(documents) == 1 else None
     entries = document.get("targets") if isinstance(document, dict) else None
     targets: dict[str, tuple[Any, Path]] = {}
@@ -99,26 +110,20 @@ def read_file(root: str, file: str) -> "TargetsFile":
     def place(problems: Sequence[Problem]) -> list[Problem]:
         return place_problems(body, file, {0: problems})
 
-    return TargetsFile(file, targets, place(problems), place)
+    return TargetsFile(targets, place, file=file, problems=place(problems))
 
 
-class TargetsFile(Struct):
-    """The targets in a file, by name and with their paths. `problems`: those of the list itself; `lookup`:
-    the variables that it may use; `named`: whether the operator or the configuration names the file;
+class TargetsFile(TargetList, kw_only=True):
+    """The targets in a file. `problems`: those of the list itself; `lookup`: the variables that it may use;
     `models`: the names of the models in the configuration."""
 
     file: str
-    stated: dict[str, tuple[Any, Path]]
     problems: list[Problem]
-    place: PlaceProblems = list
     lookup: Lookup = lambda name: None
     named: bool = False
     models: frozenset[str] = frozenset()
 
-    def as_list(self) -> TargetList:
-        return TargetList(self.stated, self.target, self.place, self.named)
-
-    def target(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
+    def read(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
         """Return a target, or its problems with paths below it. A model that the configuration describes is
         read no further; a file that was only found may not state an address or a key."""
         provider = str(raw.get("provider") or "").lower()

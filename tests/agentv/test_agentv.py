@@ -144,7 +144,10 @@ def test_a3_expected_output_becomes_messages(
         ("evalcases: {a: 1}", "expected a list of cases, found a mapping"),
         (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
         ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
-        ("evalcases: []\ntest_cases: []", "BK103 yaml:2:1: unknown key 'test_cases'"),
+        (
+            "evalcases: []\ntest_cases: []",
+            "unknown key 'test_cases': a key of a file of test cases: split the file",
+        ),
     ],
 )
 def test_x2_a4_file_without_cases_or_of_two_forms_is_refused(tmp_path: Path, text: str, words: str) -> None:

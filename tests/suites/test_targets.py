@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.given import MockExecution
 from baselinekit.kinds.programs import CliExecution
 from baselinekit.kinds.prompt import PromptExecution
-from baselinekit.model.recipes import Execution, Model
+from baselinekit.model.recipes import Config, Execution, Model
 from baselinekit.secrets.variables import Scope
 from baselinekit.structs import plain, replace
 from baselinekit.suites.loading import load_evals
@@ -252,7 +252,7 @@ def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: str)
     (tmp_path / "t.yaml").write_text(f"targets:\n- {{name: x, {keys}}}\n", "utf-8")
     file = read_file(str(tmp_path), "t.yaml")
     assert not file.problems
-    return replace(file, lookup=variables.get, named=named).as_list().target("x")
+    return replace(file, lookup=variables.get, named=named).target("x")
 
 
 AZURE = "https://east.openai.azure.com/openai/deployments/gpt/chat/completions?api-version="
@@ -405,7 +405,8 @@ def test_file_named_by_the_configuration_of_another_commit_counts_as_found(tmp_p
     """It is in the checkout, and may have been changed since."""
     (tmp_path / "t.yaml").write_text(KEYED, "utf-8")
     for environ, readable in ((ENVIRON, ["default", "judge_llm"]), (None, [])):
-        found, scope = add_named_targets(Targets(), str(tmp_path / "t.yaml"), str(tmp_path), Scope(), environ)
+        config = Config(targets="t.yaml")
+        found, scope = add_named_targets(config, None, str(tmp_path), Scope(), None, environ)
         assert [target.name for target in found.readable()] == readable
         assert ("ANSWER" in scope.values) is bool(readable)
 

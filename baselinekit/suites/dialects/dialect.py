@@ -32,7 +32,7 @@ from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
-from baselinekit.suites.targetsfile import ReadList, add_discovered_targets
+from baselinekit.suites.targetsfile import TargetsFile, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -224,7 +224,7 @@ class Loading(MutableStruct):
     descriptions: dict[str, str] = field(default_factory=dict)
     rename_hints: dict[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
-    found_targets: dict[str, ReadList] = field(default_factory=dict)
+    found_targets: dict[str, TargetsFile] = field(default_factory=dict)
     shared_facts: dict[str, Any] = field(default_factory=dict)
     open_suites: list[str] = field(default_factory=list)
     references: dict[str, tuple[str, str]] = field(default_factory=dict)
