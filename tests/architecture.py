@@ -61,6 +61,10 @@ PURE = {
     "placeholders",
 }
 PURE |= {"importers", "matching", "graders", "learning", "changes"}
+PURE |= {
+    f"moving.{name}"
+    for name in ("promptfoo", "promptfooasserts", "reading", "skillevals", "templates", "vcr")
+}
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {

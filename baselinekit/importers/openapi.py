@@ -566,22 +566,23 @@ class _Operation:
             if not isinstance(scheme.value, dict):
                 message = f"the security scheme {name} is not described"
                 raise CannotAskError(self.node.at, message, "correct the document")
-            variable, kind, where = variable_name(name), scheme.value.get("type"), scheme.value.get("in")
+            variable, where = variable_name(name), scheme.value.get("in")
+            scheme_type = scheme.value.get("type")
             way = str(scheme.value.get("scheme", "basic")).lower()
-            if kind == "basic" or (
-                kind == "http" and way in ("basic", "digest") and "scheme" in scheme.value
+            if scheme_type == "basic" or (
+                scheme_type == "http" and way in ("basic", "digest") and "scheme" in scheme.value
             ):
                 user, password = f"{variable}_USERNAME", f"{variable}_PASSWORD"
                 names = {"username": f"{{{{{user}}}}}", "password": f"{{{{{password}}}}}"}
                 parts.append(("auth", "", {"type": way, **names}))
                 needs += [user, password]
-            elif kind == "apiKey" and where in ("header", "query", "cookie"):
+            elif scheme_type == "apiKey" and where in ("header", "query", "cookie"):
                 parts.append((where, str(scheme.value.get("name")), f"{{{{{variable}}}}}"))
                 needs.append(variable)
-            elif kind in ("http", "oauth2", "openIdConnect"):
+            elif scheme_type in ("http", "oauth2", "openIdConnect"):
                 parts.append(("auth", "", {"type": "bearer", "token": f"{{{{{variable}}}}}"}))
                 needs.append(variable)
-            elif kind != "mutualTLS":
+            elif scheme_type != "mutualTLS":
                 message = f"the security scheme {name} does not say how it is sent"
                 raise CannotAskError(scheme.at, message, "fix its `type` and `in`")
         return parts, needs
