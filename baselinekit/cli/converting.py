@@ -284,7 +284,7 @@ def move_in(options: ConvertOptions) -> int:
     moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if tool == PYTEST:
         moved = moved_values(project, _run_tests(project, options.paths), moment)
-        is_empty = not (moved.new or moved.known or moved.left_out)
+        is_empty = not (moved.new or moved.known or moved.lost)
         what = "no test compares a snapshot of syrupy, inline-snapshot or pytest-regressions"
     else:
         base_url = project.override_base_url or project.base_url
@@ -296,10 +296,8 @@ def move_in(options: ConvertOptions) -> int:
         is_empty, what = not seen_count, "nothing of vcr there"
     if is_empty:
         raise InvalidInput(Problem("BK776", f"{' '.join(options.paths)}: {what}", _HINTS[tool]))
-    lost = [
-        (str(Place(item.file, item.line or None)), Loss(item.message, item.hint))
-        for item in sorted(moved.left_out, key=lambda item: (item.file, item.line))
-    ]
+    in_order = sorted(moved.lost, key=lambda item: (item[0].file, item[0].line or 0))
+    lost = [(str(place._replace(column=None)), loss) for place, loss in in_order]
     names = [*moved.new]
     after = [f"in the tests, {_usual_change(code)}" for code in {change.code: 0 for change in moved.changes}]
     named = [change for change in moved.changes if change.name is not None]

@@ -89,7 +89,7 @@ def _compiled(text: str) -> Template:
 def render(text: str, values: Mapping[str, Json], where: str) -> str:
     """The text of a template. NotCarried, which says `where` it is, for one that has more than names, or
     names without a value."""
-    if "{" not in text:
+    if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     parts, size = [], 0
     try:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
 from baselinekit.importers.credentials import HiddenValues
@@ -230,10 +230,3 @@ def _moment(header: str) -> str | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
-
-
-def problem_of(error: BaselinekitError, file: str) -> LeftOut:
-    """The reason why a file could not be read."""
-    problem = error.problems[0]
-    line = problem.place.line if problem.place is not None else None
-    return LeftOut(line or 0, problem.message, problem.hint, file)
