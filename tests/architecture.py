@@ -21,7 +21,8 @@ metrics escape judge codes errors lazy structs
 """The packages, top to bottom: each imports only from those below it."""
 
 PURE = """escape metrics values secrets.variables clients.trust files schema placeholders importers matching
-graders learning changes"""
+graders learning changes moving.promptfoo moving.promptfooasserts moving.reading moving.skillevals
+moving.templates moving.vcr"""
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {

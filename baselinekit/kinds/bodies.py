@@ -86,8 +86,8 @@ def _event_value(text: str) -> Json:
             fields[name] = value
     row: dict[str, Json] = {name: fields[name] for name in _EVENT_FIELDS[:3] if name in fields}
     if (data := fields.get("data")) is not None:  # a number stays text: its type would change by chance
-        value = json_or_absent(data) if data.lstrip()[:1] in ("{", "[") else ABSENT
-        row["data"] = data if value is ABSENT else value
+        parsed = json_or_absent(data) if data.lstrip()[:1] in ("{", "[") else ABSENT
+        row["data"] = data if parsed is ABSENT else parsed
     return row
 
 
