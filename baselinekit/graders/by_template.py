@@ -52,6 +52,7 @@ _ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
 _OTHER_NAMES = {
     "input": "question",
     "output": "candidate_answer",
+    "answer": "candidate_answer",
     "expected": "reference_answer",
     "expected_output": "reference_answer",
     "criteria": "expected_outcome",

@@ -133,7 +133,7 @@ def test_a31_what_a_template_asks_for_in_vain_is_told_where_it_is_named(tmp_path
     write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
     first, second = examined(tmp_path, TEMPLATE)
     assert first == (
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which nothing stands for: "
+        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
         "did you mean {{candidate_answer}}?"
     )
     assert second == (
@@ -144,7 +144,7 @@ def test_a31_what_a_template_asks_for_in_vain_is_told_where_it_is_named(tmp_path
 
 def test_a42_what_is_wrong_with_a_rubric_is_told_where_it_stands(tmp_path: Path) -> None:
     assert examined(tmp_path, RUBRICS.replace("{0: None, 3", "{1: None, 3")) == [
-        "BK662 evals/e.yaml:11:19: nothing says what the scores below 1 mean: let the first range begin at 0"
+        "BK662 evals/e.yaml:11:19: scores in no range: 0: cover each score from 0 to 10 once"
     ]
     assert examined(tmp_path, RUBRICS.replace("9: Much", "11: Much")) == [
         "BK662 evals/e.yaml:11:53: a range that begins at '11': a whole number from 0 to 10"
@@ -184,6 +184,6 @@ def test_a_case_of_our_own_form_is_judged_by_them_too(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_them_in_our_own_form_is_told_where_it_stands(tmp_path: Path) -> None:
     (told,) = examined(tmp_path, OURS.replace("0: None", "1: None"))
-    assert told.startswith("BK662 evals/e.yaml:10:33: nothing says what the scores below 1 mean")
+    assert told.startswith("BK662 evals/e.yaml:10:33: scores in no range: 0")
     (told,) = examined(tmp_path, OURS)
     assert told.startswith("BK111 evals/e.yaml:12:39: evals/judges/depth.md")

@@ -333,7 +333,7 @@ def test_x8_numbers_as_keys_options_with_booleans_marks_and_line_ends(tmp_path: 
         likert, binary = (grader.method for grader in read(tmp_path, data.encode()).graders)
         assert isinstance(likert, HumanRating)
         assert isinstance(binary, HumanRating)
-        assert likert.rating_scale.labels == {1: "Poor", 5: "Good"}
+        assert likert.rating_scale.labels == {"1": "Poor", "5": "Good"}
         assert [option.value for option in binary.rating_scale.options] == [True, False]
 
 

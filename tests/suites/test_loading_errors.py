@@ -73,10 +73,6 @@ ONE_LINE = [
         "3:9: there is no grader 'polite': describe it in config/graders.yaml, beside the suite",
     ),
     (
-        HEAD + "grader: {type: human, config: {rating_scale: {labels: {low: Poor}}}}",
-        "3:61: the label 'low' does not belong to a number: such as 1: Poor",
-    ),
-    (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: Poor, 1: Bad}}}}",
         "the key '1' occurs twice",
     ),
