@@ -287,7 +287,7 @@ def problems(task: Task) -> Iterator[Problem]:
         if not words or not words[0].strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
-            message = "`calibration` of a judge whose prompt a program writes"
+            message = "`calibration` of a judge with a prompt that a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"
             yield Problem("BK661", message, hint, at=("config", "calibration"))
     elif file is not None:
