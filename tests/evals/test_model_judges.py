@@ -137,8 +137,7 @@ def test_a30_a31_what_is_wrong_with_a_template_is_reported_where_it_is_named(tmp
     write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
     assert examined(tmp_path, TEMPLATE) == [
         "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
-        "one of question, expected_outcome, reference_answer, candidate_answer, input_messages, "
-        "expected_messages, output_messages, sidecar; \\{{answer}} is the literal text",
+        "did you mean {{candidate_answer}}?",
         "BK660 evals/e.yaml:8:46: judges/depth.md: the case has no sidecar.langage, which the prompt asks "
         "for: did you mean 'sidecar.language'?",
     ]
