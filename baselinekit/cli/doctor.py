@@ -405,8 +405,7 @@ def calibrate(options: CalibrateOptions) -> int:
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
         documents = [
-            {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
-            for judge, agreement in measured
+            {"file": judge.file, **asdict(found), "accuracy": found.accuracy} for judge, found in measured
         ]
         screen.show_document(documents)
         return 0
