@@ -5,7 +5,7 @@ from math import isclose
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.metrics import cohen_kappa, fisher_exact, holm_adjust, mcnemar_exact
+from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact
 
 COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -49,28 +49,6 @@ def test_fisher_is_exact_and_three_attempts_can_never_tell(
 def test_holm_steps_down() -> None:
     assert holm_adjust([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm_adjust([]) == []
-
-
-def raters(table: tuple[int, int, int, int]) -> tuple[list[bool], list[bool]]:
-    """What two raters say, by how often both, only the first, only the second and neither say yes."""
-    both, first, second, neither = table
-    return (
-        [True] * (both + first) + [False] * (second + neither),
-        [True] * both + [False] * first + [True] * second + [False] * neither,
-    )
-
-
-@pytest.mark.parametrize(
-    ("table", "kappa"),
-    [((20, 5, 10, 15), 0.4), ((45, 15, 25, 15), 0.130435), ((25, 35, 5, 35), 0.259259), ((7, 0, 0, 3), 1.0)],
-)
-def test_kappa_is_that_of_cohen(table: tuple[int, int, int, int], kappa: float) -> None:
-    assert cohen_kappa(*raters(table)) == pytest.approx(kappa, abs=1e-6)
-
-
-def test_kappa_is_not_available_where_there_is_one_verdict_only() -> None:
-    assert cohen_kappa([True] * 9, [True] * 9) is None
-    assert cohen_kappa([], []) is None
 
 
 @given(COUNTS, COUNTS)
