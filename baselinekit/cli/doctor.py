@@ -388,9 +388,7 @@ class CalibrateOptions:
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(
-        metavar="FILE", help="Use this suite; the default is PATHS, or the suite in evals/."
-    )
+    suite: str | None = option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
     as_json: bool = flag("--json", help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options(ASKING)
