@@ -395,9 +395,7 @@ class CalibrateOptions:
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(
-        metavar="FILE", help="Use this suite; the default is PATHS, or the suite in evals/."
-    )
+    suite: str | None = option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
     as_json: bool = flag("--json", help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options(ASKING)
@@ -412,8 +410,7 @@ def calibrate(options: CalibrateOptions) -> int:
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
         documents = [
-            {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
-            for judge, agreement in measured
+            {"file": judge.file, **asdict(found), "accuracy": found.accuracy} for judge, found in measured
         ]
         screen.show_document(documents)
         return 0
