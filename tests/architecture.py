@@ -14,14 +14,15 @@ from pathlib import Path
 PACKAGE = "baselinekit"
 
 ORDER = """
-__main__ pytest_plugin library cli demo evals moving commands agentv suites graders learning changes
+__main__ pytest_plugin library cli demo evals moving eva commands agentv suites graders learning changes
 importers report matching store kinds schema placeholders sandbox clients files secrets values model
 metrics escape judge codes errors lazy structs
 """
 """The packages, top to bottom: each imports only from those below it."""
 
 PURE = """escape metrics values secrets.variables clients.trust files schema placeholders importers matching
-graders learning changes"""
+graders learning changes moving.promptfoo moving.promptfooasserts moving.reading moving.skillevals
+moving.templates moving.vcr"""
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
@@ -55,6 +56,8 @@ CLIENT_FILES = "clients.http clients.programs.process report.wording report.term
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 FEATURES = {
+    "eva": {"cli.promote", "cli.export", "cli.doctor"}
+    | {"evals.attempts", "evals.casebaselines", "evals.checks", "evals.run"},
     "agentv": {"cli.generate", "evals.sidebyside"},
     "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
 }

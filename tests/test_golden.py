@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from console import Console, console, copy_filled, filled_bytes, normalised_bytes, tree
 
-from baselinekit.evals.promptlogs import USES
+from baselinekit.eva.logs import USES
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.parent for path in GOLDEN.glob("*/cmd"))

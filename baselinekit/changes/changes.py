@@ -57,13 +57,6 @@ def _is_row(change: Change) -> bool:
     return bool(change.path) and isinstance(change.path[-1], int)
 
 
-def is_retyped(before: Json, after: Json) -> bool:
-    """Whether the type of the value changed. A placeholder has the types that it stands for; nobody relies on
-    the type where it stands for any."""
-    old, new = _types(before), _types(after)
-    return not (old is None or new is None or old & new)
-
-
 def _types(value: Json) -> frozenset[str] | None:
     """Return the types that a stored value can have; None for any."""
     if not isinstance(value, str) or not has_marker(value):
@@ -206,7 +199,9 @@ class _ChangeWalk(MutableStruct):
             after = self.keep_placeholders(old, new)
         else:
             after = self.ways.fresh(new)
-        kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
+        types, new_types = _types(old), _types(new)  # nobody relies on the type where one stands for any
+        is_retyped = not (types is None or new_types is None or types & new_types)
+        kind: ChangeKind = "retyped" if is_retyped else "value"
         return self.add_change(kind, path, at, old, after)
 
     def new_value(self, new: Json, path: Path) -> Json:
@@ -227,7 +222,10 @@ class _ChangeWalk(MutableStruct):
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
         gone, came = [name for name in old if name not in new], [name for name in new if name not in old]
-        is_renamed = len(gone) == len(came) == 1 and _are_alike(gone[0], came[0])
+        is_renamed = len(gone) == len(came) == 1
+        if is_renamed:
+            match = SequenceMatcher(None, gone[0].lower(), came[0].lower(), autojunk=False)
+            is_renamed = match.ratio() >= _ALIKE
         if is_renamed:
             self.siblings.former[of_any_row((*path, came[0]))] = of_any_row((*path, gone[0]))
         parts = tuple(
@@ -271,11 +269,9 @@ class _ChangeWalk(MutableStruct):
             )
             for e, a in rows
         )
-        before = sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None)
-        after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
-        return self.build_branch(
-            None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path)
-        )
+        before = tuple(n for _, n in sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None))
+        after = tuple(n for _, n in sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None))
+        return self.build_branch(None, parts, before, after, (at, path))
 
     def compare_with_one_row(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Compare an array in which one stored row describes every element."""
@@ -331,9 +327,8 @@ def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Ch
     for that row alone."""
     whole_row = change.kind == "removed" and _is_row(change)
     lost = () if change.kind == "order" or whole_row else lost_in(change)
-    return replace(
-        change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
-    )
+    risk: Risk = "high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
+    return replace(change, lost=lost, risk=risk)
 
 
 def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
@@ -348,11 +343,6 @@ def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:
         else:
             lost.append(LostPlaceholder(path, text))
     return tuple(lost)
-
-
-def _are_alike(old: str, new: str) -> bool:
-    """Whether two names may be those of one key that was renamed."""
-    return SequenceMatcher(None, old.lower(), new.lower(), autojunk=False).ratio() >= _ALIKE
 
 
 def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:

@@ -33,10 +33,8 @@ def order_rule(values: Sequence[Rows]) -> str | None:
     if all(Counter(rows) == Counter(written[0]) for rows in written[1:]):
         return "unordered"
     for key in keys_naming(values):
-        column = [[canonical(row[key]) for row in rows] for rows in values]
-        if any(rows != column[0] for rows in column[1:]) and all(
-            set(rows) == set(column[0]) for rows in column[1:]
-        ):
+        first, *rest = [[canonical(row[key]) for row in rows] for rows in values]
+        if any(rows != first for rows in rest) and all(set(rows) == set(first) for rows in rest):
             return f"{BY}{key}"
     return None
 

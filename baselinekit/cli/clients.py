@@ -225,9 +225,8 @@ class LazyModels:
             reason = journal.lost.problems[0].message
             notes.append(f"some answers were not kept, and --resume will ask for them again: {reason}")
         not_recorded = (*report.not_recorded, *dict.fromkeys(self._not_kept))
-        return replace(
-            report, spent=self.spent, warnings=(*report.warnings, *notes), not_recorded=not_recorded
-        )
+        warnings = (*report.warnings, *notes)
+        return replace(report, spent=self.spent, warnings=warnings, not_recorded=not_recorded)
 
     def close(self) -> None:
         if self._journal is not None:
@@ -263,9 +262,8 @@ class LazyModels:
 
         project, recording = self._project, self._recording
         if recording.offline is not None:
-            return Recording(
-                source, Cassettes(project.root, operator_path(project, recording.offline)), "offline"
-            )
+            cassettes = Cassettes(project.root, operator_path(project, recording.offline))
+            return Recording(source, cassettes, "offline")
         for mode, shelf in self.shelves().items():
             source = Recording(source, shelf, mode)
         return source

@@ -26,7 +26,6 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import dump_yaml, yaml_flow
 from baselinekit.importers.drafts import ImportChoices, SourceText
-from baselinekit.model.evals import Case
 from baselinekit.model.values import Json
 from baselinekit.moving import conversion as forms, vcr
 from baselinekit.moving.baselines import PYTEST, VCR, moved_cassettes, moved_values, write_moved
@@ -59,7 +58,7 @@ def convert_evals(options: ConvertOptions) -> int:
     if files and lost:
         first = next(iter(files))
         title = f"From {_shown(path)}. Not carried over:"
-        comment = "".join(f"# {line}\n" for line in (title, *(f"  {one.line}" for one in lost)))
+        comment = "".join(f"# {line}\n" for line in (title, *(f"  {_line(*one)}" for one in lost)))
         files[first] = screen.redact(comment) + files[first]
 
     def write() -> None:
@@ -139,21 +138,15 @@ def _shown(path: str) -> str:
     return os.path.relpath(path) if os.path.isabs(path) else path
 
 
-class Lost(Struct):
-    """Something that does not carry over, with its place and the case that it is of."""
-
-    place: str
-    what: str
-    hint: str
-    case: Case | None = None
-    wording: str = ""
-
-    @property
-    def line(self) -> str:
-        return screen.safe_line(f"{self.place}: {self.wording}" if self.place else self.wording)
+Placed = tuple[str, Loss]
+"""Something that does not carry over, with its place, which may be empty."""
 
 
-def _placed_losses(losses: Sequence[Loss], project: Project) -> Iterator[Lost]:
+def _line(place: str, loss: Loss) -> str:
+    return screen.safe_line(f"{place}: {loss}" if place else str(loss))
+
+
+def _placed_losses(losses: Sequence[Loss], project: Project) -> Iterator[Placed]:
     """What is lost, each with its place; every file is read only once."""
     sources = {id(loss.case): loss.case.source for loss in losses if loss.case is not None}
     found = locate_each([(source, [()]) for source in sources.values()], project.root)
@@ -161,7 +154,7 @@ def _placed_losses(losses: Sequence[Loss], project: Project) -> Iterator[Lost]:
     for loss in losses:
         place = places.get(id(loss.case)) if loss.place is None else loss.place
         shown_place = "" if place is None else str(replace(place, file=_shown(place.file)))
-        yield Lost(shown_place, loss.message, loss.hint, loss.case, str(loss))
+        yield shown_place, loss
 
 
 def _models_to_declare(project: Project, models: Mapping[str, Json]) -> Iterator[str]:
@@ -201,7 +194,7 @@ class Delivery(Struct):
 
     texts: Mapping[str, str]
     existing: Sequence[str]
-    lost: Sequence[Lost]
+    lost: Sequence[Placed]
     count: str
     notes: Sequence[str]
     after: Sequence[str]
@@ -221,9 +214,9 @@ class Delivery(Struct):
             self.write()
         if options.as_json:
             lost: list[Json] = [
-                {"what": one.what, "hint": one.hint, "at": one.place}
-                | ({"case": one.case.id} if one.case is not None else {})
-                for one in self.lost
+                {"what": loss.message, "hint": loss.hint, "at": place}
+                | ({"case": loss.case.id} if loss.case is not None else {})
+                for place, loss in self.lost
             ]
             names = [] if is_stopped else [*self.texts]
             written = ([], names) if options.dry_run else (names, [])
@@ -252,7 +245,7 @@ class Delivery(Struct):
                 screen.line(screen.safe_line(f"note: {note}"))
         if self.lost:
             screen.line(f"{count_noun(len(self.lost), 'thing')} not carried over:", err=is_stopped)
-            for line in screen.first_lines([one.line for one in self.lost]):
+            for line in screen.first_lines([_line(*one) for one in self.lost]):
                 screen.line(f"  {line}", err=is_stopped)
         if is_stopped:
             hint = ": --partial writes the rest" if self.texts else ""
@@ -291,7 +284,7 @@ def move_in(options: ConvertOptions) -> int:
     moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if tool == PYTEST:
         moved = moved_values(project, _run_tests(project, options.paths), moment)
-        is_empty = not (moved.new or moved.known or moved.left_out)
+        is_empty = not (moved.new or moved.known or moved.lost)
         what = "no test compares a snapshot of syrupy, inline-snapshot or pytest-regressions"
     else:
         base_url = project.override_base_url or project.base_url
@@ -303,11 +296,8 @@ def move_in(options: ConvertOptions) -> int:
         is_empty, what = not seen_count, "nothing of vcr there"
     if is_empty:
         raise InvalidInput(Problem("BK776", f"{' '.join(options.paths)}: {what}", _HINTS[tool]))
-    lost = [
-        Lost(str(Place(item.file, item.line or None)), item.message, item.hint, None, wording)
-        for item in sorted(moved.left_out, key=lambda item: (item.file, item.line))
-        for wording in [f"{item.message} ({item.hint})" if item.hint else item.message]
-    ]
+    in_order = sorted(moved.lost, key=lambda item: (item[0].file, item[0].line or 0))
+    lost = [(str(place._replace(column=None)), loss) for place, loss in in_order]
     names = [*moved.new]
     after = [f"in the tests, {_usual_change(code)}" for code in {change.code: 0 for change in moved.changes}]
     named = [change for change in moved.changes if change.name is not None]

@@ -22,10 +22,8 @@ _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
 _EXCERPT = 24
 _MARKER = ".made-by-baselinekit-demo"
 _USERS = [
-    "--placeholder",
-    "users.*.id=<<any_uuid>>",
-    "--placeholder",
-    "users.*.created_at=<<any_iso_datetime>>",
+    *("--placeholder", "users.*.id=<<any_uuid>>"),
+    *("--placeholder", "users.*.created_at=<<any_iso_datetime>>"),
 ]
 _ORDERS = ["--tolerance", "**.price=0.05", "--tolerance", "**.total=0.1", "--ignore", "pagination"]
 _CAPTURES: tuple[tuple[str, str, list[str]], ...] = (
@@ -78,9 +76,7 @@ class DemoOptions:
     baselinekit demo --serve --upgrade   the same, upgraded
     """
 
-    folder: str | None = option(
-        "--dir", metavar="NAME", help="Where its files go.  [default: baselines-demo]"
-    )
+    folder: str | None = option("--dir", metavar="NAME", help="Where its files go. [default: baselines-demo]")
     serve: bool = flag(help="Only start the API and the model, until Ctrl-C, for your own commands.")
     port: int | None = option(
         metavar="N",
@@ -151,9 +147,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
         varying = "Ids and times are new at every start, so they get placeholders."
         screen.line()
         screen.line(f"    {varying} Prices may change a little.")
-        step(
-            "2. A model answers there as well. Record a prompt, and what a file asks of a skill (a SKILL.md):"
-        )
+        step("2. A model answers there as well. Record a prompt, and what a file asks of a SKILL.md:")
         for words in _MODEL_CAPTURES:
             show(words, "--quiet")
         step("3. Are the answers still the same?")

@@ -46,7 +46,6 @@ from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judgeprograms import describe_judges
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
-from baselinekit.evals.scripts import describe_scripts
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
@@ -55,6 +54,7 @@ from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
+from baselinekit.suites.dialects.table import has_folder
 from baselinekit.suites.loading import load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
@@ -303,9 +303,16 @@ def all_permissions(project: Project) -> list[str]:
         f"files are read below {project.root}",
         f"files of public git repositories, without a password: {public}",
         *describe_targets(project.targets, project.config_file or ""),
-        *describe_scripts(project),
+        *_describe_scripts(project),
         *_describe_judges(project),
     ]
+
+
+def _describe_scripts(project: Project) -> Iterator[str]:
+    if has_folder("eva"):
+        from baselinekit.eva.scripts import describe_scripts
+
+        yield from describe_scripts(project)
 
 
 def _describe_judges(project: Project) -> Iterator[str]:
@@ -388,9 +395,7 @@ class CalibrateOptions:
     """
 
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(
-        metavar="FILE", help="Use this suite; the default is PATHS, or the suite in evals/."
-    )
+    suite: str | None = option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
     as_json: bool = flag("--json", help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = project_options(ASKING)
@@ -405,8 +410,7 @@ def calibrate(options: CalibrateOptions) -> int:
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
         documents = [
-            {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
-            for judge, agreement in measured
+            {"file": judge.file, **asdict(found), "accuracy": found.accuracy} for judge, found in measured
         ]
         screen.show_document(documents)
         return 0

@@ -113,9 +113,8 @@ def run(
         failure = entry.take_write_error()
         if failure is None:
             return code
-        complain(
-            f"BK120 standard output: {(failure.strerror or str(failure)).lower()}: fix that and run again"
-        )
+        reason = (failure.strerror or str(failure)).lower()
+        complain(f"BK120 standard output: {reason}: fix that and run again")
         return 3 if code in (0, 5) else code  # a verdict that nobody could read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code

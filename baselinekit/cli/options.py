@@ -252,20 +252,14 @@ class ProjectOptions:
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[tuple[str, str], ...] = several(
-        "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or the input of a prompt."
+        "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or an input."
     )
     variable_files: tuple[str, ...] = several(
         "--var-file", metavar="NAME=FILE", help="Set it to a text; FILE.yml: several values."
     )
-    env_files: tuple[str, ...] = several(
-        "--env-file", metavar="FILE", help="A file of variables, as KEY=value lines."
-    )
-    secrets: tuple[str, ...] = several(
-        "--secret", metavar="NAME[=VALUE]", help="A variable that is never shown."
-    )
-    allow_hosts: tuple[str, ...] = several(
-        "--allow-host", metavar="HOST", help="Allow requests only to these hosts."
-    )
+    env_files: tuple[str, ...] = several("--env-file", metavar="FILE", help="Variables, as KEY=value lines.")
+    secrets: tuple[str, ...] = several("--secret", metavar="NAME[=VALUE]", help="A value that is not shown.")
+    allow_hosts: tuple[str, ...] = several("--allow-host", metavar="HOST", help="Send only to these hosts.")
     allow_exec: bool = flag(help="Allow programs that are not configured.")
     color: str = option(
         type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours."
@@ -313,15 +307,9 @@ class RecordingOptions:
 class SelectionOptions:
     """Which baselines are selected."""
 
-    expression: str | None = option(
-        "-k", metavar="EXPR", help='Expression on words of id, name or tag: "users and not slow".'
-    )
-    ids: tuple[str, ...] = several(
-        "--id", metavar="GLOB", shell_complete=complete_ids, help="Only these ids."
-    )
-    tags: tuple[str, ...] = several(
-        "--tag", shell_complete=complete_tags, help="Only those with one of these tags."
-    )
+    expression: str | None = option("-k", metavar="EXPR", help='Words of id, name, tag: "users or slow".')
+    ids: tuple[str, ...] = several("--id", metavar="GLOB", shell_complete=complete_ids, help="Only these.")
+    tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
 
@@ -336,9 +324,7 @@ class WhereOptions:
         metavar="N",
         help="Work in N processes, for more than one core.",
     )
-    dask: str | None = option(
-        metavar="ADDRESS", help="Work on a Dask cluster; local:4 starts four workers here."
-    )
+    dask: str | None = option(metavar="ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
 
 
 @dataclass(eq=False, repr=False)

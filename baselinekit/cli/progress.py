@@ -29,9 +29,8 @@ def show_progress(
     if isinstance(stream, _StreamAboveBar):  # one bar at a time: the newer one
         stream.bar.erase()
         stream = stream.stream
-    bar = _Bar(
-        total, stream, action, color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
-    )
+    has_colour = color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
+    bar = _Bar(total, stream, action, has_colour)
     ticker = threading.Thread(target=bar.keep_drawing, daemon=True)
     replaced = {"stdout": sys.stdout, "stderr": sys.stderr}
     try:

@@ -14,7 +14,8 @@ from baselinekit.cli.options import (
     project_of,
     project_options,
 )
-from baselinekit.evals import promotion
+from baselinekit.eva import promotion
+from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.structs import asdict
 
 
@@ -41,7 +42,8 @@ class PromoteOptions:
 @command(PromoteOptions)
 def promote(options: PromoteOptions) -> int:
     project = project_of(options.project)
-    step = promotion.next_step(project, promotion.find_prompt(project, options.prompt))
+    path = resolve_path_or_prompt(project, options.prompt)
+    step = promotion.next_step(project, promotion.find_prompt(project, options.prompt, path))
     is_promoted = options.force or not step.unmet
     if is_promoted:
         promotion.write_step(project, step, timestamps(clock())())

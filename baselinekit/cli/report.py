@@ -84,26 +84,19 @@ class ReportOptions:
         type=click.Choice(past.MAY_DIFFER),
         help="Combine shards even if they differ in this; the report says so.",
     )
-    before: str | None = option(
-        "--compare-to", metavar="BEFORE", type=click.Path(), help="Compare with this earlier run."
-    )
+    before: str | None = option("--compare-to", metavar="BEFORE", help="Compare with this earlier run.")
     across: tuple[str, ...] = several(
         metavar="PART",
         help="With --compare-to: even if the model, judge, files, grader or case differs.",
     )
     partial: bool = flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
-    mean: bool = flag(
-        "--mean-delta",
-        help="With --compare-to: decide as AgentV does, by the mean of the score differences.",
-    )
+    mean: bool = flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
     threshold: float | None = option(
         type=Number(0, 1),
         metavar="X",
         help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
     )
-    outputs: tuple[str, ...] = several(
-        "-o", metavar="PATH", help="Write the report, as compare -o does; of earlier runs: x.html."
-    )
+    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report; of earlier runs: x.html.")
     as_json: bool = flag("--json", help="Print JSON instead of text: of one run, the result file.")
     quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = flag("-v", "--verbose", help="Also print what passed, every case and every id.")

@@ -137,14 +137,14 @@ def view_of(options: ProjectOptions, paths: Sequence[str]) -> View:
 
 def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
     try:
-        used = used_by(baseline, project)
+        files, folders = used_by(baseline, project)
     except BaselinekitError:
         return
-    for file in used.files:
+    for file in files:
         path = os.path.join(project.root, file)
         if "." in os.path.basename(file) or os.path.isfile(path):
             yield path
-    for folder in used.folders:
+    for folder in folders:
         yield from _paths_below(os.path.join(project.root, folder))
 
 

@@ -391,13 +391,11 @@ def learn_from(
     lesson = Lesson(candidate)
     if not options.exact:
         settled = [accepted, *map(matcher.compare, observations[1:])]
-        lesson = learn_new(
-            LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
-        )
+        case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
+        lesson = learn_new(case)
         mask = project.redactor.knowing(outputs).mask_value
-        volatile, same = (
-            masked_places(places, mask, MOST_VALUES + 1) for places in (lesson.volatile, lesson.lookalikes)
-        )
+        found = lesson.volatile, lesson.lookalikes
+        volatile, same = (masked_places(places, mask, MOST_VALUES + 1) for places in found)
         if options.hide_secrets:
             secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
             same = tuple(item for item in same if not secret.issuperset(item.places))
@@ -565,9 +563,8 @@ def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
     """Return the problem of a path that leads to nothing."""
     in_answer = kind.paths_start_in_answer and isinstance(output, dict)
     whole = output.get(kind.answer) if in_answer else output
-    return Problem(
-        "BK523", f"the path {text!r} leads to nothing in the output", suggest_path(parse(text), whole)
-    )
+    hint = suggest_path(parse(text), whole)
+    return Problem("BK523", f"the path {text!r} leads to nothing in the output", hint)
 
 
 def check_accepted(matcher: Matcher, observation: Observation, project: Project) -> Comparison:

@@ -35,9 +35,7 @@ OF_BASELINES = Terms[Entry, JudgedBaseline](
     id=lambda entry: entry.id,
     code=lambda judged: judged.result.code,
     is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
-    error=lambda entry, problem: JudgedBaseline(
-        unjudged_result(entry, "error", problem.with_hint, code=problem.code)
-    ),
+    error=lambda one, problem: JudgedBaseline(unjudged_result(one, "error", problem.with_hint, problem.code)),
 )
 
 

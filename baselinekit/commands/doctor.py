@@ -103,9 +103,8 @@ def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[Mov
         known, file = baseline.baseline, baseline.source.file
         for variant, output in large_outputs(known, project.config.inline_limit) if known else ():
             try:
-                moved.append(
-                    MovedOutput(baseline.id, file, *move_output(project.root, baseline, variant, output))
-                )
+                written = move_output(project.root, baseline, variant, output)
+                moved.append(MovedOutput(baseline.id, file, *written))
             except BaselinekitError as error:
                 problems += [problem.placed(Place(file)) for problem in error.problems]
     return moved, problems

@@ -48,10 +48,8 @@ class GitSetupPlan(Struct):
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:
             yield "git config of this clone"
-            yield from (
-                f"  - {key}" if value is None else f"  + {key} = {value}"
-                for key, value in self.settings.items()
-            )
+            for key, value in self.settings.items():
+                yield f"  - {key}" if value is None else f"  + {key} = {value}"
 
 
 def is_repository(git: Git) -> bool:
@@ -80,7 +78,9 @@ def _plan(
     files: dict[str, tuple[str, str]] = {}
     for name, lines in ((ATTRIBUTES, attributes), (IGNORE, ignored)):
         text = _read_text(git.folder, name)
-        if (new_text := with_block(text, lines)) != text:
+        end = newline(text)
+        block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
+        if (new_text := block + _BLOCK.sub("", text, count=1)) != text:
             files[name] = text, new_text
     return GitSetupPlan(files, {key: value for key, value in settings.items() if git.setting(key) != value})
 
@@ -94,9 +94,8 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
             with atomic.reporting(name):
                 os.unlink(os.path.join(git.folder, name))
     for key, value in plan.settings.items():
-        git.ask(
-            "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))
-        )
+        words = ("--unset-all", key) if value is None else ("--replace-all", key, value)
+        git.ask("config", "--local", *words)
 
 
 def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
@@ -151,10 +150,3 @@ def attribute_lines(folders: Iterable[str]) -> list[str]:
         below = "" if inside == "." else f"/{inside}/**/"
         lines += [f"{below}*{ending} merge={DRIVER} diff={DRIVER}" for ending in SUFFIXES]
     return lines
-
-
-def with_block(text: str, lines: Sequence[str]) -> str:
-    """Return the text with these lines of ours in place of the previous ones."""
-    end = newline(text)
-    block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
-    return block + _BLOCK.sub("", text, count=1)

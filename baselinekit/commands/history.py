@@ -240,9 +240,8 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     chosen_ids = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
     if not chosen_ids:
         message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
-        raise NothingSelected(
-            Problem("BK509", message, suggest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
-        )
+        hint = suggest(ids[0], seen) or f"they have {list_names(sorted(seen))}"
+        raise NothingSelected(Problem("BK509", message, hint))
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen_ids)
     return History(tuple(runs), trends, tuple(unreadable))
 

@@ -88,10 +88,8 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
     checks = _outcomes_of_checks(recipe, answer, setting) if recipe.checks else {}
     output, environment = answer.output, answer.environment
     if checks:
-        output = {
-            **_as_dict(output),
-            CHECKS: {name: FAILED if why else PASSED for name, why in checks.items()},
-        }
+        passed = {name: FAILED if why else PASSED for name, why in checks.items()}
+        output = {**_as_dict(output), CHECKS: passed}
     if recipe.scores is not None:
         scores, served = _ask_scores(answer.output, recipe.scores, setting)
         output = {**_as_dict(output), SCORES: scores}

@@ -42,9 +42,8 @@ def find_files(project: Project, paths: Sequence[str]) -> Discovery:
         check_configuration(project, [os.path.join(project.cwd, path) for path in paths])
         folders = [relative_to_root(os.path.join(project.cwd, path), project.root) for path in paths]
     discovery = discover_files(folders, project.root)
-    check_configuration(
-        project, [os.path.dirname(os.path.join(project.root, path)) for path in discovery.configs]
-    )
+    configs = (os.path.join(project.root, path) for path in discovery.configs)
+    check_configuration(project, [*map(os.path.dirname, configs)])
     if paths or os.curdir in map(os.path.normpath, project.folders):
         discovery.pass_over_foreign([path for path in project.folders if os.path.normpath(path) != os.curdir])
     own_folders = (folder for folder, _, _ in os.walk(os.path.join(project.root, STATE_FOLDER)))

@@ -20,7 +20,6 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.results import Report
 from baselinekit.store import atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.structs import Struct
@@ -76,9 +75,19 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     if parts:
         shards = [part for part in parts if part[1].shard is not None]  # all shards together are one run
         runs = [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
-        unrun, notes = find_unrun(baselines, runs)
+        full_runs = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
+        ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}
+        skipped = {result.id: result.reason for run in full_runs for result in run.results}
+        remaining = [baseline for baseline in baselines if baseline.id not in ran]
         known_ids = {orphan.id for orphan in orphans if orphan.kind == "baseline"}
-        orphans += [orphan for orphan in unrun if orphan.id not in known_ids]
+        orphans += [
+            Orphan("unrun", one.id, one.source.file, f"every run skips it: {skipped[one.id]}", False)
+            for one in remaining
+            if one.id in skipped and one.id not in known_ids
+        ]
+        if count := sum(one.id not in skipped for one in remaining):
+            why = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
+            notes = [f"{count_noun(count, 'baseline')} {why}: nothing is reported about them"]
     return Orphans(tuple(orphans), tuple(notes))
 
 
@@ -118,20 +127,3 @@ def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator
                 if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named_paths:
                     file = os.path.relpath(os.path.join(path, name), project.root)
                     yield Orphan("output", name.split(records.MARK)[0], file, "no baseline refers to it")
-
-
-def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[Orphan], list[str]]:
-    """Return the baselines that every full run skipped, and a note about those that were not run."""
-    full_runs = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
-    ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}
-    passed_over = {result.id: result.reason for run in full_runs for result in run.results}
-    remaining = [baseline for baseline in baselines if baseline.id not in ran]
-    orphans = [
-        Orphan("unrun", one.id, one.source.file, f"every run skips it: {passed_over[one.id]}", False)
-        for one in remaining
-        if one.id in passed_over
-    ]
-    count = len(remaining) - len(orphans)
-    reason = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
-    note = f"{count_noun(count, 'baseline')} {reason}: nothing is reported about them"
-    return orphans, [note] if count else []

@@ -11,13 +11,7 @@ from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import lists_above, since_capture
 from baselinekit.learning.templating import with_declared_names, with_masked_parts
-from baselinekit.model.baselines import (
-    SETTLED_BY_REFRESH,
-    Baseline,
-    Comparison,
-    Difference,
-    is_settled_by_refresh,
-)
+from baselinekit.model.baselines import SETTLED_BY_REFRESH, Baseline, Comparison, is_settled_by_refresh
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import PARTLY_VOLATILE, VOLATILE
@@ -46,6 +40,13 @@ def kept_output_of(
         comparison.resolved, redactor.mask_value(comparison.resolved), project.words_of(baseline).scope
     )
     resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
+    unsettled = []
+    for difference in comparison.differences:  # that no other stored output would resolve
+        rule = difference.rule or ""
+        if not is_settled_by_refresh(rule) and rule.startswith("require_keys"):
+            unsettled.append(f"{render(difference.path)} is not there, but {rule} requires it")
+        elif not is_settled_by_refresh(rule):
+            unsettled.append(f"{rule}: {difference.note or 'the limit is passed'}")
     return KeptOutput(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),
@@ -61,14 +62,19 @@ def kept_output_of(
             for trouble in kind_of(baseline.current).troubles(baseline.current, observation)
             if not trouble.visible
         ),
-        unsettled=tuple(redactor.mask_value(list(_describe_unsettled(comparison.differences)))),
+        unsettled=tuple(redactor.mask_value(unsettled)),
         settled=tuple(
             f"{difference.rule}: {difference.note}"
             for difference in comparison.differences
             if difference.rule in SETTLED_BY_REFRESH
         ),
         variant=baseline.variant,
-        differing=tuple(_differing_leaves(comparison.differences, redactor)),
+        differing=tuple(
+            (one.at, one.actual)
+            for one in comparison.differences
+            if one.kind in ("value", "type") and not isinstance(one.actual, dict | list)
+            if redactor.mask_value(one.actual, one.at) == one.actual  # masked, it would be another value
+        ),
     )
 
 
@@ -86,26 +92,6 @@ def expected_hash(output: Json) -> str:
 
 def _short_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-def _describe_unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
-    """Describe the differences that no other stored output would resolve."""
-    for difference in differences:
-        if is_settled_by_refresh(rule := difference.rule or ""):
-            continue
-        if rule.startswith("require_keys"):
-            yield f"{render(difference.path)} is not there, but {rule} requires it"
-        else:
-            yield f"{rule}: {difference.note or 'the limit is passed'}"
-
-
-def _differing_leaves(differences: tuple[Difference, ...], redactor: Redactor) -> Iterator[tuple[Path, Json]]:
-    """Yield the differing values, for learning from this answer later. A value with a secret in it is left
-    out: masked, it would be another value."""
-    for difference in differences:
-        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
-        if is_leaf and redactor.mask_value(difference.actual, difference.at) == difference.actual:
-            yield difference.at, difference.actual
 
 
 def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple[Json, tuple[Path, ...]]:

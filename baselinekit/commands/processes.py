@@ -97,9 +97,7 @@ class WorkerProcesses:
             self._executors.pop(worker).shutdown()
             return 1
         except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
-            raise cannot_replay(
-                "BK360", f"no process can be started here: {error}", "--processes 1"
-            ) from None
+            raise cannot_replay("BK360", f"no process can start here: {error}", "--processes 1") from None
 
     def lost(self, id: str) -> Problem:
         message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"

@@ -352,9 +352,8 @@ class CaptureEnvironment:
         """Describe this environment by the names that the variants of a baseline depend on."""
         variants, facts = baseline.baseline.variants if baseline.baseline else (), self._facts()
         names = dict.fromkeys(name for variant in variants for name in variant.when)
-        return ", ".join(
-            f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
-        )
+        values = ("none" if facts.get(name) is None else as_text(facts[name]) for name in names)
+        return ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
 
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}

@@ -16,7 +16,6 @@ from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.capture import (
     ReplayJob,
-    Replays,
     check_placeholders,
     in_turns,
     nothing_there,
@@ -131,10 +130,8 @@ def answers_in_results(
         endpoint, url = kind_of(baseline.current).endpoint(baseline.current), result.target.partition(" ")[2]
         if endpoint and "base_url" not in environment and url.endswith(endpoint):  # each has its own address
             environment["base_url"] = url.removesuffix(endpoint)
-        yield (
-            baseline,
-            KeptOutput(result.id, result.recipe_hash, resolved, captured_at, environment, origin=name),
-        )
+        kept = (result.id, result.recipe_hash, resolved, captured_at, environment)
+        yield baseline, KeptOutput(*kept, origin=name)
 
 
 def _reason_against(result: Result, baseline: Baseline | None) -> str:
@@ -217,9 +214,8 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         found = replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
     elif scope.results:
         narrowed, now = bool(scope.words) or scope.selection != Selection(), context.timestamp()
-        found = chain.from_iterable(
-            answers_in_results(project, chosen, file, narrowed, now) for file in scope.results
-        )
+        answers = (answers_in_results(project, chosen, file, narrowed, now) for file in scope.results)
+        found = chain.from_iterable(answers)
     else:
         named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
         found = pending_answers(project, chosen, named)
@@ -300,7 +296,7 @@ def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
     at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
     found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
     changes = (
-        replace(change, lost=tuple(one.placed(next(found)) for one in change.lost)) for change in plan.changes
+        replace(one, lost=tuple(loss.placed(next(found)) for loss in one.lost)) for one in plan.changes
     )
     return replace(plan, changes=tuple(changes))
 
@@ -360,8 +356,8 @@ def plan_of(
 
     ways = ComparisonRules(arrays, accepts, to_stored, outcomes, words, when)
     old = baseline.baseline.output if baseline.baseline else ABSENT
-    difference = changes_of(old, seen.resolved, ways)
-    changes = tuple(block_secrets(change, project, seen) for change in difference.changes)
+    found = changes_of(old, seen.resolved, ways)
+    changes = tuple(block_secrets(change, project, seen) for change in found.changes)
     changes += tuple(observed_changes(baseline, seen, len(changes)))
     if not changes and not rules:
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
@@ -370,16 +366,14 @@ def plan_of(
     if troubles := _troubles_of(baseline, seen):
         changes = tuple(replace(change, risk="high") for change in changes)
     texts = [*rules.placeholders.values()]
-    placed_alone = frozenset(change.number for change in changes if change.after in texts)
+    alone = frozenset(change.number for change in changes if change.after in texts)
     notes = (
-        *difference.taken,
+        *found.taken,
         *(f"it went wrong: {text}" for text in troubles),
         *(f"it will still fail: {text}" for text in seen.unsettled),
         *(describe_environment(project, baseline, seen) if changes else ()),
     )
-    return RefreshPlan(
-        baseline, seen, changes, difference.shape, notes, keys, troubles, ruled, placed_alone, on_file
-    )
+    return RefreshPlan(baseline, seen, changes, found.shape, notes, keys, troubles, ruled, alone, on_file)
 
 
 def _changed_since(baseline: Baseline, seen: KeptOutput) -> str:
@@ -796,53 +790,43 @@ def propose_learning(
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
     for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+        baseline, matcher, setting = prepared[number]
+        stored, compare = baseline.baseline, partial(compare_settled, setting=setting)
+        assert stored is not None
         try:
-            plans.append(_learn(project, *prepared[number], replays, is_unchanged, replaces_handwritten))
+            if isinstance(replays, BaselinekitError):
+                raise replays
+            for replay in replays:
+                troubles = kind_of(baseline.current).troubles(baseline.current, replay)
+                for message in new_troubles(baseline, troubles):
+                    raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
+                if (reason := replay.reason_not_to_store) is not None:
+                    raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
+            settled = [compare(matcher, replay) for replay in replays]
+            words, now = project.words_of(baseline), setting.clients.now()
+            kept = kept_answer(project, baseline)
+            mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+            how = kept, mask, is_unchanged, replaces_handwritten
+            lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
         except BaselinekitError as error:
-            failures += locate_problems(prepared[number][0], error.problems, project.root)
+            failures += locate_problems(baseline, error.problems, project.root)
+            continue
+        lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
+        values: dict[Path, Json] = {}
+        if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
+            values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
+        if not lesson.refusals:
+            values["metadata", "failure_count"] = 0
+        if lesson.volatile and baseline.source.form == "native":
+            evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
+            learnt = stored.learnt
+            if not stored.variants:
+                learnt = select_valid_evidence(learnt, stored.output, lesson.output)
+            values["baseline", "learnt"] = {**learnt, **evidence}
+        renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
+        is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
+        plans.append(LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at))
     return LearnProposal(tuple(plans), tuple(failures))
-
-
-def _learn(
-    project: Project,
-    baseline: Baseline,
-    matcher: Matcher,
-    setting: Setting,
-    replays: Replays,
-    is_unchanged: bool,
-    replaces_handwritten: bool,
-) -> LearnPlan:
-    """Return what is learnt from the replays of a baseline, if all of them went well."""
-    if isinstance(replays, BaselinekitError):
-        raise replays
-    for replay in replays:
-        for message in new_troubles(baseline, kind_of(baseline.current).troubles(baseline.current, replay)):
-            raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
-        if replay.reason_not_to_store is not None:
-            raise CannotReplay(Problem("BK526", f"{replay.reason_not_to_store}: nothing is learnt of that"))
-    compare = partial(compare_settled, setting=setting)
-    settled = [compare(matcher, replay) for replay in replays]
-    words, now, kept = project.words_of(baseline), setting.clients.now(), kept_answer(project, baseline)
-    mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
-    how = kept, mask, is_unchanged, replaces_handwritten
-    lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
-    lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
-    stored = baseline.baseline
-    assert stored is not None
-    values: dict[Path, Json] = {}
-    if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
-        values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
-    if not lesson.refusals:
-        values["metadata", "failure_count"] = 0
-    if lesson.volatile and baseline.source.form == "native":
-        evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
-        learnt = stored.learnt
-        if not stored.variants:
-            learnt = select_valid_evidence(learnt, stored.output, lesson.output)
-        values["baseline", "learnt"] = {**learnt, **evidence}
-    renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
-    is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
-    return LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:

@@ -191,7 +191,10 @@ def decisions_in(
         wrong += (replace(problem, at=(*at, number, *(problem.at or ()))) for problem in problems)
     if wrong:
         raise InvalidInput(*place_problems(text, name, {0: wrong}))
-    return {**_covered_by_rules(plans, decided), **decided}
+    # a rule covers other changes, too
+    rules = dict.fromkeys((n, decision) for (n, _), decision in decided.items() if decision.verb == "ignore")
+    covered = {(n, number): rule for n, rule in rules for number in covered_changes(plans[n], rule.text)}
+    return {**covered, **decided}
 
 
 def _invalid(message: str, hint: str = "", key: str = "", code: str = "BK538") -> InvalidInput:
@@ -245,14 +248,6 @@ def _decide(changed: Changed, entry: DecisionEntry, knows: ChangeAdvisor, permit
 
 def _place_name(change: Change) -> str:
     return render(change.path if change.part == "output" else ("baseline", *change.path))
-
-
-def _covered_by_rules(
-    plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]
-) -> dict[Member, Decision]:
-    """Return what else the rules cover."""
-    rules = dict.fromkeys((n, decision) for (n, _), decision in decided.items() if decision.verb == "ignore")
-    return {(n, number): rule for n, rule in rules for number in covered_changes(plans[n], rule.text)}
 
 
 def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:

@@ -81,9 +81,7 @@ def test_of(selection: Selection) -> Test:
 def wanted(selection: Selection) -> Test:
     """Return a test whether a baseline is chosen and belongs to the shard."""
     test, shard = test_of(selection), selection.shard
-    return lambda baseline: (
-        test(baseline) and (shard is None or shard_of(baseline.id, shard.of) == shard.number)
-    )
+    return lambda one: test(one) and (shard is None or shard_of(one.id, shard.of) == shard.number)
 
 
 def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:

@@ -69,8 +69,8 @@ def select_touched(
     def is_touched(baseline: Baseline) -> bool:
         if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
             return True
-        used = used_by(baseline, project)
-        return not (files.isdisjoint(used.files) and folders.isdisjoint(used.folders))
+        used_files, used_folders = used_by(baseline, project)
+        return not (files.isdisjoint(used_files) and folders.isdisjoint(used_folders))
 
     return list(filter(is_touched, chosen)), notes
 
@@ -84,16 +84,9 @@ def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
     return commit, [f"git sees no common ancestor with {rev} here: compared with {rev} itself"]
 
 
-class Used(Struct):
-    """What a baseline may use: files, and folders with all their content, relative to the root, whether they
-    exist or not."""
-
-    files: tuple[str, ...]
-    folders: tuple[str, ...]
-
-
-def used_by(baseline: Baseline, project: Project) -> Used:
-    """Return what a baseline may use. Each word of its recipe may be the name of a file."""
+def used_by(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]:
+    """Return what a baseline may use: files, and folders with all their content, relative to the root; they
+    need not exist. Each word of its recipe may be the name of a file."""
     recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
     words, folders = {name, *_texts([recipe, baseline.comparison])}, []
@@ -105,9 +98,7 @@ def used_by(baseline: Baseline, project: Project) -> Used:
         for word, entry in group.items()
         if word in words
     ]
-    folders += [
-        os.path.normpath(entry.folder) for entry in entries if isinstance(entry, Skill) and entry.folder
-    ]
+    folders += [os.path.normpath(one.folder) for one in entries if isinstance(one, Skill) and one.folder]
     modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
     starts = (*_starts(baseline), "")
     files = [
@@ -119,7 +110,7 @@ def used_by(baseline: Baseline, project: Project) -> Used:
         *(name for text in _texts(entries) for name in possible_files(text, ("",))),
         *(f"{module}.py" for module in modules),
     ]
-    return Used(tuple(files), (*folders, *modules))  # of a package any part may be imported
+    return files, [*folders, *modules]  # of a package any part may be imported
 
 
 def _starts(baseline: Baseline) -> tuple[str, ...]:
@@ -129,13 +120,11 @@ def _starts(baseline: Baseline) -> tuple[str, ...]:
     return (folder, os.path.join(folder, cwd)) if cwd else (folder,)
 
 
-def _modules(entry: Any) -> Iterator[str]:
-    """Yield the Python modules that an entry of the configuration runs."""
-    if target := getattr(entry, "python", None):
+def _modules(one: Any) -> Iterator[str]:
+    """Yield the Python modules that an one of the configuration runs."""
+    if target := getattr(one, "python", None):
         yield target.partition(":")[0]
-    argv = (
-        entry if isinstance(entry, list) else getattr(entry, "argv", None) or getattr(entry, "command", None)
-    )
+    argv = one if isinstance(one, list) else getattr(one, "argv", None) or getattr(one, "command", None)
     for flag, word in pairwise(argv or []):
         if flag == "-m" and _MODULE.fullmatch(word):
             yield word
@@ -173,9 +162,7 @@ def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[s
         new = getattr(project.config, key)
         if old != new:
             both = isinstance(old, dict) and isinstance(new, dict)
-            changed[key] = (
-                {name for name in {**old, **new} if old.get(name) != new.get(name)} if both else set()
-            )
+            changed[key] = {one for one in {**old, **new} if old.get(one) != new.get(one)} if both else set()
     return changed
 
 

@@ -377,10 +377,8 @@ def _compare_rules(before: Baseline, after: Baseline) -> Iterator[Way]:
 def _ignores(rules: Rules, text: str) -> bool:
     """Whether a path may be ignored, or fall under another tolerance, once it has none of its own."""
     ends = ("*", text.rpartition(".")[2])
-    return any(
-        ignored.endswith(ends)
-        for ignored in (*rules.ignore_fields, *_ignored_values(rules), *rules.tolerance)
-    )
+    others = (*rules.ignore_fields, *_ignored_values(rules), *rules.tolerance)
+    return any(one.endswith(ends) for one in others)
 
 
 def compare_metadata(old: Metadata, new: Metadata) -> Iterator[Way]:

@@ -95,10 +95,8 @@ def _reply(question: str, text: str, version: int) -> str:
 def _fill_form(question: str, form: dict[str, Any]) -> dict[str, Any]:
     texts = {match[1]: match[3] for match in _TEXT.finditer(question)}
     if "first_in_second" in form:  # this judge takes every word for a fact
-        words = [
-            list(dict.fromkeys(re.findall(r"\w+", texts[f"{one} text"].lower())))
-            for one in ("first", "second")
-        ]
+        texts_of_both = [texts["first text"].lower(), texts["second text"].lower()]
+        words = [list(dict.fromkeys(re.findall(r"\w+", text))) for text in texts_of_both]
         for key, (own, other) in {"first_in_second": words, "second_in_first": words[::-1]}.items():
             verdicts = {word: "kept" if word in other else "missing" for word in own or [""]}
             form[key] = [{"fact": word, "verdict": verdict} for word, verdict in verdicts.items()]
@@ -268,16 +266,8 @@ class Api:
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
         self._routes: tuple[tuple[str, str, Callable[..., DemoAnswer]], ...] = (
-            (
-                "GET",
-                r"/health",
-                lambda request: DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"}),
-            ),
-            (
-                "GET",
-                r"/api/v1/users",
-                lambda request: self._page("users", [*map(self._shown, self._users)], request),
-            ),
+            ("GET", r"/health", self._health),
+            ("GET", r"/api/v1/users", self._list_users),
             ("POST", r"/api/v1/users", self._create_user),
             ("GET", r"/api/v1/users/([^/]+)", self._user),
             ("GET", r"/api/v1/orders", self._list_orders),
@@ -301,10 +291,16 @@ class Api:
             return error(405, f"{method} is not allowed here", {"Allow": ", ".join(allowed)})
         return error(404, f"nothing at {path}")
 
+    def _health(self, request: DemoRequest) -> DemoAnswer:
+        return DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"})
+
+    def _list_users(self, request: DemoRequest) -> DemoAnswer:
+        return self._page("users", [*map(self._shown, self._users)], request)
+
     def _shown(self, user: Record) -> Record:
-        return (
-            user if self.version == 1 else {"full_name" if key == "name" else key: user[key] for key in user}
-        )
+        if self.version == 1:
+            return user
+        return {"full_name" if key == "name" else key: user[key] for key in user}
 
     def _user(self, request: DemoRequest, user_id: str) -> DemoAnswer:
         user = ({user["id"]: user for user in self._users} | self._created).get(user_id)
@@ -338,9 +334,8 @@ class Api:
 
     def _list_orders(self, request: DemoRequest) -> DemoAnswer:
         status = request.query.get("status")
-        return self._page(
-            "orders", [one for one in self._orders() if status in (None, one["status"])], request
-        )
+        orders = [order for order in self._orders() if status in (None, order["status"])]
+        return self._page("orders", orders, request)
 
     def _order(self, request: DemoRequest, number: str) -> DemoAnswer:
         order = next((order for order in self._orders() if order["number"] == int(number)), None)
@@ -381,9 +376,8 @@ class Api:
             return error(400, "page starts at 1, per_page goes from 1 to 100")
         total = len(rows) if self.version == 1 else str(len(rows))
         pagination = {"page": page, "per_page": per_page, "total": total}
-        return DemoAnswer(
-            200, {name: rows[(page - 1) * per_page : page * per_page], "pagination": pagination}
-        )
+        shown = rows[(page - 1) * per_page : page * per_page]
+        return DemoAnswer(200, {name: shown, "pagination": pagination})
 
     def _remember(self, memory: dict[str, Any], key: str, value: Any) -> None:
         with self._lock:

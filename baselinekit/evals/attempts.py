@@ -11,6 +11,7 @@ from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import ASKED_ELSEWHERE, Terms
 from baselinekit.commands.judging import compare_settled, observe
 from baselinekit.commands.pending import kept_output_of
+from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import CaptureEnvironment, drift_of
 from baselinekit.errors import (
     BaselinekitError,
@@ -23,7 +24,6 @@ from baselinekit.errors import (
 from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
-from baselinekit.evals.scripts import Trace, run_after, run_before
 from baselinekit.graders import graders
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
 from baselinekit.graders.verdict import code_of, combine_grades
@@ -259,6 +259,8 @@ class CaseWorker(Struct):
         trace.sent = is_prompt and not observation.recorded
         trace.environment = observation.environment
         if (after := prepared.scripts[1]) is not None:
+            from baselinekit.eva.scripts import run_after  # only prompt folders have scripts
+
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
         judging = _Judging(prepared, setting, observation, outside, self.environment)
@@ -411,6 +413,8 @@ def _apply_before_script(
     trace.redactor = trace.redactor.knowing(inputs)
     if before is None:
         return case.recipe, inputs
+    from baselinekit.eva.scripts import run_before
+
     printed = run_before(before, case, inputs, setting, trace)
     trace.redactor = trace.redactor.knowing(printed)
     for name in printed.keys() - prepared.names:

@@ -8,10 +8,11 @@ from typing import Any
 from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, new_baseline
 from baselinekit.commands.importing import Batch
 from baselinekit.commands.naming import is_same, slug
+from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.eva.scripts import ready_scripts, run_before
 from baselinekit.evals.checks import load_schema, setting_of_case
-from baselinekit.evals.scripts import Trace, ready_scripts, run_before
 from baselinekit.files.text import decode
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.checks import check_of

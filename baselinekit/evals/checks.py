@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
@@ -20,7 +21,6 @@ from baselinekit.errors import (
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
-from baselinekit.evals.scripts import Script, ready_scripts
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
@@ -45,7 +45,6 @@ from baselinekit.store.discovery import discover_files, holds_baselines, is_fore
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites import promptchecks
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
@@ -73,7 +72,7 @@ class Prepared(Struct):
     baseline: Baseline | None = None
     files: str = ""
     fault: Exception | None = None
-    scripts: tuple[Script | None, Script | None] = (None, None)
+    scripts: tuple[Any, Any] = (None, None)
     names: frozenset[str] = frozenset()
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -135,7 +134,11 @@ def _prepared(
     case, recipe, names = with_given(project, case, setting)
     baseline = None if case.baseline is None else environment.chosen(case.baseline)
     _refuse_long(case, setting)
-    scripts = ready_scripts(project, case, setting, listed)
+    scripts: Any = (None, None)
+    if case.scripts.before or case.scripts.after:
+        from baselinekit.eva.scripts import ready_scripts  # only prompt folders have scripts
+
+        scripts = ready_scripts(project, case, setting, listed)
     prepared = Prepared(case, baseline=baseline, scripts=scripts, names=names)
     problems = _recipe_problems(case, recipe, setting, listed)
     if not case.graders:
@@ -374,7 +377,11 @@ def examine_all(
         findings = check_baselines(project, (), clients)
     if places:
         findings = _with_evals(findings, project, places, clients, runnable)
-    broken, shape = promptchecks.examine(project.root, prompts)
+    if not prompts:
+        return findings
+    from baselinekit.eva.checks import examine
+
+    broken, shape = examine(project.root, prompts)
     return replace(
         findings,
         problems=tuple(dict.fromkeys((*findings.problems, *broken))),

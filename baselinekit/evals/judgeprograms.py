@@ -19,9 +19,9 @@ from baselinekit.clients.programs.children import (
     program_at,
 )
 from baselinekit.clients.trust import is_interpreted_script
+from baselinekit.commands.programs import allowed_by, run_in_name, who_allows
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, Refused, cannot_replay
-from baselinekit.evals.scripts import allowed_by, run_in_name, who_allows
 from baselinekit.graders import graders
 from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.kinds.files import inside, read_if_there

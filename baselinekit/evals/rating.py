@@ -73,7 +73,7 @@ class Queue(Struct):
         return [standing for standing in self.standings(names) if standing.wants(rater)]
 
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> ItemStatus:
-        """Enter a rating, and return where its item stands now."""
+        """Enter a rating, and return the state of its item."""
         rating = replace(rating, note=self.project.redactor.mask(rating.note))
         return _status(self.ratings.rate(item.key, rating, again))
 

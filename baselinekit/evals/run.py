@@ -34,15 +34,7 @@ from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
-from baselinekit.evals.promptlogs import (
-    RunFacts,
-    is_query,
-    misspelt_inputs,
-    note_runs,
-    note_use,
-    typed_inputs,
-)
-from baselinekit.evals.selection import Choice, choose
+from baselinekit.evals.selection import Choice, choose, is_query
 from baselinekit.graders import graders
 from baselinekit.kinds.dispatch import batches
 from baselinekit.kinds.kind import ALONE
@@ -118,10 +110,15 @@ def run(
                 reason = "not run: the time limit of the suite was reached" if overtime() else "interrupted"
             results = _results(project, prepared, turns, made, wanted, reason)
             recorder = _recorded(project, policy, context, chosen, results, memory)
-            if not memory.was_finished:  # else everything is from an earlier run, which has its row
-                inputs, interrupted = typed_inputs(project, prepared), context.stop.is_set()
-                facts = RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
-                notes += note_runs(project, suite, chosen, results, facts)
+            names = [(one.case, one.names) for one in prepared]
+            if any(case.folder for case in chosen):
+                from baselinekit.eva import logs
+
+                notes += logs.misspelt_inputs(project, names)
+                if not memory.was_finished:  # else everything is from an earlier run, which has its row
+                    inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
+                    facts = logs.RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
+                    notes += logs.note_runs(project, suite, chosen, results, facts)
         complete = all(one is not None for one in made) and not any(
             attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
         )
@@ -131,7 +128,7 @@ def run(
             memory.forget()
     if choice.grader:
         notes.append(f"only {choice.grader} graders were used")
-    notes += [*suite.notes, *misspelt_inputs(project, prepared), *notification_warnings(project, suite)]
+    notes += [*suite.notes, *notification_warnings(project, suite)]
     all_attempts = [attempt for result in results if result.case for attempt in result.case.attempts]
     served = {str(one.environment["model"]) for one in all_attempts if "model" in one.environment}
     models = {"model": ", ".join(sorted(served))} if served else {}
@@ -280,6 +277,8 @@ class Attempts(Struct):
             warnings.append(error.problems[0].message)
         # before it is in the journal: a resumed run does not send it again, and so does not note it
         if case.folder is not None:
+            from baselinekit.eva.logs import note_use
+
             warnings += note_use(self.project, case, attempt, self.context.timestamp())
         is_cut_off = is_stopped and attempt.outcome == "error"
         try:

@@ -83,12 +83,15 @@ def choose(cases: Sequence[Case], choice: Choice) -> list[Case]:
     return chosen if choice.grader is None else graded_by(chosen, choice.grader)
 
 
+def is_query(case: Case) -> bool:
+    """Whether a case of a prompt folder is a query that should, or should not, trigger the prompt."""
+    return case.folder is not None and kind_of(case.recipe).asks_nobody
+
+
 def name_of_case(case: Case) -> str | None:
     """The name by which --case chooses a case: its name, else the last part of its id. None for the trigger
     queries of a prompt folder, which do not use the prompt."""
-    if case.folder is not None and kind_of(case.recipe).asks_nobody:
-        return None
-    return case.name or case.id.rpartition("/")[2]
+    return None if is_query(case) else case.name or case.id.rpartition("/")[2]
 
 
 def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:

@@ -178,15 +178,11 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _refuse_constant(_: str) -> None:
-    raise ValueError
-
-
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_build_object,
     parse_float=parse_fraction,
     parse_int=whole,
-    parse_constant=_refuse_constant,
+    parse_constant=whole,  # NaN and Infinity are none: a ValueError
 )
 
 

@@ -50,7 +50,7 @@ class GradedField(Struct):
 class FieldAccuracy(Struct):
     """Compares fields of the output with those of the right answer: the last message of the reference, else
     the expected value. `weighted_average`: the share of right fields, by weight; `all_or_nothing`: 1 if all
-    are right. `pass_at`: the score that passes, if it differs from that of the case."""
+    are right. `pass_at`: the score that passes, if it differs from the case's."""
 
     fields: list[GradedField]
     aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"

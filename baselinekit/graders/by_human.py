@@ -198,7 +198,7 @@ def item_key(case: Case, grader: Grader, output: Json) -> str:
 def rating_material(
     case: Case, grader: Grader, output: Json, about: Mapping[str, Json]
 ) -> tuple[RatingView, tuple[tuple[int, int], ...]]:
-    """What a rater is shown; and for a ranking the pairs of items whose order is claimed."""
+    """What a rater is shown; and for a ranking the pairs of items that are claimed to be in order."""
     config: HumanRating = grader.method
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
@@ -214,7 +214,7 @@ def items_to_rank(
     case: Case, output: Json, scale: RatingScale
 ) -> tuple[tuple[Json, ...], tuple[tuple[int, int], ...]]:
     """The items in an order that gives nothing away, and the pairs (better, worse) that are claimed. The
-    items are the output and the expected values, of which the output claims to be the best; or, if nothing is
+    items are the output, which claims to be the best, and the expected values; or, if nothing is
     expected, the entries of an output that is a list, which claims to be in order."""
     if expected := values_of(case.expected):
         items = [output, *expected]

@@ -1,8 +1,8 @@
 """Graders that ask a model for one line: a score, or a decision, and the reason for it.
 
 The form of the reply is fixed and repeats no mark of the question. So other rules keep the judged text from
-giving the verdict: the text stands between marks that it cannot know, the whole reply has to be one line with
-one verdict in it, and a verdict that already stands in the text does not count."""
+giving the verdict: the text is between marks that it cannot know, the whole reply has to be one line with
+one verdict in it, and a verdict that is already in the text does not count."""
 
 import re
 import unicodedata
@@ -138,7 +138,7 @@ class LineForm(Struct):
 
     def read(self, reply: str, texts: Sequence[str]) -> tuple[str, str]:
         """The verdict and the reason; UnreadableReply if the reply is not exactly this line, or if its
-        verdict stands in one of the judged texts."""
+        verdict is in one of the judged texts."""
         line = reply.strip(" \t\r\n")
         if len(line.splitlines()) != 1:
             raise unusable_reply(f"is not the one line {self.text}", reply)
@@ -153,9 +153,7 @@ class LineForm(Struct):
         if len(re.findall(f"{self.key.casefold()}=", normalize_lookalikes(line))) != 1:
             raise unusable_reply("gives more than one verdict", reply)
         if any(self.stands_in(verdict, text) for text in texts):
-            raise unusable_reply(
-                f"repeats {self.key}={verdict}, which stands in the text that it judges", reply
-            )
+            raise unusable_reply(f"repeats {self.key}={verdict}, which is in the text that it judges", reply)
         return verdict, reason
 
     def stands_in(self, verdict: str, text: str) -> bool:

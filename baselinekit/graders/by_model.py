@@ -112,8 +112,8 @@ class ModelJudge(Struct):
 
     @property
     def scale(self) -> tuple[float, float]:
-        """The scale of the overall score and of the threshold: that of the criteria, or from 0 to 1 if these
-        have different ones. Then the overall score is the mean of the shares of their ranges."""
+        """The scale of the overall score and of the threshold: the scale of the criteria, or from 0 to 1 if
+        these have different ones. Then the overall score is the mean of the shares of their ranges."""
         scales = {*self.ranges.values()}
         return scales.pop() if len(scales) == 1 else (0.0, 1.0)
 
@@ -144,7 +144,7 @@ consistent: the same output deserves the same score."""
 
 
 def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -> ModelQuestion:
-    """The question to the judge about one output. Every text that is not ours stands between marks."""
+    """The question to the judge about one output. Every text that is not ours is between marks."""
     texts, form = _texts(case, output), _reply_form(judge)
     settings = {"temperature": judge.temperature, "max_tokens": judge.max_tokens, "json": True, "turn": turn}
     return question(judge.model, _describe_task(judge), texts, form, **settings)

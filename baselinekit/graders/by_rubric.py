@@ -139,9 +139,8 @@ _TOKENS, _TOKENS_PER_ITEM = 800, 150
 
 
 def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
-    """The question to the judge about one answer. Every text that is not the rubric's stands between
-    marks. The form of the reply has every id, and is no valid reply: a judge that copies it has judged
-    nothing."""
+    """The question to the judge about one answer. Every text but the rubric is between marks. The form of the
+    reply has every id, and is no valid reply: a judge that copies it has judged nothing."""
     lines: list[str] = []
     checks: list[Json] = []
     for item_id, item in judge.items.items():

@@ -52,6 +52,7 @@ _ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
 _OTHER_NAMES = {
     "input": "question",
     "output": "candidate_answer",
+    "answer": "candidate_answer",
     "expected": "reference_answer",
     "expected_output": "reference_answer",
     "criteria": "expected_outcome",
@@ -286,7 +287,7 @@ def problems(task: Task) -> Iterator[Problem]:
         if not words or not words[0].strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
-            message = "`calibration` of a judge whose prompt a program writes"
+            message = "`calibration` of a judge with a prompt that a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"
             yield Problem("BK661", message, hint, at=("config", "calibration"))
     elif file is not None:

@@ -258,8 +258,8 @@ class Lists(Struct):
 
 
 class MustInclude(Struct):
-    """The lists of a `semantic` expectation, which are checked without a model. `alternatives`: other lists,
-    any of which is enough."""
+    """The lists of a `semantic` expectation, which are checked without a model. `alternatives`: other lists;
+    one that fits is enough."""
 
     must_include: tuple[str, ...] = ()
     must_not_include: tuple[str, ...] = ()

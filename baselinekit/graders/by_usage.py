@@ -1,6 +1,6 @@
 """Graders of what an answer took: time, dollars and tokens. They do not look at the output.
 
-A figure that nobody measured is an error: it does not mean that the answer was quick or cheap."""
+A figure that was not measured is an error: it does not mean that the answer was quick or cheap."""
 
 from collections.abc import Iterator
 from decimal import Decimal

@@ -44,8 +44,8 @@ class Aggregator(Struct):
 
 
 class StatedComposite(Struct):
-    """A composite as a file states it. `pass_at`: the score that passes, if it differs from that of the
-    case."""
+    """A composite as a file states it. `pass_at`: the score that passes, if it differs from the
+    case's."""
 
     graders: list[Any]
     aggregator: Aggregator = field(default_factory=Aggregator)

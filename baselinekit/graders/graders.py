@@ -3,6 +3,7 @@
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.graders import (
@@ -80,9 +81,8 @@ def graders_with_positions(
 ) -> Iterator[tuple[Position, Grader]]:
     """All graders of a case with their positions. The parts of a composite come before it."""
     for number, grader in enumerate(case_graders):
-        for inner_position, part in graders_with_positions(
-            row_of(grader, graders).parts(grader.method), graders
-        ):
+        parts = row_of(grader, graders).parts(grader.method)
+        for inner_position, part in graders_with_positions(parts, graders):
             yield (number, *inner_position), part
         yield (number,), grader
 
@@ -102,25 +102,20 @@ def _grade_at(
     observation: Observation,
     clients: Callable[[Position], GradeClients],
     graders: Graders,
+    results: Mapping[str, Json] = MappingProxyType({}),
 ) -> Grade:
-    """The grade of the grader at a position. `clients`: those of the grader at a position."""
+    """The grade of the grader at a position. `clients`: those of the grader at a position; `results`: those
+    of the other parts of a composite, if it sums them up."""
 
     def grade_part(number: int, inner: Grader, results: Mapping[str, Json]) -> Grade:
-        def clients_at(inner_position: Position) -> GradeClients:
-            inner_clients = clients(inner_position)
-            return (
-                replace(inner_clients, results=results)
-                if inner_position == (*position, number)
-                else inner_clients
-            )
-
-        return _grade_at((*position, number), inner, case, observation, clients_at, graders)
+        return _grade_at((*position, number), inner, case, observation, clients, graders, results)
 
     try:
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
             return task.decide((False, f"the output has no {task.of}", {}))
-        return row_of(grader, graders).judge(task, observation, replace(clients(position), part=grade_part))
+        handed_in = replace(clients(position), part=grade_part, results=results)
+        return row_of(grader, graders).judge(task, observation, handed_in)
     except OutOfBudget:
         raise
     except BaselinekitError as error:
@@ -136,24 +131,21 @@ def grade_all(
 ) -> tuple[Grade, ...]:
     """The grades of all graders of a case, in their order. Models are asked last; if a check by rules has
     failed the case by then, they are asked only if the case wants it."""
-    judges = [number for number, grader in enumerate(case.graders) if model_calls_of(grader, graders)]
-    rules = [number for number in range(len(case.graders)) if number not in judges]
+    numbers = range(len(case.graders))
+    judges = [number for number in numbers if model_calls_of(case.graders[number], graders)]
+    rules = [number for number in numbers if number not in judges]
     has_required = any(grader.required for grader in case.graders)
     grades: dict[int, Grade] = {}
     for number in (*rules, *judges):
         grader = case.graders[number]
-        failed = None
-        if number in judges and not case.judge_after_failure:
-            rule_grades = (grades[rule] for rule in rules)
-            failed = next(
-                (grade for grade in rule_grades if fails_case(grade, has_required, case.pass_rule)), None
-            )
-        if failed is None:
-            grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
-        else:
-            reason = f"no model was asked: {failed.grader} failed"
+        failed = [grades[rule] for rule in rules if number in judges and not case.judge_after_failure]
+        failed = [grade for grade in failed if fails_case(grade, has_required, case.pass_rule)]
+        if failed:
+            reason = f"no model was asked: {failed[0].grader} failed"
             grades[number] = grader.graded("unscored", None, reason, verdict=NOT_JUDGED)
-    return tuple(grades[number] for number in range(len(case.graders)))
+        else:
+            grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
+    return tuple(grades[number] for number in numbers)
 
 
 def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE) -> bool:

@@ -1,5 +1,5 @@
-"""Asking a model to judge a text, so that the text cannot persuade it: the text stands between marks that
-nobody could guess, the reply must repeat them, and is checked strictly."""
+"""Asking a model to judge a text, so that the text cannot persuade it: the text is between marks that
+cannot be guessed, the reply must repeat them, and is checked strictly."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -71,7 +71,7 @@ _MOST_STARTS = 1_000
 
 
 def object_at(text: str, place: int) -> Json:
-    """Return the outermost JSON object that spans a place of a text, whatever stands around it; ABSENT if
+    """Return the outermost JSON object that spans a place of a text, whatever is around it; ABSENT if
     there is none."""
     for start in islice(_OBJECT_STARTS.finditer(text, 0, place), _MOST_STARTS):
         try:

@@ -47,7 +47,7 @@ def line_at(text: str, place: int) -> int:
 
 
 def nearest_text(targets: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
-    """Where the text comes nearest to any of these, none of which is in it."""
+    """Where the text comes nearest to any of these. None of them is in it."""
     if len(text) > _LONGEST_TEXT:
         return None
     text = mask(text)

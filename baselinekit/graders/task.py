@@ -153,7 +153,7 @@ class Task(Struct):
         return not parts or (bool(keys) and {*keys} <= {*parts})
 
     def decide(self, judged: Judged, part: str = "") -> Grade:
-        """The grade of a check by rules, whose score is 1 or 0. `part`: the part that was looked at, if that
+        """The grade of a check by rules: its score is 1 or 0. `part`: the part that was looked at, if that
         is not the whole output."""
         passed, reason, details = judged
         reason = f"{part}: {reason}" if part and reason else reason
@@ -213,9 +213,9 @@ class GraderType(Struct):
     `parts`: the graders that a config is made of; `without_places`: the config without their places in the
     file.
 
-    Files: `files`: the paths that a config names, by their keys; `document`: the file whose content is part
-    of the config, and `with_document`: the config with the content in its place; `texts`: the files whose
-    text it judges with, and `text_problems`: what is wrong with such a text.
+    Files: `files`: the paths that a config names, by their keys; `document`: the file with content that is
+    part of the config, and `with_document`: the config with the content in its place; `texts`: the files with
+    texts that it judges with, and `text_problems`: what is wrong with such a text.
 
     Models and programs: `asks`: the model that is asked about one output, and how often; `criteria`: what it
     is asked about; `question_form`: the form of the question, if it is not for scores; `label_scale`: how it

@@ -17,7 +17,7 @@ def exact_fraction(number: float) -> Fraction:
 
 
 def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    """The fraction between two others whose denominator is the smallest."""
+    """The fraction between two others with the smallest denominator."""
     whole = math.ceil(low)
     if whole <= high:
         return Fraction(whole)
@@ -117,7 +117,7 @@ def _describe_low_score(
     grades: Sequence[Grade], not_passed: Sequence[Grade], score: Fraction, rule: PassRule
 ) -> str:
     """The failed gates, else the mean, and the reason of each grade. The reason of a single grade, or of one
-    whose own gates failed, is enough."""
+    with own gates that failed, is enough."""
     unexplained = [grade for grade in not_passed if not (grade.failed_gates and grade.reason)]
     gates = gates_of(unexplained)
     summary = f"{', '.join(gates)} had to hold" if gates else ""

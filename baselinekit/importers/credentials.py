@@ -151,23 +151,17 @@ def assign_variables(
     """The values of the variables that the operator has named, and the credentials without one: a name that
     the environment has keeps its value there; any other gets the credential of that name, or the next one."""
     values = {name: environ[name] for name in names if environ.get(name)}
-    remaining = [
-        credential
-        for credential in credentials
-        if not any(value in credential.value for value in values.values())
-    ]
+    known = [*values.values()]
+    remaining = [one for one in credentials if not any(value in one.value for value in known)]
     free = [name for name in names if name not in values]
-    for name in list(free):
-        named = next(
-            (credential for credential in remaining if credential.name.casefold() == name.casefold()), None
-        )
-        if named is not None:
+    by_name = {one.name.casefold(): one for one in reversed(remaining)}
+    for name in free:
+        if (named := by_name.pop(name.casefold(), None)) is not None:
             values[name] = named.value
             remaining.remove(named)
-            free.remove(name)
-    for name in free[: len(remaining)]:
-        values[name] = remaining.pop(0).value
-    return values, remaining
+    others = [name for name in free if name not in values]
+    values |= {name: one.value for name, one in zip(others, remaining, strict=False)}
+    return values, remaining[len(others) :]
 
 
 class HiddenValues:

@@ -49,6 +49,14 @@ class LeftOut(Struct):
     count: int = 1
 
 
+class NotCarried(Exception):
+    """Why something does not carry over, and what to do about it."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
 class ImportedFile(Struct):
     """The result of a file. `unsafe`: how many requests that may write were skipped; `unselected`: how many
     were not selected; `secrets`: the variables with the values that they replace, and the hosts that these

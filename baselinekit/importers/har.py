@@ -20,6 +20,7 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     LeftOut,
+    NotCarried,
     SourceText,
     add_value,
     addressed,
@@ -63,10 +64,6 @@ class HarEntry(Struct):
         return urlsplit(str(self.request["url"])).netloc
 
 
-class UnsentError(Exception):
-    """Why a request cannot be sent, as a message."""
-
-
 def recognises(source: SourceText) -> bool:
     return source.is_json and bool(_OPENS.match(source.text))
 
@@ -85,8 +82,8 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             entry = _entry(number, raw_entry)
             entries += [entry] if entry is not None else []
             other_count += entry is None
-        except UnsentError as error:
-            left_out.append((number, str(error), HINT_FOR_URL))
+        except NotCarried as error:
+            left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an entry that cannot be read", "save the file again"))
     types = [type.lower() for type in choices.types or _API_TYPES]
@@ -132,7 +129,7 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
         return None
     method = str(request["method"]).upper()
     if flaw := flaw_of_url(url):
-        raise UnsentError(f"{method} {flaw}")
+        raise NotCarried(f"{method} {flaw}", HINT_FOR_URL)
     headers = [
         (str(header["name"]), str(header["value"]))
         for header in request.get("headers") or ()
@@ -141,8 +138,8 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
     body, unsent = dict[str, Json](), ""
     try:
         body = _body(request)
-    except UnsentError as reason:
-        unsent = str(reason)
+    except NotCarried as reason:
+        unsent = reason.message
     cookies = {str(item["name"]): str(item["value"]) for item in request.get("cookies") or ()}
     cookies = cookies or cookie_pairs(_header(request, "cookie"))
     sent = recorded_request(method, url, headers, cookies, body)
@@ -172,14 +169,14 @@ def _body(request: dict[str, Any]) -> dict[str, Json]:
         size = _header(request, "content-length") or str(request.get("bodySize", 0))
         has_size = size.isdecimal() and int(size) > 0
         if content_type and (has_size or media_of(content_type) == _MULTIPART):
-            raise UnsentError("its body is not in the HAR file")
+            raise NotCarried("its body is not in the HAR file")
         return {}
     body_type = str(post_data.get("mimeType") or content_type)
     media, text, params = media_of(body_type), post_data.get("text"), post_data.get("params") or ()
     if media == _MULTIPART:
         return _multipart(body_type, str(text or ""), params)
     if media.startswith("multipart/"):
-        raise UnsentError(f"a body of {media}")
+        raise NotCarried(f"a body of {media}")
     if text is None or (not text and params):
         text, media = urlencode([(param["name"], param.get("value", "")) for param in params]), FORM_TYPE
     return body_of(str(text), media) if text else {}
@@ -201,11 +198,11 @@ def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -
     fields: dict[str, Json] = {}
     for name, value, file in parts:
         if file is not None:
-            raise UnsentError(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
+            raise NotCarried(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
         if isinstance(name, str):
             add_value(fields, name, value)
     if not fields:
-        raise UnsentError("its body is not in the HAR file")
+        raise NotCarried("its body is not in the HAR file")
     return {"form": fields, "files": {}}
 
 

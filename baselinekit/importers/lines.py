@@ -1,11 +1,10 @@
 """A text with one request a line: a URL, `METHOD URL`, or a curl command, which may take several lines."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.curl import parse_words
+from baselinekit.importers.curl import CurlRequest, parse_words
 from baselinekit.importers.drafts import (
     HINT_FOR_URL,
     SAFE,
@@ -13,6 +12,7 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     LeftOut,
+    NotCarried,
     SourceText,
     addressed,
     flaw_of_url,
@@ -40,20 +40,50 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     credentials = HiddenValues()
     drafts: list[DraftRecipe] = []
     left_out: list[LeftOut] = []
-    unsafe = 0
-    for line, entry in _requests(source.text, choices):
-        if isinstance(entry, LeftOut):
-            left_out.append(entry)
+    unsafe = position = 0
+    text = source.text
+    while position < len(text):
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        line, whole_line = text.count("\n", 0, position) + 1, text[position:end]
+        start, position = position + len(whole_line) - len(whole_line.lstrip()), end + 1
+        if not whole_line.strip() or whole_line.lstrip().startswith("#"):
             continue
-        request, execution, notes = entry
-        if request["method"] not in SAFE and not choices.unsafe:
-            unsafe += 1
-            continue
-        request = credentials.hidden(request)
-        if execution.pop("verify", None) is False:
-            notes = (*notes, "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it")
-        drafts.append(draft_of(request, execution, line, notes, choices))
+        try:
+            if curl := _CURL.match(text, start):
+                words, _, position = next_command(text, curl.end())
+                refuse_expansions(text, curl.end())
+                parsed = parse_words(words, choices.read)
+            else:
+                parsed = CurlRequest(_request(whole_line.strip(), choices), {})
+        except BaselinekitError as error:
+            left_out.append(LeftOut(line, error.problems[0].message, error.problems[0].hint))
+        except NotCarried as error:
+            left_out.append(LeftOut(line, error.message, error.hint))
+        else:
+            if parsed.request["method"] not in SAFE and not choices.unsafe:
+                unsafe += 1
+                continue
+            execution, notes = dict(parsed.execution), parsed.dropped
+            if execution.pop("verify", None) is False:
+                hint = "`http: {verify: false}` in baselinekit.yaml allows it"
+                notes = (*notes, f"-k is not carried over: {hint}")
+            drafts.append(draft_of(credentials.hidden(parsed.request), execution, line, notes, choices))
     return ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
+
+
+def _request(line: str, choices: ImportChoices) -> dict[str, Json]:
+    match = _URL.fullmatch(line)
+    if match is None:
+        raise NotCarried("neither a URL nor a curl line", "as in GET https://api.example.com/users")
+    url = match["url"]
+    if url.startswith("/"):
+        if not choices.base_url:
+            raise NotCarried(f"{line} has no base_url", "pass --base-url http://…")
+        url = choices.base_url.rstrip("/") + url
+    if flaw := flaw_of_url(url):
+        raise NotCarried(flaw, HINT_FOR_URL)
+    return {"method": match["method"] or "GET", "url": url}
 
 
 def draft_of(
@@ -70,40 +100,3 @@ def draft_of(
     execution_part = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
     id = slug(f"{request['method']} {path_of(endpoint)}")
     return DraftRecipe(id, {"input": request_input, "execution": execution_part}, line, notes=notes)
-
-
-def _requests(
-    text: str, choices: ImportChoices
-) -> Iterator[tuple[int, LeftOut | tuple[dict[str, Any], dict[str, Json], tuple[str, ...]]]]:
-    position, line = 0, 0
-    while position < len(text):
-        end = text.find("\n", position)
-        end = len(text) if end < 0 else end
-        line, line_text = text.count("\n", 0, position) + 1, text[position:end].strip()
-        start_position = position + len(text[position:end]) - len(text[position:end].lstrip())
-        position = end + 1
-        if not line_text or line_text.startswith("#"):
-            continue
-        if curl := _CURL.match(text, start_position):
-            try:
-                words, _, position = next_command(text, curl.end())
-                refuse_expansions(text, curl.end())
-                curl_request = parse_words(words, choices.read)
-                yield line, (curl_request.request, curl_request.execution, curl_request.dropped)
-            except BaselinekitError as error:
-                problem = error.problems[0]
-                yield line, LeftOut(line, problem.message, problem.hint)
-        elif (match := _URL.fullmatch(line_text)) and (match["url"].startswith("http") or choices.base_url):
-            base = (choices.base_url or "").rstrip("/") if match["url"].startswith("/") else ""
-            url, method = base + match["url"], match["method"] or "GET"
-            if flaw := flaw_of_url(url):
-                yield line, LeftOut(line, flaw, HINT_FOR_URL)
-            else:
-                yield line, ({"method": method, "url": url}, {}, ())
-        elif match:
-            yield line, LeftOut(line, f"{line_text} has no base_url", "pass --base-url http://…")
-        else:
-            yield (
-                line,
-                LeftOut(line, "neither a URL nor a curl line", "as in GET https://api.example.com/users"),
-            )

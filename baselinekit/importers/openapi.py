@@ -566,11 +566,8 @@ class _Operation:
             if not isinstance(scheme.value, dict):
                 message = f"the security scheme {name} is not described"
                 raise CannotAskError(self.node.at, message, "correct the document")
-            variable, scheme_type, where = (
-                variable_name(name),
-                scheme.value.get("type"),
-                scheme.value.get("in"),
-            )
+            variable, where = variable_name(name), scheme.value.get("in")
+            scheme_type = scheme.value.get("type")
             way = str(scheme.value.get("scheme", "basic")).lower()
             if scheme_type == "basic" or (
                 scheme_type == "http" and way in ("basic", "digest") and "scheme" in scheme.value

@@ -85,13 +85,10 @@ def _event_value(text: str) -> Json:
         else:
             fields[name] = value
     row: dict[str, Json] = {name: fields[name] for name in _EVENT_FIELDS[:3] if name in fields}
-    return row | ({"data": _data_value(fields["data"])} if "data" in fields else {})
-
-
-def _data_value(text: str) -> Json:
-    """Read an object or an array; other data stays text, so that its type does not change by chance."""
-    value = json_or_absent(text) if text.lstrip()[:1] in ("{", "[") else ABSENT
-    return text if value is ABSENT else value
+    if (data := fields.get("data")) is not None:  # a number stays text: its type would change by chance
+        parsed = json_or_absent(data) if data.lstrip()[:1] in ("{", "[") else ABSENT
+        row["data"] = data if parsed is ABSENT else parsed
+    return row
 
 
 # Prometheus metrics, in the text format 0.0.4 or as OpenMetrics: one entry for each metric family, read by

@@ -130,7 +130,9 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
     values gives a list of them. A path may end in a function."""
     pattern = _pattern_in(text)
-    values = _values_at(pattern, output, at) or _values_at(_with_lower_case_header(pattern), output, at)
+    header = _header_in(pattern)
+    lower = replace(pattern, segments=("headers", header, *pattern.segments[2:])) if header else pattern
+    values = _values_at(pattern, output, at) or _values_at(lower, output, at)
     if not values:
         hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
@@ -163,11 +165,6 @@ def _header_in(pattern: Pattern) -> str:
     """Return the header that a path leads to, in lower case; "" for another path."""
     first, *rest = pattern.segments
     return rest[0].lower() if first == "headers" and rest and isinstance(rest[0], str) else ""
-
-
-def _with_lower_case_header(pattern: Pattern) -> Pattern:
-    header = _header_in(pattern)
-    return replace(pattern, segments=("headers", header, *pattern.segments[2:])) if header else pattern
 
 
 def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:

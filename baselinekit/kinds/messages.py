@@ -119,7 +119,11 @@ def plain_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     if is_parts(content):
-        return "\n\n".join(_part_texts(content))
+        return "\n\n".join(
+            f"{heading_of(part.get('value', '')) if part['type'] == 'file' else ''}"
+            f"{part.get('text', part.get('value', ''))}"
+            for part in content
+        )
     return "" if content is None else pretty(content, "  ")
 
 
@@ -128,12 +132,6 @@ def is_parts(content: Json) -> bool:
     parts = content if isinstance(content, list) else []
     types = [part.get("type") if isinstance(part, dict) else None for part in parts]
     return bool(types) and all(type in ("text", "file") for type in types)
-
-
-def _part_texts(parts: Json) -> Iterator[str]:
-    for part in parts:
-        text = str(part.get("text", part.get("value", "")))
-        yield f"{heading_of(part.get('value', ''))}{text}" if part["type"] == "file" else text
 
 
 def heading_of(name: Json) -> str:

@@ -229,11 +229,10 @@ def _find_rule(
         # one row that describes all would accept any other value in place of what never varied
         core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for rows in stored_lists for row in rows]
+    rows = [row for some in stored_lists for row in some]
+    rows += [escape_value(row) for some in raw_lists for row in some]
     try:
-        row = _describing_row(
-            case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
-        )
+        row = _describing_row(case, rows, (*path, 0))
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
@@ -415,25 +414,14 @@ def _finished(
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals = [*refusals, *_remaining(case.settled, refusals)]
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
-
-
-def _remaining(
-    settled: Sequence[Comparison], reported: Sequence[UnlearnablePlace]
-) -> Iterator[UnlearnablePlace]:
-    """Yield what would still fail, apart from what is reported already."""
-    paths = {place.path for place in reported}
-
-    def is_reported(spot: Difference) -> bool:
+    refusals, paths = [*refusals], {place.path for place in refusals}
+    for spot in (spot for comparison in case.settled for spot in comparison.differences):
         at = spot.at
-        return any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths)
-
-    for spot in (spot for comparison in settled for spot in comparison.differences):
-        if not is_reported(spot):
-            paths.add(spot.at)
+        if not any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths):
+            paths.add(at)
             message = "no placeholder was found that the rules accept in every replay"
-            yield UnlearnablePlace(spot.at, "unresolved", message, "write a rule for it by hand")
+            refusals.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
+    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
 
 
 def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: False) -> ReplayView:
@@ -531,9 +519,7 @@ class _SteadyValues:
     def ids(self) -> Iterator[tuple[Path, Json]]:
         """Yield the values that look like ids, and the number of what a request has created."""
         created = created_id_path(self._output)
-        return (
-            (path, value) for path, value in self.values() if path == created or looks_like_id(value, path)
-        )
+        return ((path, item) for path, item in self.values() if path == created or looks_like_id(item, path))
 
     def is_literal(self, path: Path) -> bool:
         stored = value_or_absent(self._stored, path)
@@ -688,9 +674,8 @@ def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
     """Whether a difference that stays would be learnt if the service is known to be unchanged: all but a key
     that is gone or new."""
     is_key = bool(place.path) and isinstance(place.path[-1], str)
-    return place.hint == ACCEPT and not (
-        is_key and place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
-    )
+    comes_or_goes = place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
+    return place.hint == ACCEPT and not (is_key and comes_or_goes)
 
 
 def _ignoring(path: Path) -> str:
@@ -833,9 +818,7 @@ class _Answers:
             sides = [self._case.mask(value, path) for value in (stored, values[-1])]
             before, after = map(short, sides)
             if before == after:  # 29 and "29"
-                before, after = (
-                    f"{text} ({json_type(side)})" for text, side in zip((before, after), sides, strict=True)
-                )
+                before, after = f"{before} ({json_type(sides[0])})", f"{after} ({json_type(sides[1])})"
             message = f"it changed from {before} (on file) to {after} (in {self._all_answers})"
             self.stays.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
             return []
@@ -847,9 +830,7 @@ class _Answers:
         after a while. The last ones of the values are of the repeated requests."""
         texts, words, repeats = [str(value) for value in values], self._case.words, self._count
         stored = str(self._plain(written))
-        if (
-            not is_literal
-        ):  # with what its placeholders match in an answer, which then differs only by changes
+        if not is_literal:  # with what its placeholders match: it then differs only by changes
             parts = split(values_in_template(written, texts[0], words))
             stored = "".join(part.text if isinstance(part, Token) else part for part in parts)
 

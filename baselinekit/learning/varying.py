@@ -223,34 +223,28 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     """Return the refusal of a placeholder that would hide too much: a whole output, or the content of a long
     text."""
     path, text = volatile.places[0], volatile.proposal.text
-    path_text = render(volatile.path)
+    where = render(volatile.path)
     meaning = "compare its meaning: `comparison: {type: semantic, method: judge}`"
     is_root = path == () or path in wholes
     fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     is_wide = any(wide in text for wide in WIDE)
     share = 2 if is_wide else 3  # of a text that must stay: half, or a third
-    is_recognizable = not is_wide and any(
-        part.name in SURE for part in split(text) if isinstance(part, Token)
-    )
-    keeps_enough = not is_alone(text) and share * fixed_length >= min(
-        len(str(value)) for value in volatile.values
-    )
+    is_recognizable = not is_wide and any(one.name in SURE for one in split(text) if isinstance(one, Token))
+    keeps_enough = not is_alone(text) and share * fixed_length >= min(map(len, map(str, volatile.values)))
     if is_root and not (is_recognizable or keeps_enough):
         reason = "all of it varies: a placeholder would accept anything"
         hint = f"request something stable, or {meaning}"
-        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", where) if path else ())
     parent = path[:-1]
     if parent in wholes and path[-1:] == ("sha256",) and is_byte_hash(value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
-        hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
-        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))
+        hint = f"request something stable, or `ignore_fields: [{where}]` if only the size counts"
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", where))
     is_long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and is_long:
         reason = "only the length of the text would be checked"
-        hint = (
-            f"`ignore_values: [{path_text}]`, or `fields: {{{path_text}: {{type: semantic, method: judge}}}}`"
-        )
-        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", path_text))
+        hint = f"`ignore_values: [{where}]`, or `fields: {{{where}: {{type: semantic, method: judge}}}}`"
+        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", where))
     return None
 
 

@@ -94,9 +94,7 @@ def _read_content(value: Any) -> bytes:
             return bytes(body)
         if isinstance(body, str):
             return body.encode()
-    raise NoJsonError(
-        "is a response without a body in it, perhaps a stream: compare what its client receives"
-    )
+    raise NoJsonError("is a response without a body in it, or a stream: compare what its client receives")
 
 
 def body_of(data: bytes, content_type: str) -> object:

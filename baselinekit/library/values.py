@@ -52,9 +52,7 @@ def as_json(value: object) -> Json:
 
 def _read(value: Any, levels: int) -> Json:
     if not levels:
-        raise NoJsonError(
-            f"has more than {_MAX_LEVELS} levels, or holds itself: compare the parts that count"
-        )
+        raise NoJsonError(f"has more than {_MAX_LEVELS} levels, or holds itself: compare parts of it")
     for _ in range(_MOST_STEPS):
         kind = value.__class__
         if kind in _PLAIN_CLASSES or (kind is float and isfinite(value)):
@@ -108,7 +106,7 @@ def _simplify(value: Any) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Set):
-        return _sorted_set(value)
+        return sorted((_read(item, _MAX_LEVELS) for item in value), key=canonical)  # it has no order
     if (form := form_of(value)) is None:
         raise _no_form_error(value)
     return form(value)
@@ -120,11 +118,6 @@ def _no_form_error(value: Any) -> NoJsonError:
     if isinstance(value, Iterator | ValuesView) and not hasattr(value, "read"):
         hint = "compare list(…) of it"
     return NoJsonError(f"is a {type(value).__module__}.{name}, which a baseline cannot hold: {hint}")
-
-
-def _sorted_set(values: Set[Any]) -> list[Json]:
-    """Return the values of a set, which has no order, sorted by their JSON."""
-    return sorted((_read(value, _MAX_LEVELS) for value in values), key=canonical)
 
 
 _BUILTIN_FORMS: dict[type, Form] = {

@@ -65,7 +65,7 @@ class RatingItem(Struct):
 
     @property
     def raters(self) -> list[Rating]:
-        """The ratings without that of the adjudicator, who is not one of the raters."""
+        """The ratings of all but the adjudicator, who is not one of the raters."""
         return [rating for rating in self.ratings if not is_adjudicator(rating.rater, self.method)]
 
     @property

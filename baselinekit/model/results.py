@@ -481,9 +481,7 @@ class Report(Struct):
         failed = tuple(result for result in self.results if result.outcome == "failed")
         if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
             return failed
-        return tuple(
-            result for result in failed if result.case is None or result.case.eval_type == "regression"
-        )
+        return tuple(one for one in failed if one.case is None or one.case.eval_type == "regression")
 
     @property
     def nothing_changed(self) -> str:

@@ -19,7 +19,7 @@ from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files.languages import JSON
-from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, LeftOut, SourceText
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
 from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
@@ -32,6 +32,7 @@ from baselinekit.secrets.variables import names_in
 from baselinekit.store import schemafile, writing
 from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.suites.writing.sayings import Loss
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
@@ -66,7 +67,7 @@ class MovedIn(MutableStruct):
     variables for the credentials found in cassettes; `changes`: those to make in the tests."""
 
     project: Project
-    left_out: list[LeftOut] = field(default_factory=list)
+    lost: list[tuple[Place, Loss]] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
     new: dict[str, MovedBaseline] = field(default_factory=dict)
     known: int = 0
@@ -105,7 +106,7 @@ class MovedIn(MutableStruct):
             yield f"{placeholders} {verb} for what was a credential: {hint}"
 
     def lose(self, place: Place, message: str, hint: str) -> None:
-        self.left_out.append(LeftOut(place.line or 0, message, hint, place.file))
+        self.lost.append((place, Loss(message, hint)))
 
 
 def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> MovedIn:
@@ -173,12 +174,13 @@ def moved_cassettes(
     files: dict[str, ImportedFile] = {}
     answers: dict[int, vcr.RecordedAnswer] = {}
     firsts: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
-    left_out, repeated, broken = list[LeftOut](), 0, 0
+    lost, repeated, broken = list[tuple[Place, Loss]](), 0, 0
     for file, text in texts.items():
         try:
             cassette = vcr.read(SourceText(file, text), choices)
         except BaselinekitError as error:
-            left_out.append(vcr.problem_of(error, file))
+            problem = error.problems[0]
+            lost.append((problem.place or Place(file), Loss(problem.message, problem.hint)))
             broken += 1
             continue
         drafts = []
@@ -192,7 +194,8 @@ def moved_cassettes(
                 repeated += 1
             else:
                 message = f"{draft.id}: the request of {place}, answered otherwise"
-                left_out.append(LeftOut(draft.line, message, "a baseline holds one answer: the first", file))
+                hint = "a baseline holds one answer: the first"
+                lost.append((Place(file, draft.line), Loss(message, hint)))
         if cassette is not None:
             files[file] = replace(cassette.imported, drafts=tuple(drafts))
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
@@ -202,7 +205,7 @@ def moved_cassettes(
 
     summary = summarize(project, files, record_of, options)
     writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
-    moved = MovedIn(summary.project, left_out, known=summary.known, again=repeated, writes=writes)
+    moved = MovedIn(summary.project, lost, known=summary.known, again=repeated, writes=writes)
     for problem in (problem for failure in summary.problems for problem in failure.problems):
         moved.lose(problem.place or Place(""), problem.message, problem.hint)
     for draft, new in zip(summary.drafts, summary.new, strict=True):

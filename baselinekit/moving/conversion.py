@@ -30,7 +30,7 @@ from baselinekit.store.project import name_in_project
 from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.messages import NamedFiles
-from baselinekit.suites.writing import eva, ours
+from baselinekit.suites.writing import ours
 from baselinekit.suites.writing.sayings import (
     CaseReader,
     Equivalent,
@@ -69,10 +69,10 @@ EVA = WrittenForm(
     "eva",
     "an eva prompt folder",
     ("prompt_cases",),
-    eva.write,
+    lambda wish: import_module("baselinekit.eva.writer").write(wish),
     "prompts/{}/eval.yml".format,
     True,
-    eva.equivalent,
+    lambda grader, case: import_module("baselinekit.eva.writer").equivalent(grader, case),
 )
 AGENTV = WrittenForm(
     "agentv",

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import pretty
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.importers.drafts import SourceText
+from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
@@ -27,7 +27,7 @@ from baselinekit.moving.promptfooasserts import (
     in_set,
 )
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
-from baselinekit.moving.templates import NotCarried, filled, render
+from baselinekit.moving.templates import filled, render
 from baselinekit.schema import describe_value
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, Threshold, convert, defstruct, field, replace

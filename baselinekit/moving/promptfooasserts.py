@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from baselinekit.importers.drafts import NotCarried
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.moving.templates import NotCarried, printed
+from baselinekit.moving.templates import printed
 from baselinekit.structs import Struct, Threshold, field
 
 SET = "assert-set"

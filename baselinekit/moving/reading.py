@@ -7,9 +7,8 @@ from copy import deepcopy
 
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.importers.drafts import LeftOut, SourceText
+from baselinekit.importers.drafts import LeftOut, NotCarried, SourceText
 from baselinekit.model.values import Json, Path
-from baselinekit.moving.templates import NotCarried
 from baselinekit.schema import read_as
 from baselinekit.structs import Struct, field
 from baselinekit.suites.writing.sayings import unique_id

@@ -8,6 +8,7 @@ from jinja2 import StrictUndefined, Template, TemplateError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from baselinekit.files.jsontext import tight_json
+from baselinekit.importers.drafts import NotCarried
 from baselinekit.model.values import Json
 from baselinekit.values.places import with_texts
 
@@ -21,14 +22,6 @@ _MOST_CHARACTERS = 1_000_000
 _DEEPEST = 5
 _LARGEST_PLAIN = 1e21
 """From here on JavaScript prints a number with an exponent."""
-
-
-class NotCarried(Exception):
-    """Why something does not carry over, and what to do about it."""
-
-    def __init__(self, message: str, hint: str = ""):
-        super().__init__(message)
-        self.message, self.hint = message, hint
 
 
 def printed(value: Any) -> str:
@@ -96,7 +89,7 @@ def _compiled(text: str) -> Template:
 def render(text: str, values: Mapping[str, Json], where: str) -> str:
     """The text of a template. NotCarried, which says `where` it is, for one that has more than names, or
     names without a value."""
-    if "{" not in text:
+    if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     parts, size = [], 0
     try:

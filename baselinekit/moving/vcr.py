@@ -11,7 +11,7 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
 from baselinekit.importers.credentials import HiddenValues
@@ -21,6 +21,7 @@ from baselinekit.importers.drafts import (
     ImportChoices,
     ImportedFile,
     LeftOut,
+    NotCarried,
     SourceText,
     body_of,
     cookie_pairs,
@@ -36,14 +37,6 @@ TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 10_000_000
 _BUFFER = "python/object/new:_io.BytesIO"
-
-
-class LostInteraction(Exception):
-    """An interaction that is not carried over: why not, and what to do."""
-
-    def __init__(self, message: str, hint: str = ""):
-        super().__init__(message)
-        self.message, self.hint = message, hint
 
 
 class RecordedAnswer(Struct):
@@ -91,7 +84,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
                 left_out.append((number, message, "of two answers to one request the first was taken"))
-        except LostInteraction as error:
+        except NotCarried as error:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
@@ -130,10 +123,10 @@ def _draft(
 def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     url = str(raw["uri"]).partition("#")[0]
     if not url.startswith(("http://", "https://")):
-        raise LostInteraction("a request of no http address")
+        raise NotCarried("a request of no http address")
     method = str(raw["method"]).upper()
     if flaw := flaw_of_url(url):
-        raise LostInteraction(f"{method} {flaw}", HINT_FOR_URL)
+        raise NotCarried(f"{method} {flaw}", HINT_FOR_URL)
     headers = [*_headers(raw.get("headers"))]
     by_name = {name.lower(): value for name, value in reversed(headers)}
     media = media_of(by_name.get("content-type", ""))
@@ -165,7 +158,7 @@ def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         if isinstance(text, str) and not media.startswith("multipart/"):
             return body_of(text, media)
-    raise LostInteraction(f"{request_name}: {message}", "capture it: baselinekit capture http -d @FILE or -F")
+    raise NotCarried(f"{request_name}: {message}", "capture it: baselinekit capture http -d @FILE or -F")
 
 
 # The answer.
@@ -175,7 +168,7 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     status = raw.get("status", raw.get("status_code"))
     code = status["code"] if isinstance(status, dict) else status
     if isinstance(code, bool) or not isinstance(code, int):
-        raise LostInteraction("an answer without a status", "record it again")
+        raise NotCarried("an answer without a status", "record it again")
     headers = [(name, value) for name, value in _headers(raw.get("headers"))]
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
@@ -193,7 +186,7 @@ def _received(raw: Any) -> bytes:
             try:
                 return base64.b64decode(packed)
             except binascii.Error:
-                raise LostInteraction("an answer whose base64 is none", "record it again") from None
+                raise NotCarried("an answer whose base64 is none", "record it again") from None
         raw = raw.get("string")
     if raw is None:
         return b""
@@ -201,7 +194,7 @@ def _received(raw: Any) -> bytes:
         return raw.encode("utf-8", "surrogateescape")
     if isinstance(raw, bytes):
         return raw
-    raise LostInteraction("an answer whose body is no text and no bytes", "record it again")
+    raise NotCarried("an answer whose body is no text and no bytes", "record it again")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
@@ -218,15 +211,15 @@ def _decoded(body: bytes, coding: str) -> bytes:
             except zlib.error:
                 continue
             if len(plain) > _MOST_BYTES:
-                raise LostInteraction(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
+                raise NotCarried(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
             if not stage.eof:
-                raise LostInteraction(f"an answer whose {coding} data ends in the middle", "record it again")
+                raise NotCarried(f"an answer whose {coding} data ends in the middle", "record it again")
             return plain
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
         hint = "record it with decode_compressed_response=True"
-        raise LostInteraction(f"an answer that is encoded as {coding}", hint) from None
+        raise NotCarried(f"an answer that is encoded as {coding}", hint) from None
     return body
 
 
@@ -237,10 +230,3 @@ def _moment(header: str) -> str | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
-
-
-def problem_of(error: BaselinekitError, file: str) -> LeftOut:
-    """The reason why a file could not be read."""
-    problem = error.problems[0]
-    line = problem.place.line if problem.place is not None else None
-    return LeftOut(line or 0, problem.message, problem.hint, file)

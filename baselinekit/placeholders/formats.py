@@ -233,11 +233,6 @@ def moment_of(text: str) -> float | None:
     return _stated(text, MOMENT_FORMS)
 
 
-def day_of(text: str) -> float | None:
-    """The beginning, in UTC, of the day that a text states in any form."""
-    return _stated(text, DATE_FORMS)
-
-
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
     """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is no moment."""
     for match in _found_in(text, MOMENT_FORMS):
@@ -272,7 +267,7 @@ def holds_now(text: str, now: float) -> bool:
 
 
 def _is_today(text: str, now: float) -> bool:
-    day = day_of(text)
+    day = _stated(text, DATE_FORMS)  # its beginning, in UTC
     return day is not None and 0 <= now - day < _DAY
 
 
@@ -595,10 +590,6 @@ def text_format(
     return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
 
 
-def is_dotted_name(text: str) -> bool:
-    return "." in text and text == text.lower() and text.rpartition(".")[2].isalpha()
-
-
 FORMATS = (
     text_format(
         "any_datetime",
@@ -708,7 +699,7 @@ FORMATS = (
         # RFC 1123: the last label is never a number, as the host would be read as an address.
         check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
         when="likely",
-        fits=lambda values: all(map(is_dotted_name, values)),
+        fits=lambda values: all(re.search(r"\.[a-z]+\Z", text) and text == text.lower() for text in values),
     ),
     text_format(
         "any_timespan",

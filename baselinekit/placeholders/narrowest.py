@@ -207,7 +207,8 @@ class TextPieces:
         before, after = self._common_ends(column)
         middle = [text[len(before) : len(text) - len(after)] for text in column]
         inner = self._known_placeholder(middle) if all(middle) else None
-        parts = [(before, False), (inner or self._wide_placeholder(middle), True), (after, False)]
+        wide = _TOKEN if all(map(is_token, middle)) else WIDE[0] if all(middle) else WIDE[1]
+        parts = [(before, False), (inner or wide, True), (after, False)]
         return [part for part in parts if part[0]]
 
     def _known_placeholder(self, column: Column) -> str | None:
@@ -237,9 +238,6 @@ class TextPieces:
         if not all(text[: len(text) - len(after)] for text in rests):
             after = ""
         return (before, after) if all(rests) else ("", "")
-
-    def _wide_placeholder(self, column: Column) -> str:
-        return _TOKEN if all(map(is_token, column)) else WIDE[0] if all(column) else WIDE[1]
 
     def _find_sure(self, column: Column) -> str | None:
         proposals = proposals_from_table(column, "string", "sure", self._words)

@@ -156,13 +156,13 @@ def _varying(compared: Compared) -> dict[str, list[Json]]:
     span = since_capture(stored, project.seconds())
     mask = project.project.redactor.mask_value
     varying: dict[str, list[Json]] = {}
-    for found in compared.comparison.differences:
-        if found.kind != "value" or mask(found.actual, found.path) != found.actual:
+    for one in compared.comparison.differences:
+        if one.kind != "value" or mask(one.actual, one.path) != one.actual:
             continue
-        if not isinstance(found.actual, dict | list) and nature_of_change(
-            found.at, found.expected, found.actual, span
+        if not isinstance(one.actual, dict | list) and nature_of_change(
+            one.at, one.expected, one.actual, span
         ):
-            varying.setdefault(render(of_any_row(found.path)), [found.expected]).append(found.actual)
+            varying.setdefault(render(of_any_row(one.path)), [one.expected]).append(one.actual)
     return varying
 
 

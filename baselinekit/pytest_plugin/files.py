@@ -153,10 +153,8 @@ class ValuePlace(Struct):
         after = parse_record(record)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
-            limit = project.config.inline_limit
-            write = partial(
-                writing.add_baseline, existing, record["baseline"], project.root, limit, [*ordered]
-            )
+            to = project.root, project.config.inline_limit, [*ordered]
+            write = partial(writing.add_baseline, existing, record["baseline"], *to)
             rules = replace(rules, arrays={**rules.arrays, **ordered})
             after = replace(existing, baseline=after.baseline, comparison=rules)
         return PlannedWrite(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))

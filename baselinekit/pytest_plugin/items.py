@@ -228,11 +228,6 @@ class DidNotPass(Exception):
         super().__init__(message)
         self.message, self.text, self.file, self.line = message, text, file, line
 
-    def representation(self) -> code.ReprExceptionInfo:
-        """Return the form that reports, JUnit files and the workers of pytest-xdist can process."""
-        traceback = code.ReprTracebackNative(f"{self.text}\n".splitlines(keepends=True))
-        return code.ReprExceptionInfo(traceback, code.ReprFileLocation(self.file, self.line, self.message))
-
 
 class BaselineFile(pytest.File):
     """A file of the project that holds baselines."""
@@ -310,7 +305,10 @@ class BaselineItem(pytest.Item):
         if isinstance(error, BaselineWarning):  # with -W error
             error = DidNotPass(str(error), str(error), self._file(), self.line)
         if isinstance(error, DidNotPass):
-            report.longrepr = error.representation()
+            # the form that reports, JUnit files and the workers of pytest-xdist can process
+            traceback = code.ReprTracebackNative(f"{error.text}\n".splitlines(keepends=True))
+            place = code.ReprFileLocation(error.file, error.line, error.message)
+            report.longrepr = code.ReprExceptionInfo(traceback, place)
         elif isinstance(error, pytest.skip.Exception):
             report.longrepr = str(self.path), self.line, f"Skipped: {error}"
 

@@ -40,9 +40,8 @@ class CodeRules:
         self.refuse_lost(known_good.output, actual)
         output, further = self.with_placeholders(known_good.output)
         arrays = {**rules.arrays, **arrays_to_order(rules, known_good.output, output)}
-        judged = replace(
-            baseline, baseline=replace(known_good, output=output), comparison=replace(rules, arrays=arrays)
-        )
+        known = replace(known_good, output=output)
+        judged = replace(baseline, baseline=known, comparison=replace(rules, arrays=arrays))
         return LayeredRules(judged, rules, [*clashes, *further], output is known_good.output)
 
     def with_rules_of_file(self, stored: model.Rules) -> tuple[model.Rules, list[str]]:

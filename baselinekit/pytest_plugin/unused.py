@@ -52,9 +52,7 @@ def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
 
 def lines_of_used(used: Sequence[Used], folder: str) -> Iterator[str]:
     """Yield what was written, and the notes of each file, with paths relative to `folder`."""
-    paths = [
-        (os.path.relpath(os.path.join(root, file), folder), use, notes) for root, file, use, notes in used
-    ]
+    paths = [(os.path.relpath(os.path.join(top, file), folder), use, notes) for top, file, use, notes in used]
     for reported in ("written", "updated"):
         names = list(dict.fromkeys(path for path, use, _ in paths if use == reported))
         if len(names) == 1:
@@ -144,8 +142,10 @@ def remove(unused: Unused) -> Iterator[str]:
     try:
         with atomic.lock(root, file):
             atomic.remove(root, file)
-            if beside := output_beside(unused.baseline, root):
-                atomic.remove(root, beside)
+            for output_file in unused.baseline.output_files[:1]:
+                place, name = records.output_location(root, file, output_file)
+                if place == root and os.path.dirname(name) == folder and records.MARK in name:
+                    atomic.remove(root, name)
     except BaselinekitError as error:
         yield from (f"{file} is still there: {problem.message}" for problem in error.problems)
         return
@@ -156,15 +156,6 @@ def remove(unused: Unused) -> Iterator[str]:
         except OSError:
             return
         folder = os.path.dirname(folder)
-
-
-def output_beside(baseline: Baseline, root: str) -> str | None:
-    """Return the file of its output, if it is in the same folder and has the usual name."""
-    for output_file in baseline.output_files[:1]:
-        folder, name = records.output_location(root, baseline.source.file, output_file)
-        if os.path.dirname(name) == os.path.dirname(baseline.source.file) and records.MARK in name:
-            return name if folder == root else None
-    return None
 
 
 def lines_of_unused(unused: Sequence[Unused], partial: str, folder: str, pruned: bool) -> Iterator[str]:

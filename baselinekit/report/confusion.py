@@ -80,9 +80,8 @@ class Classification(Struct):
     @property
     def interval(self) -> tuple[float, float]:
         """The confidence interval of the accuracy. Attempts of one case tell less than as many cases."""
-        return clustered_interval(
-            [(case.decided, case.given[case.wanted]) for case in self.cases if case.decided]
-        )
+        counts = [(case.decided, case.given[case.wanted]) for case in self.cases]
+        return clustered_interval([count for count in counts if count[0]])
 
     @property
     def flipping(self) -> list[ClassifiedCase]:

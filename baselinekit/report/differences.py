@@ -169,9 +169,8 @@ def changes(old: list[str], new: list[str]) -> list[Stretch]:
             stretches.append((o1, o2, n1, n2))
             continue
         opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()
-        stretches += [
-            (o1 + i1, o1 + i2, n1 + j1, n1 + j2) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"
-        ]
+        different = [places for tag, *places in opcodes if tag != "equal"]
+        stretches += [(o1 + i1, o1 + i2, n1 + j1, n1 + j2) for i1, i2, j1, j2 in different]
     return stretches
 
 

@@ -111,9 +111,8 @@ def spark(values: Sequence[float]) -> str:
         return ""
     low, high = min(values), max(values)
     room = max(high - low, abs(high) * 0.05)
-    return "".join(
-        _BARS[int((value - low) / room * (len(_BARS) - 1))] if room else _BARS[0] for value in values
-    )
+    steps = ((value - low) / room if room else 0 for value in values)
+    return "".join(_BARS[int(step * (len(_BARS) - 1))] for step in steps)
 
 
 def format_history_json(history: History) -> str:

@@ -136,9 +136,8 @@ def show_commands(
     if cases:
         files = list(dict.fromkeys(place(result.file) for result in cases))
         run_paths = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
-        commands.append(
-            command_line("run", *run_paths, *_id_options([result.id for result in cases]), *options)
-        )
+        ids = [result.id for result in cases]
+        commands.append(command_line("run", *run_paths, *_id_options(ids), *options))
     return commands
 
 
@@ -269,9 +268,8 @@ def after_gate(
             # only a gate counts a baseline as a case
             first = replace(failing[0], case=None) if _is_baseline(failing[0]) else failing[0]
             commands += show_commands([first], [place(gate.gate.suite)] if gate.gate.suite else None, place)
-        unavailable = [
-            metric for metric in gate.metrics if metric.value is None and metric.threshold is not None
-        ]
+        bounded = [metric for metric in gate.metrics if metric.threshold is not None]
+        unavailable = [metric for metric in bounded if metric.value is None]
         if unavailable and not gate.gate.suite and not all(map(_is_baseline, gate.report.results)):
             needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in unavailable))
             commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))

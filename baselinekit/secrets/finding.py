@@ -57,16 +57,11 @@ def may_be_random(name: str) -> bool:
     return is_identifier or any(map(_PICTURES.fullmatch, words))
 
 
+# The name of a place in a text: that of the element, attribute or quoted key right before it.
 _MARKUP_NAME = lazy_pattern(
     r"(?:<(?:[\w-]{1,40}:)?([\w.-]{1,80})(?: [^<>\n]{0,200})?>|([\w-]{1,80})\\?[\"']?[=:] ?\\?[\"'])\Z"
 )
 _MAX_CONTEXT = 330
-
-
-def name_before(text: str, start: int) -> str:
-    """Return the name of a place in a text: that of the element, attribute or quoted key right before it."""
-    match = _MARKUP_NAME.search(text, max(0, start - _MAX_CONTEXT), start)
-    return (match[1] or match[2]) if match else ""
 
 
 # Texts.
@@ -230,7 +225,9 @@ def spans(text: str, path: tuple[str | int, ...] = (), encoded: bool = True) -> 
             yield from ((*match.span(), kind) for match in re.finditer(pattern, text))
     if not any(map(may_be_random, [key for key in path if isinstance(key, str)][-2:])):
         for start, end in random_in(text):
-            if _decoded(text[start:end]) is None and not may_be_random(name_before(text, start)):
+            before = _MARKUP_NAME.search(text, max(0, start - _MAX_CONTEXT), start)
+            name = (before[1] or before[2]) if before else ""
+            if _decoded(text[start:end]) is None and not may_be_random(name):
                 yield start, end, RANDOM
     if encoded:
         for run in re.finditer(_RUN, text):

@@ -16,6 +16,8 @@ from baselinekit.store import project, reading, records
 from baselinekit.store.discovery import looks_like_baselines
 from baselinekit.structs import replace
 
+Tree = Mapping[str, CommitFile]
+
 
 def find_config(git: Git, commit: str, config_path: str | None) -> tuple[str, Config] | None:
     """Return the configuration that applied to a folder at a commit, and its absolute path: the nearest one
@@ -40,10 +42,8 @@ def config(git: Git, commit: str, name: str) -> Config | None:
     if name not in tree:
         return None
     data = git.contents({name: tree[name]})[name]
-    if len(data) > project.USUAL.file_size:
-        raise InvalidInput(
-            Problem("BK106", f"larger than {project.USUAL.file_size:,} bytes", "", Place(name))
-        )
+    if len(data) > (most := project.USUAL.file_size):
+        raise InvalidInput(Problem("BK106", f"larger than {most:,} bytes", "", Place(name)))
     return project.read_config(data, f"{name} at {commit[:12]}")
 
 
@@ -63,7 +63,7 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
     return list(_with_outputs(git, tree, found)), sorted(unreadable)
 
 
-def _is_below_a_prompt(name: str, tree: Mapping[str, CommitFile]) -> bool:
+def _is_below_a_prompt(name: str, tree: Tree) -> bool:
     """Whether one of the folders above a file is a prompt folder."""
     return any(
         project.is_prompt_folder([last for last in project.PROMPT_FILES if str(folder / last) in tree])
@@ -82,9 +82,7 @@ def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str,
     return digests
 
 
-def _with_outputs(
-    git: Git, tree: Mapping[str, CommitFile], baselines: Sequence[Baseline]
-) -> Iterator[Baseline]:
+def _with_outputs(git: Git, tree: Tree, baselines: Sequence[Baseline]) -> Iterator[Baseline]:
     """Fill in the outputs that are stored in files of their own. If such a file is missing, its baseline
     stays without that output."""
     names = {_beside(one, name) for one in baselines for name in one.output_files}
@@ -104,9 +102,7 @@ def _beside(baseline: Baseline, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(baseline.source.file), name))
 
 
-def _read_contents(
-    git: Git, tree: Mapping[str, CommitFile], names: Iterable[str], max_bytes: int
-) -> dict[str, bytes]:
+def _read_contents(git: Git, tree: Tree, names: Iterable[str], max_bytes: int) -> dict[str, bytes]:
     """Return the contents of files that are in the tree and no links."""
     chosen = {name: tree[name] for name in names if name in tree and not tree[name].is_link}
     return {name: data for name, data in git.contents(chosen).items() if len(data) <= max_bytes}

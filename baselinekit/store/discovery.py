@@ -87,9 +87,7 @@ def discover_files(
     return discovery
 
 
-_BASELINE_KEY = lazy_pattern(
-    rb"^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:", re.MULTILINE
-)
+_BASELINE_KEY = lazy_pattern(rb"(?m)^(?:- )?[\"']?(?:current|baseline|comparison|test_case)[\"']?[ \t]*:")
 """Finds a key of a baseline in a file that cannot be parsed."""
 
 

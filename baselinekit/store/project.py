@@ -220,10 +220,7 @@ def place_in_config(root: str, file: str, problems: Sequence[Problem]) -> list[P
 
 def _load_variables(variables: dict[str, Json]) -> dict[str, Json]:
     """Load declarations such as `{from_env: TOKEN, secret: true}` as Variable; other values stay."""
-    return {
-        name: read_as(Variable, value)[0] if is_declaration(value) else value
-        for name, value in variables.items()
-    }
+    return {key: read_as(Variable, one)[0] if is_declaration(one) else one for key, one in variables.items()}
 
 
 def is_declaration(value: Json) -> bool:
@@ -241,17 +238,15 @@ def _find_problems(config: Config) -> Iterator[Problem]:
     for number, host in enumerate(config.allow_hosts or ()):
         if not _HOST.fullmatch(host):
             message = f"{host!r} is not a host: it can never match"
-            yield Problem(
-                "BK108", message, "such as api.example.com or 127.0.0.1:8080", at=("allow_hosts", number)
-            )
+            hint = "such as api.example.com or 127.0.0.1:8080"
+            yield Problem("BK108", message, hint, at=("allow_hosts", number))
     for name, skill in config.skills.items():
         if sum(kind is not None for kind in (skill.command, skill.python, skill.http, skill.folder)) != 1:
             message = "a skill is a `command`, a `python` callable, an `http` request or a `folder`"
             yield Problem("BK108", message, "state one of them", at=("skills", name))
         if skill.command == []:
-            yield Problem(
-                "BK108", "`command` names no program", "such as [python, -m, it]", at=("skills", name)
-            )
+            hint = "such as [python, -m, it]"
+            yield Problem("BK108", "`command` names no program", hint, at=("skills", name))
     for name, command in config.commands.items():
         if not (command if isinstance(command, list) else command.argv):
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
@@ -316,6 +311,4 @@ PROMPT_FILES = (TEMPLATE, *METAS, *EVALS)
 
 def is_prompt_folder(names: Collection[str]) -> bool:
     """Whether the names in a folder are those of a prompt folder."""
-    return TEMPLATE in names or (
-        any(meta in names for meta in METAS) and any(name in names for name in EVALS)
-    )
+    return TEMPLATE in names or not ({*METAS}.isdisjoint(names) or {*EVALS}.isdisjoint(names))

@@ -194,10 +194,8 @@ class LoadedFiles(FileProblems):
         if problems_by_document:
             self.problems += place_problems(decode(data, file).body, file, problems_by_document)
         if output_errors:
-            name_places = locate_each(
-                [(source, [(*at, "output_file")]) for source, at, _ in output_errors], root
-            )
-            for (*_, error), (place,) in zip(output_errors, name_places, strict=True):
+            places = locate_each([(source, [(*at, "output_file")]) for source, at, _ in output_errors], root)
+            for (*_, error), (place,) in zip(output_errors, places, strict=True):
                 self.fail(type(error)(*(placed_at(problem, place) for problem in error.problems)))
 
 
@@ -221,7 +219,6 @@ def find_repeated_ids(items: Sequence[Any], root: str) -> list[Problem]:
         message = f"the id {item.id!r} is {earlier.id!r} in different case"
         if item.id == earlier.id:
             message = f"the id {item.id!r} occurs twice"
-        problems.append(
-            Problem("BK109", message, f"it is at {earlier_place} already; rename one of the two", item_place)
-        )
+        hint = f"it is at {earlier_place} already; rename one of the two"
+        problems.append(Problem("BK109", message, hint, item_place))
     return problems

@@ -60,9 +60,7 @@ def merge_records(sides: list[bytes], file: str) -> list[bytes]:
         for some, part in zip(splices, parts, strict=True):
             if part and (parts[0] or None not in parts[1:]):
                 some.append(Splice(part.start, part.end, merged))
-    return [
-        encode(apply_splices(text.body, some), text.bom) for text, some in zip(texts, splices, strict=True)
-    ]
+    return [encode(apply_splices(text.body, own), text.bom) for text, own in zip(texts, splices, strict=True)]
 
 
 def _find(

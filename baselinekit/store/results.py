@@ -87,9 +87,8 @@ def keep_results(root: str, started: str, data: bytes) -> bool:
     and a digest: equal results are kept once. False if they are older than all that there is room for. They
     may be lost in a power cut."""
     second, digest = re.sub("[^0-9TZ]", "", started), blake2b(data, digest_size=6).hexdigest()
-    same_second = [
-        match for name in result_files(root) if (match := _NAME.fullmatch(name)) and match[1] == second
-    ]
+    matches = map(_NAME.fullmatch, result_files(root))
+    same_second = [match for match in matches if match and match[1] == second]
     if any(match[3] == digest for match in same_second):
         return True
     number = max((int(match[2]) for match in same_second), default=0) + 1

@@ -136,12 +136,21 @@ skills:
 """
 
 
+_EXAMPLE_FILES = (
+    "eval-suite.yaml",
+    "config/graders.yaml",
+    "config/thresholds.yaml",
+    "capability/strings.yaml",
+    "regression/sentence.yaml",
+    "baselines/sentence.txt",
+    ".gitignore",
+)
+
+
 def example_files() -> dict[str, str]:
     """Return the text of each file of the example, which is in a folder next to this module."""
     folder = Path(__file__).with_name("example")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = [str(path.relative_to(folder)).replace("gitignore", ".gitignore") for path in files]
-    return {name: path.read_text("utf-8") for name, path in zip(names, files, strict=True)}
+    return {name: (folder / name.removeprefix(".")).read_text("utf-8") for name in _EXAMPLE_FILES}
 
 
 def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:

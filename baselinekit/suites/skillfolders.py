@@ -7,36 +7,25 @@ from baselinekit.files.languages import dump_yaml
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.secrets.variables import as_text, names_in
-from baselinekit.structs import Struct
 
-SKILL_FILE = "SKILL.md"
-_EXAMPLES = "examples"
 _NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _RESERVED = ("claude", "anthropic")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
 
 
-class SkillFolder(Struct):
-    """A prompt folder as a skill: its name, and its files by their paths in its folder."""
-
-    name: str
-    files: Mapping[str, str]
-
-
-def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> SkillFolder:
-    """Return a prompt folder as a skill. `template`: the text of the prompt; `examples`: the texts of the
-    examples' inputs, by name. InvalidInput, with paths below the description, if no agent could load it."""
+def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the files of a prompt folder as a skill, by their paths in its folder. `template`: the text of
+    the prompt; `examples`: the texts of the examples' inputs, by name. InvalidInput, with paths below the
+    description, if no agent could load it."""
     description = described(folder)
-    problems = [*_name_problems(folder.id), *_description_problems(description)]
-    if problems:
+    if problems := [*_flaws(folder.id, description)]:
         raise InvalidInput(*problems)
     files = {
-        f"{_EXAMPLES}/{name}.md": f"# Example: {name}\n\n```yaml\n{text.strip()}\n```\n"
+        f"examples/{name}.md": f"# Example: {name}\n\n```yaml\n{text.strip()}\n```\n"
         for name, text in sorted(examples.items())
     }
-    return SkillFolder(
-        folder.id, {SKILL_FILE: _format_skill_file(folder, template, description, list(files)), **files}
-    )
+    links = [f"- [{name}](examples/{name}.md)" for name in sorted(examples)]
+    return {"SKILL.md": _format_skill_file(folder, template, description, links), **files}
 
 
 def described(folder: PromptFolder) -> str:
@@ -53,34 +42,29 @@ def _as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _name_problems(name: str) -> Iterator[Problem]:
-    message, at = f"the id {name!r} cannot name a skill", ("id",)
+def _flaws(name: str, description: str) -> Iterator[Problem]:
+    message = f"the id {name!r} cannot name a skill"
     if not _NAME.fullmatch(name):
-        hint = (
-            "a skill's name has lower-case letters, digits and single hyphens between them: rename the folder"
-        )
-        yield Problem("BK772", message, hint, at=at)
+        hint = "a skill's name has lower-case letters, digits and single hyphens: rename the folder"
+        yield Problem("BK772", message, hint, at=("id",))
     elif len(name) > _LONGEST_NAME:
         hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
-        yield Problem("BK772", message, hint, at=at)
+        yield Problem("BK772", message, hint, at=("id",))
     for word in (word for word in _RESERVED if word in name.lower()):
-        yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=at)
-
-
-def _description_problems(description: str) -> Iterator[Problem]:
-    at = ("description",)
+        yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=("id",))
+    at, size = ("description",), len(description)
     if not description:
         hint = "write a `description`: by it an agent decides whether to load the skill"
         yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
-    if len(description) > _LONGEST_DESCRIPTION:
-        message = f"the description, the triggers and `not_for` are {len(description):,} characters together"
+    if size > _LONGEST_DESCRIPTION:
+        message = f"the description, the triggers and `not_for` are {size:,} characters together"
         yield Problem("BK772", message, f"a skill has at most {_LONGEST_DESCRIPTION:,}: shorten them", at=at)
     if {"<", ">"} & {*description}:
         message = "the description, a trigger or `not_for` contains < or >"
         yield Problem("BK772", message, "a skill's description may not: say it in words", at=at)
 
 
-def _format_skill_file(folder: PromptFolder, template: str, description: str, examples: list[str]) -> str:
+def _format_skill_file(folder: PromptFolder, template: str, description: str, links: list[str]) -> str:
     meta = folder.meta
     front_matter = dump_yaml({"name": meta.id, "description": description})
     parts = [f"---\n{front_matter}---", f"# {' '.join(meta.title.split()) or meta.id}"]
@@ -89,8 +73,7 @@ def _format_skill_file(folder: PromptFolder, template: str, description: str, ex
     if variables := list(_describe_variables(folder, template)):
         parts.append("\n".join(["## Variables", "", _VARIABLES_NOTE, "", *variables]))
     parts.append(f"## Instructions\n\n{template.strip()}")
-    if examples:
-        links = [f"- [{path.removeprefix(f'{_EXAMPLES}/').removesuffix('.md')}]({path})" for path in examples]
+    if links:
         parts.append("\n".join(["## Examples of inputs", "", *links]))
     return "\n\n".join(parts) + "\n"
 

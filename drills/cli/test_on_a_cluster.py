@@ -215,9 +215,7 @@ def both_ways(tmp_path: Path, url: str, *words: str, on: str, **how: Any) -> tup
     return here, there
 
 
-def test_the_report_and_the_record_are_those_of_a_plain_run(
-    cluster: Running, api: Api, tmp_path: Path
-) -> None:
+def test_report_and_record_are_those_of_a_plain_run(cluster: Running, api: Api, tmp_path: Path) -> None:
     here, there = both_ways(tmp_path, api.url, "--record", on=cluster.address)
     assert told(there / "r.json") == told(here / "r.json")
     assert contents(there) == contents(here)
@@ -246,9 +244,7 @@ def test_the_workers_of_a_script_do_not_run_it_again(api: Api, tmp_path: Path) -
     assert ran.stderr == ""
 
 
-def test_no_page_log_or_state_of_the_cluster_shows_a_secret(
-    cluster: Running, api: Api, tmp_path: Path
-) -> None:
+def test_no_page_log_or_state_of_it_shows_a_secret(cluster: Running, api: Api, tmp_path: Path) -> None:
     folder = project_in(tmp_path / "project", api.url, 160, "slow", others=False)
     with start(folder, "compare", "-q", "--no-record", "-j", "4", "--dask", cluster.address) as running:
         until(lambda: len(api.asked) > 4)

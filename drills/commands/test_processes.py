@@ -90,9 +90,7 @@ def report(here: Console, words: str, exit_code: int) -> dict[str, Any]:
 
 def test_the_report_is_that_of_threads(here: Console) -> None:
     echoes(here, 30)
-    shells(
-        here, a="echo a", b="exit 3", c="echo x", w1="echo w1", w2="echo other", missing="no-such-program-x"
-    )
+    shells(here, a="echo a", b="exit 3", c="echo x", w1="echo w1", w2="echo other", missing="no-such-x")
     write(here.folder, "baselines/none.yaml", "id: none\ncurrent: {input: 1, execution: {type: echo}}\n")
     alone = report(here, "--allow-exec --no-record", 1)
     assert [one["id"] for one in alone["results"] if one["outcome"] == "unscored"] == ["none"]
@@ -157,9 +155,7 @@ def test_a_killed_worker_changes_nothing_at_whatever_moment(here: Console, betwe
 
     def kill() -> None:
         while len(killed) < 3 and not is_over.wait(between):
-            workers = [
-                one.pid for one in multiprocessing.active_children() if one.pid and one.pid not in killed
-            ]
+            workers = [it.pid for it in multiprocessing.active_children() if it.pid and it.pid not in killed]
             if workers:
                 killed.append(max(workers))
                 with suppress(ProcessLookupError):

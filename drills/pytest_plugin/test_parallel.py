@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from startedpytest import run_pytest
@@ -82,9 +83,7 @@ class Project:
         assert ended == code, said
         return said
 
-    def start(
-        self, *words: str, before: Callable[[], None] | None = None, **env: str
-    ) -> "subprocess.Popen[str]":
+    def start(self, *words: str, before: Any = None, **env: str) -> "subprocess.Popen[str]":
         """A run that begins from nothing."""
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", *_ALONE, *words],

@@ -274,9 +274,7 @@ class Change:
 
     def vary_more(self) -> None:
         bounded = [one for one in VARYING if "(" in one.text]
-        places = [
-            (place, key) for place in every(self.service, dict) for key in place if place[key] in bounded
-        ]
+        places = [(one, key) for one in every(self.service, dict) for key in one if one[key] in bounded]
         place, key = self.pick(places)
         place[key] = Varying("", lambda source: source.randint(501, 10**9))
 

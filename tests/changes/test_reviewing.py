@@ -125,9 +125,7 @@ def test_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) 
         ("Ryu", {}),
     ],
 )
-def test_a_capital_decides_what_remains_once_it_was_asked(
-    desk: Desk, keys: str, counts: dict[str, int]
-) -> None:
+def test_a_capital_decides_all_the_rest_if_confirmed(desk: Desk, keys: str, counts: dict[str, int]) -> None:
     assert dict(_typed(_review(desk), keys).scene.counts) == counts
 
 
@@ -187,9 +185,7 @@ KEYS = st.lists(st.sampled_from([*"arsARSpgmudiq?yn12b\rt<", ESC, WIPE, "é"]), 
 @pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS)
-def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
-    desk: Desk, keys: list[str]
-) -> None:
+def test_whatever_is_typed_each_change_has_one_state_and_undo_leads_back(desk: Desk, keys: list[str]) -> None:
     review = _review(desk)
     files = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     every = {(n, change.number) for n, plan in enumerate(review.plans) for change in plan.changes}
@@ -230,9 +226,7 @@ DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placehol
 @example(["ignore"] * 5 + ["accept"])
 @example(["ignore"] * 6)
 @example(["ignore"] * 5 + [None])
-def test_what_is_written_is_what_was_decided(
-    tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]
-) -> None:
+def test_what_was_decided_is_written(tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]) -> None:
     desk = _failed(tmp_path_factory.mktemp("written"))
     plan = desk.propose("a").plans[0]
     texts: dict[str, Callable[[int], str]] = {

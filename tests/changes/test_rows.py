@@ -21,9 +21,7 @@ def accepts(text: str, value: Json) -> bool:
 
 
 @given(ROWS, ROWS, st.sampled_from([None, "id"]))
-def test_every_row_has_one_partner_at_most_and_is_told(
-    old: list[Json], new: list[Json], by: str | None
-) -> None:
+def test_every_row_has_one_partner_at_most(old: list[Json], new: list[Json], by: str | None) -> None:
     rows, _ = align_rows(old, new, by, accepts)
     assert sorted([*(e for e, _ in rows.pairs), *rows.missing]) == [*range(len(old))]
     assert sorted([*(a for _, a in rows.pairs), *rows.extra]) == [*range(len(new))]

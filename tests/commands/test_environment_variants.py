@@ -62,12 +62,7 @@ OWN = "  output: {body: {n: 1}}\n  variants:\n"
             3,
             "none of its variants fits here (environment: none)",
         ),
-        (
-            OWN + variant("{flavor: plain}", 2),
-            "",
-            2,
-            "baselines/x.yaml:5:20: the 'flavor' of a run is not known",
-        ),
+        (OWN + variant("{flavor: plain}", 2), "", 2, "x.yaml:5:20: the 'flavor' of a run is not known"),
         (OWN + variant("{environment: stagin}", 2), "", 2, "did you mean 'staging'?"),
         (OWN + variant("{}", 2), "", 2, "say where it applies"),
         (OWN + "  - when: {flavour: plain}\n", "", 2, "a variant has no output"),

@@ -75,18 +75,6 @@ def test_formats_of_the_document_are_placeholders_where_they_fit(tmp_path: Path)
     assert "2 placeholders by the formats of its schema" in one.notes
 
 
-def test_an_address_is_a_placeholder_only_where_it_varied(tmp_path: Path) -> None:
-    """An e-mail address, a URL or a host is somebody's, and another one is a change."""
-    desk = ticking(
-        tmp_path,
-        same=lambda now, number: {"mail": "ada@example.test"},
-        varies=lambda now, number: {"mail": f"guest{'x' * number}@{number}.example.test"},
-    )
-    (done, errors) = captured(desk, document("same", "varies"))
-    assert not errors
-    assert [body(one)["mail"] for one in done] == ["ada@example.test", "<<any_email>>"]
-
-
 def test_what_fails_keeps_nobody_from_being_captured(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
     done, errors = captured(desk, document("a", "b"))
@@ -180,27 +168,6 @@ def test_requests_of_a_file_with_one_path_have_ids_that_tell_them_apart(tmp_path
         CaptureOptions(),
     )
     assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
-
-
-def test_flows_of_a_har_file_are_told_apart_by_their_last_request(tmp_path: Path) -> None:
-    desk = ticking(tmp_path)
-    cookie = [{"name": "sid", "value": "s3ss10n-4711"}]
-    steps: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-        ("POST /login", {}, {"cookies": cookie}),
-        ("GET /cart?page=1", {"cookies": cookie}, {}),
-        ("GET /cart?page=2", {"cookies": cookie}, {}),
-    ]
-    entries = [
-        {
-            "request": {"method": what.split()[0], "url": f"http://desk{what.split()[1]}", **request},
-            "response": {"status": 200, "content": {"mimeType": "application/json"}, **response},
-        }
-        for what, request, response in steps
-    ]
-    text = json.dumps({"log": {"entries": entries}})
-    files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
-    batch = summarize(desk.project, files, plain_record, CaptureOptions())
-    assert [new.draft.id for new in batch.new] == ["get-cart", "get-cart-page-2"]
 
 
 @pytest.mark.parametrize(

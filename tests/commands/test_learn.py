@@ -129,9 +129,7 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
     assert [render(one.path) for one in plan.lesson.volatile] == ["body.at"]
     assert "<<any_integer(0, 20)>>" in text_of(desk)
     assert outcome(desk).outcome == "failed"
-    proposal = propose_learning(
-        desk.project, RefreshScope(["x"]), 3, desk.ticking(), replaces_handwritten=True
-    )
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking(), True)
     apply_learning(desk.project, proposal.plans, ApprovalNote())
     assert outcome(desk).outcome == "passed"
 

@@ -12,9 +12,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.secrets.variables import Redactor, Scope, Secret
 
 SCOPE = Scope({"base_url": "http://127.0.0.1:8080", "short": "abc"}, {"token": Secret("tok-123456")})
-PIECES = st.sampled_from(
-    [*SCOPE.values.values(), "tok-123456", "<<", "<<any_uuid>>", "{{any_x", "\\", "<", "a"]
-)
+PIECES = st.sampled_from([*SCOPE.values.values(), "tok-123456", "<<", "<<any>>", "{{any_x", "\\", "<", "a"])
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 
 
@@ -39,9 +37,7 @@ def by_each_text(templating: OutputTemplater, value: object) -> object:
     return [by_each_text(templating, item) for item in value] if isinstance(value, list) else value
 
 
-ODD = st.sampled_from(
-    ["é", "\ud800", "http://127.0.0.1:8080", 'a"b\\c\nd', "abc", "<<", "{{any_", 15420, 1.5]
-)
+ODD = st.sampled_from(["é", "\ud800", "http://127.0.0.1:8080", 'a"b\\c\nd', "ab", "<<", "{{any_", 15420, 1.5])
 
 
 @given(st.lists(st.one_of(ODD, TEXTS), max_size=4), st.text(min_size=8, max_size=10))
@@ -59,10 +55,8 @@ def test_a_whole_output_is_written_as_each_of_its_texts(seen: list[object], decl
 
 def test_declared_values_are_named_and_short_ones_left_alone() -> None:
     templating = OutputTemplater(SCOPE)
-    stored = templating.template(
-        {"next": "http://127.0.0.1:8080/users?page=2", "t": "tok-123456", "s": "abc"}
-    )
-    assert stored == {"next": "<<var(base_url)>>/users?page=2", "t": "<<var(token)>>", "s": "abc"}
+    stored = templating.template({"next": "http://127.0.0.1:8080/users?n=2", "t": "tok-123456", "s": "abc"})
+    assert stored == {"next": "<<var(base_url)>>/users?n=2", "t": "<<var(token)>>", "s": "abc"}
     assert len(templating.notes()) == 2
 
 

@@ -49,9 +49,7 @@ def refusals(desk: Desk, *words: str, **wanted: object) -> list[str]:
 
 def test_the_evidence_of_a_placeholder_goes_with_it(here: Desk) -> None:
     file = here.folder / "baselines/a.yaml"
-    learnt = (
-        '  learnt: {body.n: "2 replays: 1, 2", body.id: "2 replays: 4, 5", body.gone: "2 replays: 6, 7"}\n'
-    )
+    learnt = '  learnt: {body.n: "2 replays: 1, 2", body.id: "2 replays: 4, 5", body.gone: "2 replays: 6"}\n'
     text = file.read_text()
     assert text.count("current:") == 1
     file.write_text(text.replace("current:", f"{learnt}current:"))
@@ -239,9 +237,7 @@ def test_a_masked_value_is_never_approved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("from_results", [False, True])
-def test_declared_secret_in_a_new_answer_is_approved_under_its_name(
-    tmp_path: Path, from_results: bool
-) -> None:
+def test_declared_secret_that_is_new_is_approved_under_its_name(tmp_path: Path, from_results: bool) -> None:
     here = Desk(tmp_path, operator={"secrets": {"token": SECRET}})
     file = here.put("a", "status: 200\nbody: {rows: [{who: x}]}")
     here.says("a", {"rows": [{"who": "x"}, {"who": f"Bearer {SECRET} <<any>>"}]})
@@ -347,9 +343,7 @@ def test_refresh_from_results_with_a_rule_added_since_keeps_it(tmp_path: Path, r
     text = results(here)
     here.put("a", "status: 200\nbody: {n: 1, at: 1}", rules)
     (plan,) = here.propose(all_failed=False, results=[("ci.json", text)]).plans
-    assert [(render(change.path), change.after, change.lost) for change in plan.changes] == [
-        ("body.n", 2, ())
-    ]
+    assert [(render(one.path), one.after, one.lost) for one in plan.changes] == [("body.n", 2, ())]
 
 
 def test_a_secret_that_was_masked_in_a_result_file_is_not_approved(tmp_path: Path) -> None:

@@ -161,15 +161,11 @@ def test_a_gate_by_pass_rate(here: Console, api: LittleApi) -> None:
     said = run(here, "compare --repeat 6 --min-pass-rate 0.6", 0)
     assert "flaky: 4 of 6 replays passed; body.ok differs in 2 of 6 replays" in said
     assert "last_passed: null" not in stored(here, "flaky")
-    assert "insufficient data: 4 of 6 replays passed" in run(
-        here, "compare --repeat 6 --min-pass-rate 0.9", 1
-    )
+    assert "insufficient data: 4 of 6 replays" in run(here, "compare --repeat 6 --min-pass-rate 0.9", 1)
     assert "--repeat 5" in run(here, "compare --min-pass-rate 0.9", 2)
 
 
-def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
-    here: Console, api: LittleApi
-) -> None:
+def test_an_interrupted_run_records_nothing_of_what_it_had_begun(here: Console, api: LittleApi) -> None:
     capture(here, api, "/slow", "--exact")
     process = start(here, "compare", "--repeat", "20")
     until = time.monotonic() + 20

@@ -23,7 +23,9 @@ def result(id: str, attempts: str, **more: Any) -> Result:
         )
         for number, sign in enumerate(attempts, 1)
     )
-    outcome = next((WORDS[sign] for sign in "-!?+" if sign in attempts), "skipped")
+    outcome = more.pop("outcome", None) or next(
+        (WORDS[sign] for sign in "-!?+" if sign in attempts), "skipped"
+    )
     case = CaseFacts(attempts=made, **{**facts, **own})
     standard = {
         "attempts": len(made),

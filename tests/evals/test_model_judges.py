@@ -1,5 +1,5 @@
-"""Judges by a prompt and by a rubric in files of cases, of every form: what is wrong with them is told in its
-place before anybody is asked, and what they find reaches the report."""
+"""Judges by a prompt and by a rubric in files of cases: mistakes are found before anything is asked, and what
+the judges find reaches the report."""
 
 import json
 from pathlib import Path
@@ -70,31 +70,6 @@ evalcases:
     required_min_score: 7
     score_ranges: {0: None, 3: Little, 6: Some, 9: Much}
 """
-
-
-def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Path) -> None:
-    said = {
-        "split": {"satisfied": True, "reasoning": "yes"},
-        "depth": {"score": 6, "reasoning": "no example"},
-    }
-    report, asked = judged(tmp_path, RUBRICS, **said)
-    (result,) = report.results
-    assert result.case is not None
-    (attempt,) = result.case.attempts
-    (grade,) = attempt.grades
-    assert (result.outcome, result.verdict, grade.failed_gates) == ("failed", None, ("depth",))
-    assert grade.score == pytest.approx(2.6 / 3)
-    assert "depth (6 of 10, 7 needed): no example" in result.reason
-    assert f">>>\n{ANSWER}\n<<<end of candidate_answer " in asked[0]
-    assert "this:\n\nExplains quicksort\n" in asked[0]
-
-
-def test_a44_without_the_gate_it_is_the_mean(tmp_path: Path) -> None:
-    said = {"split": {"satisfied": True, "reasoning": ""}, "depth": {"score": 6, "reasoning": ""}}
-    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **said)
-    assert report.results[0].outcome == "passed"
-
-
 TEMPLATE = """\
 evalcases:
 - id: sort
@@ -105,53 +80,6 @@ evalcases:
     evaluators:
     - {name: depth, type: llm_judge, prompt: ./judges/depth.md}
 """
-
-
-@pytest.mark.parametrize("where", ["evals/judges/depth.md", "judges/depth.md"])
-def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path, where: str) -> None:
-    write(tmp_path, where, "Is it deep ({{sidecar.language}})?\r\n{{candidate_answer}}\r\n")
-    text = TEMPLATE if where.startswith("evals") else TEMPLATE.replace("./judges", "judges")
-    report, asked = judged(tmp_path, text, score=0.5, misses=["an example"], reasoning="shallow")
-    assert asked[0].startswith("Is it deep (python)?\n<<<candidate_answer ")
-    (result,) = report.results
-    assert result.outcome == "failed"
-    assert "it scores 0.5, and 0.8 passes: shallow; an example" in result.reason
-
-
-def test_a32_borderline_is_told(tmp_path: Path) -> None:
-    report, _ = judged(tmp_path, TEMPLATE.replace(", prompt: ./judges/depth.md", ""), score=0.7)
-    assert (report.results[0].outcome, report.results[0].verdict) == ("failed", "borderline")
-
-
-def test_a30_a_template_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
-    (told,) = examined(tmp_path, TEMPLATE)
-    assert "evals/e.yaml:8:46: " in told
-    assert "depth.md" in told
-
-
-def test_a31_what_a_template_asks_for_in_vain_is_told_where_it_is_named(tmp_path: Path) -> None:
-    write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
-    first, second = examined(tmp_path, TEMPLATE)
-    assert first == (
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
-        "one of question, expected_outcome, reference_answer, candidate_answer, input_messages, "
-        "expected_messages, output_messages, sidecar; \\{{answer}} is the literal text"
-    )
-    assert second == (
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the case has no sidecar.langage, which the prompt asks "
-        "for: did you mean 'sidecar.language'?"
-    )
-
-
-def test_a42_what_is_wrong_with_a_rubric_is_told_where_it_stands(tmp_path: Path) -> None:
-    assert examined(tmp_path, RUBRICS.replace("{0: None, 3", "{1: None, 3")) == [
-        "BK662 evals/e.yaml:11:19: scores in no range: 0: cover each score from 0 to 10 once"
-    ]
-    assert examined(tmp_path, RUBRICS.replace("9: Much", "11: Much")) == [
-        "BK662 evals/e.yaml:11:53: a range that begins at '11': a whole number from 0 to 10"
-    ]
-
-
 OURS = """\
 id: sort
 input: {type: prompt, content: Explain quicksort}
@@ -168,23 +96,83 @@ graders:
 """
 
 
+def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Path) -> None:
+    said = {
+        "split": {"satisfied": True, "reasoning": "yes"},
+        "depth": {"score": 6, "reasoning": "no example"},
+    }
+    report, asked = judged(tmp_path, RUBRICS, **said)
+    (result,) = report.results
+    assert result.case is not None
+    (grade,) = result.case.attempts[0].grades
+    assert (result.outcome, result.verdict, grade.failed_gates) == ("failed", None, ("depth",))
+    assert grade.score == pytest.approx(2.6 / 3)
+    assert "depth (6 of 10, 7 needed): no example" in result.reason
+    assert f">>>\n{ANSWER}\n<<<end of candidate_answer " in asked[0]
+    assert "this:\n\nExplains quicksort\n" in asked[0]
+    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **said)
+    assert report.results[0].outcome == "passed", "without the gate it is the mean"
+
+
+@pytest.mark.parametrize("where", ["evals/judges/depth.md", "judges/depth.md"])
+def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path, where: str) -> None:
+    write(tmp_path, where, "Is it deep ({{sidecar.language}})?\r\n{{candidate_answer}}\r\n")
+    text = TEMPLATE if where.startswith("evals") else TEMPLATE.replace("./judges", "judges")
+    report, asked = judged(tmp_path, text, score=0.5, misses=["an example"], reasoning="shallow")
+    assert asked[0].startswith("Is it deep (python)?\n<<<candidate_answer ")
+    (result,) = report.results
+    assert result.outcome == "failed"
+    assert "it scores 0.5, and 0.8 passes: shallow; an example" in result.reason
+
+
+def test_a32_borderline_is_reported(tmp_path: Path) -> None:
+    report, _ = judged(tmp_path, TEMPLATE.replace(", prompt: ./judges/depth.md", ""), score=0.7)
+    assert (report.results[0].outcome, report.results[0].verdict) == ("failed", "borderline")
+
+
+def test_a30_a31_what_is_wrong_with_a_template_is_reported_where_it_is_named(tmp_path: Path) -> None:
+    (missing,) = examined(tmp_path, TEMPLATE)
+    assert "evals/e.yaml:8:46: " in missing
+    assert "depth.md" in missing
+    write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
+    assert examined(tmp_path, TEMPLATE) == [
+        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
+        "did you mean {{candidate_answer}}?",
+        "BK660 evals/e.yaml:8:46: judges/depth.md: the case has no sidecar.langage, which the prompt asks "
+        "for: did you mean 'sidecar.language'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "message"),
+    [
+        (
+            RUBRICS.replace("{0: None, 3", "{1: None, 3"),
+            "BK662 evals/e.yaml:11:19: ",
+            "scores in no range: 0: cover each score from 0 to 10 once",
+        ),
+        (
+            RUBRICS.replace("9: Much", "11: Much"),
+            "BK662 evals/e.yaml:11:53: ",
+            "a range that begins at '11': a whole number from 0 to 10",
+        ),
+        (OURS.replace("0: None", "1: None"), "BK662 evals/e.yaml:10:33: ", "scores in no range: 0"),
+        (OURS, "BK111 evals/e.yaml:12:39: ", "evals/judges/depth.md"),
+    ],
+)
+def test_a42_what_is_wrong_with_a_rubric_is_reported_in_its_place(
+    tmp_path: Path, text: str, wrong: str, message: str
+) -> None:
+    (problem,) = examined(tmp_path, text)
+    assert problem.startswith(wrong + message)
+
+
 def test_a_case_of_our_own_form_is_judged_by_them_too(tmp_path: Path) -> None:
     write(tmp_path, "evals/judges/depth.md", "Is it deep? {{candidate_answer}}")
-    said = {
-        "rubric-1": {"satisfied": True, "reasoning": ""},
-        "depth": {"score": 8, "reasoning": ""},
-        "score": 0.9,
-    }
-    report, asked = judged(tmp_path, OURS, **said)
+    satisfied, deep = {"satisfied": True, "reasoning": ""}, {"score": 8, "reasoning": ""}
+    report, asked = judged(tmp_path, OURS, **{"rubric-1": satisfied, "depth": deep, "score": 0.9})
     (result,) = report.results
     assert result.case is not None
     depth, judge = result.case.attempts[0].grades
     assert (result.outcome, depth.score, judge.grader, judge.score) == ("passed", 0.85, "llm_judge", 0.9)
     assert len(asked) == 2
-
-
-def test_what_is_wrong_with_them_in_our_own_form_is_told_where_it_stands(tmp_path: Path) -> None:
-    (told,) = examined(tmp_path, OURS.replace("0: None", "1: None"))
-    assert told.startswith("BK662 evals/e.yaml:10:33: scores in no range: 0")
-    (told,) = examined(tmp_path, OURS)
-    assert told.startswith("BK111 evals/e.yaml:12:39: evals/judges/depth.md")

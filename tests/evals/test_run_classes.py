@@ -1,5 +1,4 @@
-"""Queries that a model puts into classes, attempted several times: what of it the report counts, where each
-failed check stands in its file, and that a class is masked as all is that comes from outside."""
+"""Queries that a model puts into classes, attempted several times; the lines of checks that failed."""
 
 import threading
 from pathlib import Path
@@ -7,14 +6,11 @@ from pathlib import Path
 from evalcases import World, suite
 from promptfiles import FOLDER, prompt_folder
 
-from baselinekit.evals.attempts import masked_classes
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Classified
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.report.confusion import classifications
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
-from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases
 
@@ -23,12 +19,7 @@ triggering:
   should_match: ["steady", "wavering"]
   should_not_match: ["silent", "wrong"]
 """
-REPLIES = {
-    "steady": ["YES"],
-    "wavering": ["YES", "NO"],
-    "silent": ["NO", "perhaps"],
-    "wrong": ["YES"],
-}
+REPLIES = {"steady": ["YES"], "wavering": ["YES", "NO"], "silent": ["NO", "perhaps"], "wrong": ["YES"]}
 
 
 class Judge(World):
@@ -42,22 +33,10 @@ class Judge(World):
     def ask(self, ask: ModelQuestion) -> Answer:
         query = next(word for word in REPLIES if f">>>\n{word}\n<<<" in ask.messages[-1].content)
         with self.lock:
+            self.asked.append(ask)
             turn = self.turns[query] = self.turns.get(query, -1) + 1
-        said = REPLIES[query][turn % len(REPLIES[query])]
-        return Answer(f"DECISION={said} REASON=So it is.", usage=Usage(10, 5))
-
-
-class Asked(Judge):
-    """Remembers what it is asked."""
-
-    def __init__(self, root: Path):
-        super().__init__(root)
-        self.heard: list[ModelQuestion] = []
-
-    def ask(self, ask: ModelQuestion) -> Answer:
-        with self.lock:
-            self.heard.append(ask)
-        return super().ask(ask)
+        decision = REPLIES[query][turn % len(REPLIES[query])]
+        return Answer(f"DECISION={decision} REASON=So it is.", usage=Usage(10, 5))
 
 
 def cases(root: Path, evals: str) -> list[Case]:
@@ -83,24 +62,16 @@ def test_e10_e12_over_attempts_each_query_is_counted_with_how_often_it_was_what(
     assert render_report(read(text, "x.json"), "x.json") == text
 
 
-def test_e11_the_prompt_itself_is_never_sent_to_who_decides(tmp_path: Path) -> None:
-    world = Asked(tmp_path)
-    world.run(suite(*cases(tmp_path, QUERIES)))
-    whole = "\n".join(message.content for ask in world.heard for message in ask.messages)
-    assert len(world.heard) == 4
-    assert "Refactors code. Use when" in whole
-    assert "- refactor this file" in whole
-    assert "- questions about code" in whole
+def test_e11_e12_the_prompt_is_never_sent_to_who_decides_and_retries_are_not_counted(tmp_path: Path) -> None:
+    world, queries = Judge(tmp_path), cases(tmp_path, QUERIES)
+    report = world.run(suite(*(replace(case, retries=2) for case in queries if case.name == "wrong")))
+    assert report.results[0].attempts == 3
+    assert [one.decided for one in classifications(report)] == [1]
+    whole = "\n".join(message.content for ask in world.asked for message in ask.messages)
+    for text in ("Refactors code. Use when", "- refactor this file", "- questions about code"):
+        assert text in whole
     assert "<constraints>" not in whole
     assert "Refactor {{" not in whole
-
-
-def test_e12_of_retries_the_table_knows_nothing(tmp_path: Path) -> None:
-    (query,) = [case for case in cases(tmp_path, QUERIES) if case.name == "wrong"]
-    report = Judge(tmp_path).run(suite(replace(query, retries=2)))
-    assert report.results[0].attempts == 3
-    (one,) = classifications(report)
-    assert one.decided == 1
 
 
 def test_e4_each_check_that_failed_has_the_line_at_which_it_stands(tmp_path: Path) -> None:
@@ -131,13 +102,5 @@ cases:
         "judge": ("unscored", "not judged", 9),
     }
     assert result.line == 2
-    told = [line.partition(":")[0] for line in result.explanation[:1]]
-    assert told == ["contains passed"]
+    assert result.explanation[0].startswith("contains passed")
     assert any(line.startswith(f"contains 2 failed ({FOLDER}/eval.yml:6): ") for line in result.explanation)
-
-
-def test_a_class_is_masked_as_all_is_that_comes_from_outside() -> None:
-    redactor = Redactor({"key": Secret("s3cret-of-somebody")})
-    entry = masked_classes(Classified("YES", "s3cret-of-somebody"), redactor)
-    assert "s3cret" not in str(entry)
-    assert masked_classes(Classified("YES", None), redactor) == Classified("YES", None)

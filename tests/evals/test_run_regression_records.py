@@ -10,24 +10,25 @@ from evalcases import World
 from storehelp import EXAMPLES, write
 
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.project import Operator, open_project
+from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
-from baselinekit.kinds.settings import Clients
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"
 USER = {"id": UUID, "name": "Ada", "email": "ada@example.org", "created_at": "2024-01-15T10:30:00Z"}
 USERS = {"users": [USER], "pagination": {"page": 1, "per_page": 20, "total": 1}}
-CONFIG = "skills: {code-review: {command: [echo]}, echo: {command: [echo]}}\n"
+CONFIG = "skills: {code-review: {command: [echo], files: [code_diff]}, echo: {command: [echo]}}\n"
 NAMED = {"test_token": "t-1", "api_base_url": "http://api.test", "TEST_TOKEN": "t-2"}
+SKILL = "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
+EXAMPLE_RECORDS = ("regression-api-users.yaml", "users-endpoint.json")
 
 
 class Service(World):
-    """Whoever is asked over HTTP, and a skill: both answer what the test says. `ends`: how the skill's
-    program ends, where that is not by answering."""
+    """An API and a skill that both answer `body`. `ends`: how the program of the skill ends, if it does not
+    answer."""
 
     def __init__(self, root: Path, body: Any = None, ends: ProcessResult | None = None, **operator: Any):
         write(root, "baselinekit.yaml", CONFIG)
@@ -47,54 +48,47 @@ class Service(World):
         self.given.append(json.loads(asked.stdin))
         return self.ends or ProcessResult(0, json.dumps(self.body).encode(), b"", 0.01)
 
+    def project(self) -> Project:
+        return open_project(Operator(cwd=str(self.root), **self.operator))
+
     def files(self, *names: str, **policy: Any) -> Report:
-        """A run of these files of the project."""
-        project = open_project(Operator(cwd=str(self.root), **self.operator))
-        clients = Clients(self.send, self.execute, self.slept.append, models=self)
-        context = RunContext(
-            clients, lambda: None, lambda: "2024-02-01T00:00:00Z", self.seconds, stop=self.stop
-        )
-        return run(project, load(project, names, None), Choice(), RunPolicy(**policy), context)
+        clock = (lambda: None, lambda: "2024-02-01T00:00:00Z", self.seconds)
+        context = RunContext(self.clients(), *clock, stop=self.stop)
+        suite = load(self.project(), names, None)
+        return run(self.project(), suite, Choice(), RunPolicy(**policy), context)
+
+    def example(self, name: str, **policy: Any) -> Report:
+        write(self.root, name, (EXAMPLES / name).read_bytes())
+        return self.files(name, **policy)
 
     def record(self, text: str, **policy: Any) -> Result:
-        write(self.root, "r.yaml", text)
-        (result,) = self.files("r.yaml", **policy).results
+        (result,) = self.files(write(self.root, "r.yaml", text), **policy).results
         return result
 
 
-def example(root: Path, name: str) -> str:
-    return write(root, name, (EXAMPLES / name).read_bytes())
-
-
-def compared(root: Path, known: Any, comparison: Any, actual: Any) -> Result:
-    """What becomes of a skill that gave one thing at its capture and another now."""
-    record = {
-        "id": "r",
-        "baseline": {"output": known},
-        "current": {"input": "x", "execution": {"type": "skill", "skill_name": "echo"}},
-        "comparison": comparison,
-    }
-    return Service(root, actual).record(json.dumps(record))
+def passes(root: Path, known: Any, comparison: Any, actual: Any) -> bool:
+    """Whether a skill that gave one thing at its capture and another now passes."""
+    current = {"input": "x", "execution": {"type": "skill", "skill_name": "echo"}}
+    record = {"id": "r", "baseline": {"output": known}, "current": current, "comparison": comparison}
+    return Service(root, actual).record(json.dumps(record)).outcome == "passed"
 
 
 @pytest.mark.parametrize("kind", ["exact", "structural", "numeric", "semantic"])
 def test_h6_each_type_of_comparison_is_a_grader(tmp_path: Path, kind: str) -> None:
     rules = {"type": kind} | ({"method": "words"} if kind == "semantic" else {})
-    assert compared(tmp_path, {"n": 1}, rules, {"n": 1}).outcome == "passed"
-    assert compared(tmp_path, {"n": 1}, rules, {"n": 2}).outcome == "failed"
+    assert passes(tmp_path, {"n": 1}, rules, {"n": 1})
+    assert not passes(tmp_path, {"n": 1}, rules, {"n": 2})
 
 
 def test_h6_h10_h12_the_records_of_the_document_run_as_they_are(tmp_path: Path) -> None:
-    for name in ("regression-api-users.yaml", "users-endpoint.json"):
-        example(tmp_path, name)
     first = Service(tmp_path, USERS)
-    assert [one.outcome for one in first.files("regression-api-users.yaml").results] == ["passed"]
+    assert first.example(EXAMPLE_RECORDS[0]).results[0].outcome == "passed"
     (asked,) = first.requests
     assert (asked.method, asked.url) == ("GET", "http://api.test/api/v1/users")
     assert ("Authorization", "Bearer t-1") in asked.headers
     second = Service(tmp_path, {"data": [1, 2], "meta": {"page": 1, "per_page": 20, "total": 3}})
     second.operator["base_url"] = "http://api.test/"
-    assert [one.outcome for one in second.files("users-endpoint.json").results] == ["passed"]
+    assert second.example(EXAMPLE_RECORDS[1]).results[0].outcome == "passed"
     assert second.requests[0].url == "http://api.test/api/v1/users"
     assert ("Authorization", "Bearer t-2") in second.requests[0].headers
 
@@ -113,20 +107,16 @@ def test_h7_a_request_may_say_endpoint_or_path(tmp_path: Path, word: str) -> Non
 
 
 def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path) -> None:
-    example(tmp_path, "regression-quality.yaml")
     write(tmp_path, "path/to/test-diff.patch", "- let x\n+ const x\n")
     scores = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
     world = Service(tmp_path, {"quality_scores": scores, "sample_comments": ["another"]})
-    write(tmp_path, "baselinekit.yaml", "skills: {code-review: {command: [echo], files: [code_diff]}}")
-    (result,) = world.files("regression-quality.yaml").results
-    assert result.outcome == "passed"
-    assert world.given == [
-        {
-            "skill": "code-review",
-            "input": {"code_diff": "- let x\n+ const x\n", "context": "React component refactoring"},
-            "parameters": {"depth": "thorough"},
-        }
-    ]
+    assert world.example("regression-quality.yaml").results[0].outcome == "passed"
+    (given,) = world.given
+    assert (given["skill"], given["parameters"]) == ("code-review", {"depth": "thorough"})
+    assert given["input"] == {
+        "code_diff": "- let x\n+ const x\n",
+        "context": "React component refactoring",
+    }
 
 
 @pytest.mark.parametrize(
@@ -140,16 +130,16 @@ def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path)
 def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
     tmp_path: Path, body: Any, changed: dict[str, str]
 ) -> None:
-    text = (
-        "id: r # mine\nbaseline: {output: {n: 1}}\n"
-        "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
-        "metadata:\n  last_passed: null\n  failure_count: 4\n"
-    )
+    counted = "metadata:\n  last_passed: null\n  failure_count: 4\n"
+    text = f"id: r # mine\nbaseline: {{output: {{n: 1}}}}\n{SKILL}{counted}"
     world = Service(tmp_path, body, ends=ProcessResult(7, b"", b"", 0.0) if body is None else None)
     world.record(text, record="always")
     for old, new in changed.items():
         text = text.replace(old, new)
     assert (tmp_path / "r.yaml").read_text().replace('"', "'") == text, "and every other byte stays"
+
+
+IGNORED = {"data": [], "meta": {"page": 9}}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +150,7 @@ def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
         ({"options": {"ignore_values": ["$.body.data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
         ({"ignore_fields": ["meta.page"]}, {"data": [], "meta": {}}, True),
         ({"options": {"ignore_values": ["meta.page"]}}, {"data": [], "meta": {}}, False),
-        ({"options": {"ignore_values": ["meta.page"]}}, {"data": [], "meta": {"page": 9}}, True),
+        ({"options": {"ignore_values": ["meta.page"]}}, IGNORED, True),
         ({"options": {"require_keys": ["meta.per_page"]}}, {"data": [], "meta": {"page": 1}}, False),
         (
             {"options": {"require_keys": ["meta.per_page"]}},
@@ -173,13 +163,11 @@ def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
 def test_h10_h11_paths_begin_at_the_body_and_each_list_means_its_own(
     tmp_path: Path, rules: dict[str, Any], body: Any, passed: bool
 ) -> None:
+    compared = {"type": "structural", **rules}
     record = {
         "metadata": {"id": "r"},
         "baseline": {"response": {"status": 200, "body": {"data": [], "meta": {"page": 1}}}},
-        "test_case": {
-            "input": {"method": "GET", "path": "/x"},
-            "comparison": {"type": "structural", **rules},
-        },
+        "test_case": {"input": {"method": "GET", "path": "/x"}, "comparison": compared},
         "grader": {"type": "code", "config": {"method": "structural_match", "strict": False}},
     }
     world = Service(tmp_path, body, base_url="http://api.test")
@@ -202,73 +190,54 @@ def test_h11_h26_strict_says_whether_further_keys_are_allowed(
 
 
 def test_h11_without_an_address_the_key_that_is_missing_is_named(tmp_path: Path) -> None:
-    example(tmp_path, "users-endpoint.json")
     world = Service(tmp_path)
     with pytest.raises(InvalidInput, match=r"no base_url: pass --base-url URL"):
-        world.files("users-endpoint.json")
+        world.example(EXAMPLE_RECORDS[1])
     assert world.requests == []
 
 
-@pytest.mark.parametrize("name", ["regression-api-users.yaml", "users-endpoint.json"])
+@pytest.mark.parametrize("name", EXAMPLE_RECORDS)
 def test_h12_an_unresolved_variable_is_told_before_any_request(tmp_path: Path, name: str) -> None:
-    example(tmp_path, name)
-    world = Service(
-        tmp_path, USERS, variables={"api_base_url": "http://api.test"}, base_url="http://api.test"
-    )
-    (result,) = world.files(name).results
+    world = Service(tmp_path, USERS, variables={"api_base_url": "http://x"}, base_url="http://api.test")
+    (result,) = world.example(name).results
     assert (result.outcome, result.code) == ("error", "BK501")
     assert "{{test_token}}" in result.reason.lower()
     assert world.requests == []
 
 
 def test_h12_what_was_sent_is_in_no_result_and_in_no_file(tmp_path: Path) -> None:
-    example(tmp_path, "regression-api-users.yaml")
     world = Service(tmp_path, {"users": [], "echo": "Bearer hush-hush-4711"})
-    world.operator = {
-        "variables": {"api_base_url": "http://api.test"},
-        "secrets": {"test_token": "hush-hush-4711"},
-    }
+    secrets = {"test_token": "hush-hush-4711"}
+    world.operator = {"variables": {"api_base_url": "http://api.test"}, "secrets": secrets}
     write(tmp_path, "baselinekit.yaml", "allow_hosts: [api.test]\n")
-    report = world.files("regression-api-users.yaml", record="always")
+    report = world.example(EXAMPLE_RECORDS[0], record="always")
     assert report.results[0].outcome == "failed"
     assert ("Authorization", "Bearer hush-hush-4711") in world.requests[0].headers
     kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert b"4711" not in repr(report).encode() + b"".join(kept)
 
 
-@pytest.mark.parametrize(
-    ("matcher", "value", "passed"),
-    [
-        ("any_uuid", UUID, True),
-        ("any_uuid", "123e4567", False),
-        ("any_string", "Ada", True),
-        ("any_string", 5, False),
-        ("any_string", None, False),
-        ("any_email", "ada@example.org", True),
-        ("any_email", "ada", False),
-        ("any_iso_datetime", "2024-01-15T10:30:00Z", True),
-        ("any_iso_datetime", "yesterday", False),
-        ("any_number", 5, True),
-        ("any_number", 5.5, True),
-        ("any_number", True, False),
-        ("any_number", "5", False),
-    ],
-)
-def test_h13_a_matcher_stands_in_quotes_and_tells_types_apart(
-    tmp_path: Path, matcher: str, value: Any, passed: bool
-) -> None:
-    found = compared(tmp_path, {"a": f"{{{{{matcher}}}}}"}, {"type": "structural"}, {"a": value})
-    assert (found.outcome == "passed") is passed
+MATCHED = {  # what a matcher accepts, and what it does not
+    "any_uuid": ([UUID], ["123e4567"]),
+    "any_string": (["Ada"], [5, None]),
+    "any_email": (["ada@example.org"], ["ada"]),
+    "any_iso_datetime": (["2024-01-15T10:30:00Z"], ["yesterday"]),
+    "any_number": ([5, 5.5], [True, "5"]),
+}
 
 
-def test_h13_a_name_is_a_variable_or_a_matcher_and_never_both(tmp_path: Path) -> None:
-    write(tmp_path, "baselinekit.yaml", "variables: {any_uuid: x}")
+@pytest.mark.parametrize("matcher", MATCHED)
+def test_h13_a_matcher_stands_in_quotes_and_tells_types_apart(tmp_path: Path, matcher: str) -> None:
+    for values, passed in zip(MATCHED[matcher], (True, False), strict=True):
+        for value in values:
+            found = passes(tmp_path, {"a": f"{{{{{matcher}}}}}"}, {"type": "structural"}, {"a": value})
+            assert found is passed, value
+    write(tmp_path, "baselinekit.yaml", f"variables: {{{matcher}: x}}")
     with pytest.raises(InvalidInput, match="names with any_ are placeholders"):
         open_project(Operator(cwd=str(tmp_path)))
 
 
-MORE = {"allow_additional_fields": True}
-ORDER = {"allow_field_reordering": True}
+MORE, ORDER = {"allow_additional_fields": True}, {"allow_field_reordering": True}
 
 
 @pytest.mark.parametrize(
@@ -292,18 +261,17 @@ ORDER = {"allow_field_reordering": True}
 def test_h14_what_is_allowed_beside_the_shape(
     tmp_path: Path, known: Any, tolerance: Any, actual: Any, passed: bool
 ) -> None:
-    rules = {"type": "structural", "tolerance": tolerance}
-    assert (compared(tmp_path, known, rules, actual).outcome == "passed") is passed
+    assert passes(tmp_path, known, {"type": "structural", "tolerance": tolerance}, actual) is passed
 
 
 def test_h14_an_empty_array_whose_elements_are_ignored_takes_any(tmp_path: Path) -> None:
     rules = {"type": "structural", "options": {"ignore_values": ["data.*"]}}
     for data in ([], [1], [{"a": 1}, None]):
-        assert compared(tmp_path, {"data": [], "n": 1}, rules, {"data": data, "n": 1}).outcome == "passed"
+        assert passes(tmp_path, {"data": [], "n": 1}, rules, {"data": data, "n": 1})
 
 
 SCORES = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
-DOWN = {"quality_scores": {"min_delta": -0.3, "max_delta": None}}
+DOWN = {"type": "numeric", "tolerance": {"quality_scores": {"min_delta": -0.3, "max_delta": None}}}
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -316,10 +284,10 @@ def test_h15_h16_a_score_may_fall_by_its_tolerance_and_not_a_digit_further(
 ) -> None:
     """4.2 - 0.3 is 3.9000000000000004 as floats go, and 3.9 - 4.2 is -0.30000000000000027."""
     now = {**SCORES, name: float(Decimal(str(SCORES[name])) + Decimal(delta))}
-    known = {"quality_scores": SCORES, "sample_comments": ["one"]}
-    rules = {"type": "numeric", "tolerance": DOWN}
-    result = compared(tmp_path, known, rules, {"quality_scores": now, "sample_comments": ["two"]})
-    assert (result.outcome == "passed") is passed
+    known, actual = (
+        {"quality_scores": one, "comments": [word]} for one, word in ((SCORES, "one"), (now, "two"))
+    )
+    assert passes(tmp_path, known, DOWN, actual) is passed
 
 
 @pytest.mark.parametrize(
@@ -336,15 +304,10 @@ def test_h15_h16_a_score_may_fall_by_its_tolerance_and_not_a_digit_further(
 def test_h15_h16_no_bound_is_no_bound_and_what_is_no_number_fails(
     tmp_path: Path, now: Any, passed: bool
 ) -> None:
-    rules = {"type": "numeric", "tolerance": DOWN}
-    result = compared(tmp_path, {"quality_scores": SCORES}, rules, {"quality_scores": now})
-    assert (result.outcome == "passed") is passed
+    assert passes(tmp_path, {"quality_scores": SCORES}, DOWN, {"quality_scores": now}) is passed
 
 
 def test_h16_not_a_number_is_no_score(tmp_path: Path) -> None:
     world = Service(tmp_path, ends=ProcessResult(0, b'{"n": NaN}', b"", 0.0))
-    result = world.record(
-        "id: r\nbaseline: {output: {n: 1}}\ncomparison: {type: numeric}\n"
-        "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
-    )
-    assert result.outcome == "failed"
+    text = f"id: r\nbaseline: {{output: {{n: 1}}}}\ncomparison: {{type: numeric}}\n{SKILL}"
+    assert world.record(text).outcome == "failed"

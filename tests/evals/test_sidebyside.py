@@ -20,28 +20,25 @@ from baselinekit.structs import replace
 Rows = dict[str, Any]
 
 
-def rows(**scores: float) -> Report:
-    return read_rows(lines(*({"eval_id": id, "score": score} for id, score in scores.items())), "x.jsonl")
-
-
 def lines(*found: Rows) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in found).encode()
 
 
-OUTCOMES: list[tuple[Rows, str, float | None, str | None]] = [
-    ({"score": 1}, "passed", 1.0, None),
-    ({"score": 0.8}, "passed", 0.8, None),
-    ({"score": 0.7999}, "failed", 0.7999, "borderline"),
-    ({"score": 0.6}, "failed", 0.6, "borderline"),
-    ({"score": 0.59}, "failed", 0.59, None),
-    ({"score": 0, "reasoning": "wrong"}, "failed", 0.0, None),
-    ({"score": 0, "error": "agent timeout"}, "error", None, None),
-    ({"score": 1, "error": "agent timeout"}, "error", None, None),
-    ({"score": 0.9, "error": None}, "passed", 0.9, None),
-]
+def rows(**scores: float) -> Report:
+    return read_rows(lines(*({"eval_id": id, "score": score} for id, score in scores.items())), "x.jsonl")
 
 
-@pytest.mark.parametrize(("row", "outcome", "score", "verdict"), OUTCOMES)
+@pytest.mark.parametrize(
+    ("row", "outcome", "score", "verdict"),
+    [
+        ({"score": 0.8}, "passed", 0.8, None),
+        ({"score": 0.7999}, "failed", 0.7999, "borderline"),
+        ({"score": 0.6}, "failed", 0.6, "borderline"),
+        ({"score": 0.59}, "failed", 0.59, None),
+        ({"score": 1, "error": "agent timeout"}, "error", None, None),
+        ({"score": 0.9, "error": None}, "passed", 0.9, None),
+    ],
+)
 def test_a53_what_a_row_comes_to(row: Rows, outcome: str, score: float | None, verdict: str | None) -> None:
     (found,) = read_rows(lines({"eval_id": "a", **row}), "x.jsonl").results
     assert found.case is not None
@@ -49,118 +46,98 @@ def test_a53_what_a_row_comes_to(row: Rows, outcome: str, score: float | None, v
 
 
 def test_a53_rows_in_every_form() -> None:
-    forms = {
+    for file, data in {
         "x.jsonl": b'{"eval_id": "a", "score": 1}\n\n{"test_id": "b", "score": 0}\n',
         "x.yaml": b"- {eval_id: a, score: 1}\n- {eval_id: b, score: 0}\n",
         "y.yml": b"---\neval_id: a\nscore: 1\n---\neval_id: b\nscore: 0\n",
         "z.yaml": b"results:\n- {eval_id: a, score: 1}\n- {eval_id: b, score: 0}\n",
         "bom.jsonl": b'\xef\xbb\xbf{"eval_id": "a", "score": 1}\r\n{"eval_id": "b", "score": 0}',
-    }
-    for file, data in forms.items():
+    }.items():
         found = {one.id: one.outcome for one in read_rows(data, file).results}
         assert found == {"a": "passed", "b": "failed"}, file
-
-
-WRONG = [
-    (b'{"score": 1}\n', "BK690", "1:1"),
-    (b'{"eval_id": 5, "score": 1}\n', "BK105", "1:13"),
-    (b'{"eval_id": "a"}\n', "BK104", "1:1"),
-    (b'{"eval_id": "a", "score": "1"}\n', "BK105", "1:27"),
-    (b'{"eval_id": "a", "score": true}\n', "BK105", "1:27"),
-    (b'{"eval_id": "a", "score": -0.1}\n', "BK105", "1:27"),
-    (b'{"eval_id": "a", "score": 1}\n3\n', "BK105", "2:1"),
-    (b'{"eval_id": "a", "score": 1}\n{"eval_id": "a", "score": 0}\n', "BK691", "2:1"),
-    (b'{"eval_id": "a", "score": NaN}\n', "BK106", "1:27"),
-    (b'{"eval_id": "a", "score": 1}\nnot json\n', "BK101", "2:1"),
-]
-
-
-@pytest.mark.parametrize(("data", "code", "place"), WRONG)
-def test_a53_a_broken_row_is_told_with_its_place(data: bytes, code: str, place: str) -> None:
-    with pytest.raises(BaselinekitError) as caught:
-        read_rows(data, "x.jsonl")
-    (problem,) = caught.value.problems
-    assert (problem.code, str(problem.place)) == (code, f"x.jsonl:{place}")
-
-
-def test_a53_an_empty_file_is_no_run() -> None:
     with pytest.raises(BaselinekitError, match=r"BK690 x\.jsonl holds no result"):
         read_rows(b"\n", "x.jsonl")
 
 
+ROW = b'{"eval_id": "a", "score": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "place"),
+    [
+        (b'{"score": 1}\n', "BK690", "1:1"),
+        (b'{"eval_id": 5, "score": 1}\n', "BK105", "1:13"),
+        (b'{"eval_id": "a"}\n', "BK104", "1:1"),
+        (b'{"eval_id": "a", "score": "1"}\n', "BK105", "1:27"),
+        (b'{"eval_id": "a", "score": true}\n', "BK105", "1:27"),
+        (b'{"eval_id": "a", "score": -0.1}\n', "BK105", "1:27"),
+        (ROW + b"3\n", "BK105", "2:1"),
+        (ROW + ROW, "BK691", "2:1"),
+        (b'{"eval_id": "a", "score": NaN}\n', "BK106", "1:27"),
+        (ROW + b"not json\n", "BK101", "2:1"),
+    ],
+)
+def test_a53_a_broken_row_is_told_with_its_place(data: bytes, code: str, place: str) -> None:
+    with pytest.raises(BaselinekitError) as caught:
+        read_rows(data, "x.jsonl")
+    assert [(one.code, str(one.place)) for one in caught.value.problems] == [(code, f"x.jsonl:{place}")]
+
+
 def test_a53_our_file_beside_one_of_theirs(tmp_path: Path) -> None:
-    ours = report(
-        result("maths/a", "+"), result("maths/b", "-"), result("x/same", "+"), result("y/same", "+")
-    )
+    named = {"maths/a": "+", "maths/b": "-", "x/same": "+", "y/same": "+"}
+    ours = report(*(result(id, sign) for id, sign in named.items()))
     (tmp_path / "ours.json").write_text(resultfile.render(ours))
-    (tmp_path / "theirs.jsonl").write_bytes(
-        lines(*({"eval_id": id, "score": 0.9} for id in ("a", "b", "same", "new")))
-    )
+    theirs = tmp_path / "theirs.jsonl"
+    theirs.write_bytes(lines(*({"eval_id": id, "score": 0.9} for id in ("a", "b", "same", "new"))))
     before, now = load_both("ours.json", "theirs.jsonl", str(tmp_path))
-    assert [one.id for one in cases(before)] == ["a", "b", "x/same", "y/same"]  # whose name is not unique
+    assert [one.id for one in cases(before)] == ["a", "b", "x/same", "y/same"], (
+        "a name that is not unique stays"
+    )
     found = pair_runs(before, now)
-    assert [(case.id, case.verdict) for case in found.earlier.cases] == [
-        ("a", "unchanged"),
-        ("b", "insufficient evidence"),
-    ]
+    verdicts = [(case.id, case.verdict) for case in found.earlier.cases]
+    assert verdicts == [("a", "unchanged"), ("b", "insufficient evidence")]
     assert (found.earlier.gone, found.earlier.added) == (("x/same", "y/same"), ("same", "new"))
-    assert found.exit_code == 3
-    assert pair_runs(before, now, partial=True).exit_code == 0
+    assert (found.exit_code, pair_runs(before, now, partial=True).exit_code) == (3, 0)
+    theirs.write_bytes(lines({"eval_id": "nothing", "score": 1}))
     with pytest.raises(BaselinekitError, match="BK692"):
-        load_both("ours.json", "theirs.jsonl", str(_only(tmp_path, "nothing")))
+        load_both("ours.json", "theirs.jsonl", str(tmp_path))
+    theirs.write_bytes(lines(*({"eval_id": "a", "dataset": name, "score": 1} for name in "xy")))
+    assert {one.id for one in load_run("theirs.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}
+    assert pair_runs(*load_both("theirs.jsonl", "theirs.jsonl", str(tmp_path))).exit_code == 0
 
 
-def _only(folder: Path, id: str) -> Path:
-    (folder / "theirs.jsonl").write_bytes(lines({"eval_id": id, "score": 1}))
-    return folder
-
-
-def test_a53_two_datasets_with_one_name_are_two_cases(tmp_path: Path) -> None:
-    both = [{"eval_id": "a", "dataset": name, "score": 1} for name in ("x", "y")]
-    (tmp_path / "before.jsonl").write_bytes(lines(*both))
-    assert {one.id for one in load_run("before.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}
-    before, now = load_both("before.jsonl", "before.jsonl", str(tmp_path))
-    assert pair_runs(before, now).exit_code == 0
-
-
-EXITS = [  # before, now, partial, exit code
-    ({"a": "+"}, {"a": "+"}, False, 0),
-    ({"a": "+"}, {"a": "-"}, False, 3),  # chance, or a regression: nobody can tell
-    ({"a": "-"}, {"a": "+"}, False, 0),
-    (dict.fromkeys("abcde", "+"), dict.fromkeys("abcde", "-"), False, 3),
-    (dict.fromkeys("abcdef", "+"), dict.fromkeys("abcdef", "-"), False, 1),
-    (dict.fromkeys("abc", "+") | {"d": "-"}, dict.fromkeys("abc", "-") | {"d": "+"}, False, 3),
-    (
-        dict.fromkeys("ab", "+") | {"c": "-", "d": "-"},
-        dict.fromkeys("ab", "-") | {"c": "+", "d": "+"},
-        False,
-        0,
-    ),
-    (
-        dict.fromkeys("abcd", "+") | dict.fromkeys("efg", "-"),
-        dict.fromkeys("abcd", "-") | dict.fromkeys("efg", "+"),
-        False,
-        0,
-    ),
-    ({"a": "+++++"}, {"a": "-----"}, False, 1),
-    ({"a": "+", "b": "+"}, {"a": "+"}, False, 3),
-    ({"a": "+", "b": "+"}, {"a": "+"}, True, 0),
-    ({"a": "+"}, {"a": "+", "b": "-"}, False, 0),
-    ({"a": "+"}, {"a": "!"}, False, 3),
-    ({"a": "+", "b": "+"}, {"a": "?", "b": "+"}, True, 3),
-    ({"a": "!"}, {"a": "!"}, False, 3),
-    ({"a": "!", "b": "+"}, {"a": "!", "b": "+"}, False, 0),
-    ({"a": "!", "b": "+"}, {"a": "+", "b": "+"}, False, 0),
-    ({"a": "+++++", "b": "+"}, {"a": "-----"}, False, 1),
-]
-
-
-@pytest.mark.parametrize(("before", "now", "partial", "code"), EXITS)
-def test_a53_what_the_exit_code_hangs_on(
-    before: dict[str, str], now: dict[str, str], partial: bool, code: int
-) -> None:
-    runs = [report(*(result(id, signs) for id, signs in run.items())) for run in (before, now)]
+@pytest.mark.parametrize(
+    ("before", "now", "partial", "code"),
+    [  # a sign for each of the cases a, b, c …; a space: it is not in the run
+        ("+", "+", False, 0),
+        ("+", "-", False, 3),  # chance, or a regression
+        ("-", "+", False, 0),
+        ("+++++", "-----", False, 3),
+        ("++++++", "------", False, 1),
+        ("+++-", "---+", False, 3),
+        ("++--", "--++", False, 0),
+        ("++++---", "----+++", False, 0),
+        ("++", "+ ", False, 3),
+        ("++", "+ ", True, 0),
+        ("+ ", "+-", False, 0),
+        ("+", "!", False, 3),
+        ("++", "?+", True, 3),
+        ("!", "!", False, 3),
+        ("!+", "!+", False, 0),
+        ("!+", "++", False, 0),
+    ],
+)
+def test_a53_what_the_exit_code_hangs_on(before: str, now: str, partial: bool, code: int) -> None:
+    runs = [
+        report(*(result(f"c{n}", sign) for n, sign in enumerate(signs) if sign != " "))
+        for signs in (before, now)
+    ]
     assert pair_runs(*runs, partial=partial).exit_code == code
+
+
+def test_a53_a_case_that_regressed_beyond_chance_decides_although_others_are_gone() -> None:
+    before = report(result("a", "+++++"), result("b", "+"))
+    assert pair_runs(before, report(result("a", "-----"))).exit_code == 1
 
 
 @given(st.integers(0, 8), st.integers(0, 8), st.integers(0, 40))
@@ -181,28 +158,11 @@ def test_a53_no_regression_is_found_only_with_enough_changed_pairs_to_show_one(
 
 
 def test_a53_scores_that_fall_together_are_no_chance() -> None:
-    names = "abcdefgh"
-    before, now = rows(**dict.fromkeys(names, 1.0)), rows(**dict.fromkeys(names, 0.85))
-    found = pair_runs(before, now).earlier
-    assert [(one.name, one.verdict) for one in found.metrics] == [
-        ("pass@1", "unchanged"),
-        ("score", "regressed"),
-    ]
-    same = report(*(result(id, "+") for id in names))
+    before, now = (rows(**dict.fromkeys("abcdefgh", score)) for score in (1.0, 0.85))
+    found = [(one.name, one.verdict) for one in pair_runs(before, now).earlier.metrics]
+    assert found == [("pass@1", "unchanged"), ("score", "regressed")]
+    same = report(*(result(id, "+") for id in "abcdefgh"))
     assert [one.name for one in pair_runs(same, same).earlier.metrics] == ["pass@1"]
-
-
-MEANS = [  # before, now, threshold, wins, losses, ties, mean, exit code
-    ([0.8], [0.9], 0.1, (1, 0, 0), "1/10", 0),
-    ([0.9], [0.8], 0.1, (0, 1, 0), "-1/10", 1),
-    ([0.3], [0.2], 0.1, (0, 1, 0), "-1/10", 1),  # .09999999999999998 in floats
-    ([0.5], [0.5], 0.0, (1, 0, 0), "0", 0),
-    ([0.9] * 10, [0.896] + [0.9] * 9, 0.1, (0, 0, 10), "0", 0),  # -.0004 is rounded away
-    ([0.9] * 10, [0.89] + [0.9] * 9, 0.1, (0, 0, 10), "-1/1000", 1),
-    ([0.5, 0.5], [0.499, 0.5], 0.1, (0, 0, 2), "0", 0),  # -.0005: halves up
-    ([0.9] * 10, [0.0] + [1.0] * 9, 0.1, (9, 1, 0), "0", 0),  # one total loss hides
-    ([1.0, 1.0], [1.0, 0.0], 0.1, (0, 1, 1), "-1/2", 1),
-]
 
 
 def deltas(before: list[float], now: list[float], threshold: float) -> MeanDelta:
@@ -210,27 +170,37 @@ def deltas(before: list[float], now: list[float], threshold: float) -> MeanDelta
     return mean_delta(*runs, threshold)
 
 
-@pytest.mark.parametrize(("before", "now", "threshold", "counts", "mean", "code"), MEANS)
+@pytest.mark.parametrize(
+    ("before", "now", "threshold", "counts", "mean", "code"),
+    [  # threshold, wins, losses, ties, mean, exit code
+        ([0.8], [0.9], 0.1, (1, 0, 0), "1/10", 0),
+        ([0.9], [0.8], 0.1, (0, 1, 0), "-1/10", 1),
+        ([0.3], [0.2], 0.1, (0, 1, 0), "-1/10", 1),  # .09999999999999998 in floats
+        ([0.5], [0.5], 0.0, (1, 0, 0), "0", 0),
+        ([0.9] * 10, [0.896] + [0.9] * 9, 0.1, (0, 0, 10), "0", 0),  # -.0004 is rounded away
+        ([0.9] * 10, [0.89] + [0.9] * 9, 0.1, (0, 0, 10), "-1/1000", 1),
+        ([0.5, 0.5], [0.499, 0.5], 0.1, (0, 0, 2), "0", 0),  # -.0005: halves up
+        ([0.9] * 10, [0.0] + [1.0] * 9, 0.1, (9, 1, 0), "0", 0),  # one total loss hides
+        ([1.0, 1.0], [1.0, 0.0], 0.1, (0, 1, 1), "-1/2", 1),
+    ],
+)
 def test_a53_the_rule_of_the_mean_difference(
     before: list[float], now: list[float], threshold: float, counts: tuple[int, ...], mean: str, code: int
 ) -> None:
     found = deltas(before, now, threshold)
     assert tuple(map(found.count, ("win", "loss", "tie"))) == counts
-    assert found.mean == Fraction(mean)
-    assert found.exit_code == code
+    assert (found.mean, found.exit_code) == (Fraction(mean), code)
 
 
 def test_a53_what_the_mean_does_not_count_is_told() -> None:
     before = read_rows(lines(*({"eval_id": id, "score": 0.5} for id in "abc")), "x.jsonl")
-    now = read_rows(
-        lines({"eval_id": "a", "score": 0, "error": "timeout"}, {"eval_id": "d", "score": 1}), "y.jsonl"
-    )
+    failed = {"eval_id": "a", "score": 0, "error": "timeout"}
+    now = read_rows(lines(failed, {"eval_id": "d", "score": 1}), "y.jsonl")
     found = mean_delta(before, now, 0.1)
     assert (found.only_before, found.only_now, found.errors) == (("b", "c"), ("d",), ("a",))
     assert found.exit_code == 1
-    undecided = report(result("a", "!"))
-    assert mean_delta(before, undecided, 0.1).unscored == ("a",)
-    assert mean_delta(before, undecided, 0.1).exit_code == 3
+    undecided = mean_delta(before, report(result("a", "!")), 0.1)
+    assert (undecided.unscored, undecided.exit_code) == (("a",), 3)
     assert mean_delta(before, replace(now, results=now.results[1:]), 0.1).exit_code == 3
 
 
@@ -264,5 +234,6 @@ def test_a53_back_and_forth_are_opposite(scores: list[tuple[int, int]]) -> None:
     before, now = [a / 100 for a, _ in scores], [b / 100 for _, b in scores]
     there, back = deltas(before, now, 0.1), deltas(now, before, 0.1)
     assert there.count("win") == back.count("loss")
-    assert sum(pair.delta for pair in there.pairs) == -sum(pair.delta for pair in back.pairs)
-    assert sum(pair.delta for pair in there.pairs) == Fraction(sum(b - a for a, b in scores), 100)
+    total = sum(pair.delta for pair in there.pairs)
+    assert total == -sum(pair.delta for pair in back.pairs)
+    assert total == Fraction(sum(b - a for a, b in scores), 100)

@@ -86,16 +86,12 @@ def test_h42_human_grade_names_next_command_and_statistic() -> None:
         "threshold": 0.8,
     }
     assert "another rater may settle it: baselinekit grade c" in disputed.reason
+    how = HumanRating(evaluators=Evaluators(1), rating_scale=BINARY, time_limit_minutes=1)
+    late = {"rater": "rater 0", "value": True, "note": "long", "late": True}
+    assert graded(how, True, seconds=61.0, note="long").details["ratings"] == [late]
+    assert graded(how, True, seconds=59.0).details["ratings"] == [{"rater": "rater 0", "value": True}]
     last = graded(scaled(LIKERT, 2, 2), 1, 5)
     assert last.reason.endswith("name who decides (evaluators.adjudicator): no further rating is allowed")
-
-
-def test_human_grade_late_rating_counts_and_is_marked() -> None:
-    how = HumanRating(evaluators=Evaluators(1), rating_scale=BINARY, time_limit_minutes=1)
-    assert graded(how, True, seconds=59.0).details["ratings"] == [{"rater": "rater 0", "value": True}]
-    late = graded(how, True, seconds=61.0, note="long")
-    assert late.outcome == "passed"
-    assert late.details["ratings"] == [{"rater": "rater 0", "value": True, "note": "long", "late": True}]
 
 
 def test_h41_the_output_is_ranked_against_what_is_expected() -> None:

@@ -39,7 +39,7 @@ def reply(nonce: str, /, **more: Any) -> dict[str, Any]:
     return {"nonce": nonce, **said, "specific_feedback": [], **more}
 
 
-def asked(how: ModelJudge, output: Any = "out", **more: Any) -> str:
+def question_text(how: ModelJudge, output: Any = "out", **more: Any) -> str:
     return judge_question(how, case(Grader("g", "model", how), **more), output).messages[-1].content
 
 
@@ -122,9 +122,12 @@ def test_h33_a_required_criterion_and_a_threshold_that_is_just_reached() -> None
         how = ModelJudge([Criterion("right")], scoring=Scoring(threshold=threshold))
         assert (judged(how, scores={"right": 4}, passed=passed).outcome == "passed") == passed
     mean = "`overall_score` is the weighted mean of the scores, and `passed` is true if it is 4 or more."
-    assert mean in asked(TWO)
+    assert mean in question_text(TWO)
     how = ModelJudge([Criterion("a", required=True), Criterion("b")], scoring=Scoring(threshold=2.5))
-    assert "is the mean of the scores, and `passed` is true if it is 2.5 or more, and a too." in asked(how)
+    assert (
+        "is the mean of the scores, and `passed` is true if it is 2.5 or more, and a too."
+        in question_text(how)
+    )
 
 
 def test_h30_categories() -> None:
@@ -153,14 +156,16 @@ def test_h30_examples_are_shown_and_the_settings_are_sent() -> None:
 
 def test_h3_h4_h5_the_judge_sees_context_lists_and_alternatives() -> None:
     lists = {"must_include": ["PostgreSQL 14+"], "must_not_include": ["legacy"]}
-    shown = asked(TWO, expected=exactly(lists, "two", type="semantic"), context={"targets": ["dependencies"]})
+    shown = question_text(
+        TWO, expected=exactly(lists, "two", type="semantic"), context={"targets": ["dependencies"]}
+    )
     for text in ("PostgreSQL 14+", "legacy", "dependencies", "expected, alternative 1"):
         assert text in shown
 
 
 def test_h31_slots_in_the_judged_text_are_not_filled_in() -> None:
     how = ModelJudge("THE RUBRIC", prompt='{rubric}\nlike {"a": 1}, of {output}, {expected} and {input}')
-    shown = asked(how, "I am {expected} and {rubric}", expected=exactly("the gold {output}"))
+    shown = question_text(how, "I am {expected} and {rubric}", expected=exactly("the gold {output}"))
     parts = ['THE RUBRIC\nlike {"a": 1}, of the output below', "I am {expected} and {rubric}"]
     assert [part for part in (*parts, "the gold {output}") if part not in shown] == []
     assert shown.count("THE RUBRIC") == 1

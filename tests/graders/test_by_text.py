@@ -1,4 +1,4 @@
-"""Graders by rules: what they pass, what they say, and that what cannot judge is no verdict."""
+"""Graders of texts and of JSON by rules: what they pass, what they say, and what is wrong with them."""
 
 from typing import Any
 
@@ -18,7 +18,6 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
 @pytest.mark.parametrize(
     ("output", "expected", "how", "passed"),
     [
-        ("olleh", "olleh", {}, True),
         (" olleh\n", "olleh", {}, True),
         (" olleh", "olleh", {"trim_whitespace": False}, False),
         ("a\r\nb", "a\nb", {}, True),
@@ -26,9 +25,7 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
         ("a\rb", "a\nb", {}, False),  # a lone CR is no line end
         ("OLLEH", "olleh", {}, False),
         ("OLLEH", "olleh", {"case_sensitive": False}, True),
-        ("", "", {}, True),
         ("x", "", {}, False),
-        ('{"a": [1, 2]}', {"a": [1, 2]}, {}, True),
         ('Here:\n```json\n{"a": 1}\n```\n', {"a": 1}, {}, True),
         ({"a": 1}, {"a": 1.0}, {}, True),
         ({"a": True}, {"a": 1}, {}, False),
@@ -43,14 +40,32 @@ def test_h20_exact_match(output: Any, expected: Any, how: dict[str, Any], passed
     assert details == {"expected": "x", "actual": "a\nb"}
 
 
-@pytest.mark.parametrize(("output", "which"), [("a", None), ("b", 1), ("c", 2), ("d", "failed")])
-def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None:
-    found = graded(output, ExactMatch(), exactly("a", "b", "c"))
-    if which == "failed":
-        assert found.outcome == "failed"
-    else:
-        assert found.outcome == "passed"
-        assert found.details.get("alternative") == which
+LISTS = MustInclude(("a", "b"), alternatives=(MustInclude(("d",)), MustInclude(("c",), ("z",))))
+
+
+@pytest.mark.parametrize(
+    ("method", "expected", "output", "outcome", "alternative"),
+    [
+        (ExactMatch(), exactly("a", "b", "c"), "a", "passed", None),
+        (ExactMatch(), exactly("a", "b", "c"), "c", "passed", 2),
+        (ExactMatch(), exactly("a", "b", "c"), "d", "failed", None),
+        (Contains(), exactly("one", "two"), "two", "passed", 1),
+        (Contains(), exactly(["one", "two"], ["two", "three"]), "two three", "passed", 1),
+        (Contains(), exactly(["one", "two"], "three"), "one two", "passed", None),
+        (Contains(), exactly(["one", "two"], ["two", "three"]), "one three", "failed", None),
+        (RegexMatch(), exactly("^x", "^a", type="pattern"), "abc", "passed", 1),
+        (RegexMatch(), exactly("^x", "^a", type="pattern"), "bbc", "failed", None),
+        (LISTS, None, "a b", "passed", None),
+        (LISTS, None, "c", "passed", 2),
+        (LISTS, None, "c z", "failed", None),
+        (LISTS, None, "a", "failed", None),
+    ],
+)
+def test_h2_h3_any_alternative_passes_and_is_named(
+    method: Any, expected: Any, output: str, outcome: str, alternative: int | None
+) -> None:
+    found = graded(output, method, expected, PATIENT)
+    assert (found.outcome, found.details.get("alternative")) == (outcome, alternative)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +74,6 @@ def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None
         ("function add(a, b) {", {"pattern": r"^function\s+\w+\s*\([^)]*\)\s*\{"}, True, None),
         ("x\nFUNCTION f() {", {"pattern": r"^function", "flags": ["multiline", "ignorecase"]}, True, None),
         ("x\nfunction f() {", {"pattern": r"^function"}, False, None),
-        ("a\nb", {"pattern": "a.b"}, False, None),
         ("a\nb", {"pattern": "a.b", "flags": ["dotall"]}, True, None),
         ("no secret here", {"pattern": "password", "must_match": False}, True, None),
         ("the password", {"pattern": "password", "must_match": False}, False, None),
@@ -67,62 +81,18 @@ def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None
         ("v1.2", {"pattern": r"v(?P<minor>\d)\.(?P<major>\d)", "capture_groups": ["major"]}, True, ["2"]),
     ],
 )
-def test_h21_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
+def test_h21_h22_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
     found = graded(output, RegexMatch(**how), clients=PATIENT)
     assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
+    details = {"pattern": how["pattern"], "matched": passed == how.get("must_match", True)}
+    assert {key: value for key, value in found.details.items() if key != "captures"} == details
     assert list(found.details.get("captures", {}).values()) == (captures or [])
-
-
-def test_h21_the_details_tell_the_pattern_and_what_was_found() -> None:
-    how = RegexMatch(r"(?P<name>\w+)=(\d+)", capture_groups=["name", "value"])
-    found = graded("a=1, b=2", how, clients=PATIENT)
-    assert found.details == {
-        "pattern": how.pattern,
-        "matched": True,
-        "captures": {"name": "a", "value": "1"},
-    }
-    assert graded("none", RegexMatch("x"), clients=PATIENT).details == {"pattern": "x", "matched": False}
-
-
-@pytest.mark.parametrize(
-    ("output", "expected", "which"),
-    [
-        ("one", exactly("one", "two"), None),
-        ("two", exactly("one", "two"), 1),
-        ("two three", exactly(["one", "two"], ["two", "three"]), 1),
-        ("one two", exactly(["one", "two"], "three"), None),
-        ("one three", exactly(["one", "two"], ["two", "three"]), "failed"),
-    ],
-)
-def test_h3_an_alternative_that_is_contained_is_named(output: str, expected: Any, which: Any) -> None:
-    found = graded(output, Contains(), expected)
-    assert found.outcome == ("failed" if which == "failed" else "passed")
-    assert found.details.get("alternative") == (None if which == "failed" else which)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"pattern": "("}, "not a regular expression"),
-        ({"pattern": r"^function\s+\w+", "capture_groups": ["function_name"]}, "has no group for"),
-        ({"pattern": r"(a)", "capture_groups": ["x", "y"]}, "has no group for 'y'"),
-        ({}, "without a pattern"),
-    ],
-)
-def test_h22_a_pattern_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
-    grader = Grader("g", "code", RegexMatch(**how))
-    assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))
 
 
 @pytest.mark.slow
 def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
     found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK215")
-
-
-def test_h2_h3_a_pattern_may_be_what_is_expected() -> None:
-    assert graded("abc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "passed"
-    assert graded("bbc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "failed"
 
 
 @pytest.mark.parametrize(
@@ -136,54 +106,29 @@ def test_h2_h3_a_pattern_may_be_what_is_expected() -> None:
         ({"none": ["one"]}, None, False, None),
         ({"all": ["ONE"]}, None, False, ["ONE"]),
         ({"all": ["ONE"], "case_sensitive": False}, None, True, None),
-        ({}, exactly("one"), True, None),
-        ({}, exactly("six", "two"), True, None),
         ({}, exactly(["one", "two"]), True, None),
         ({}, exactly(["one", "six"]), False, ["six"]),
     ],
 )
 def test_h2_h3_contains(how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None) -> None:
     found = graded("one two three", Contains(**how), expected)
-    assert found.outcome == ("passed" if passed else "failed")
-    assert found.details.get("missing") == missing
+    assert (found.outcome, found.details.get("missing")) == ("passed" if passed else "failed", missing)
 
 
 def test_h5_what_a_semantic_expectation_lists_is_told_by_name() -> None:
     how = MustInclude(("PostgreSQL 14+", "/api/v1/users"), ("deprecated",))
     found = graded("PostgreSQL 14+ is needed; MySQL is deprecated", how)
-    assert found.outcome == "failed"
-    assert found.details == {
-        "found": ["PostgreSQL 14+"],
-        "missing": ["/api/v1/users"],
-        "unwanted": ["deprecated"],
-    }
-    assert graded("PostgreSQL 14+, /api/v1/users", how).outcome == "passed"
+    lists = {"found": ["PostgreSQL 14+"], "missing": ["/api/v1/users"], "unwanted": ["deprecated"]}
+    assert (found.outcome, found.details) == ("failed", lists)
 
 
-SCHEMA = {
-    "type": "object",
-    "required": ["id"],
-    "properties": {"id": {"type": "string", "pattern": "^[0-9]+$"}},
-    "patternProperties": {"^x-": {"type": "integer"}},
-}
-
-
+ID = {"type": "string", "pattern": "^[0-9]+$"}
+SCHEMA = {"required": ["id"], "properties": {"id": ID}, "patternProperties": {"^x-": {"type": "integer"}}}
+LINE = {"type": "object", "required": ["sku", "count"], "properties": {"count": {"minimum": 1}}}
 ORDER = {
-    "type": "object",
     "required": ["lines"],
     "additionalProperties": False,
-    "properties": {
-        "lines": {
-            "type": "array",
-            "maxItems": 40,
-            "items": {
-                "anyOf": [
-                    {"type": "object", "required": ["sku", "count"], "properties": {"count": {"minimum": 1}}},
-                    {"type": "string"},
-                ]
-            },
-        }
-    },
+    "properties": {"lines": {"maxItems": 40, "items": {"anyOf": [LINE, {"type": "string"}]}}},
 }
 
 
@@ -217,13 +162,9 @@ def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: Any, sche
 
 def test_e4_violations_are_told_in_the_order_of_the_output_and_in_short() -> None:
     output = {"lines": [True] * 12 + [None] * 12 + ["x" * 100_000] * 30}
-    found = graded(output, JsonSchema(schema=ORDER), clients=PATIENT)
-    told = found.details["violations"]
-    assert [line.partition(":")[0] for line in told] == [
-        "lines",
-        *(f"lines[{n}]" for n in range(19)),
-        "and more",
-    ]
+    told = graded(output, JsonSchema(schema=ORDER), clients=PATIENT).details["violations"]
+    places = ["lines", *(f"lines[{n}]" for n in range(19)), "and more"]
+    assert [line.partition(":")[0] for line in told] == places
     assert max(map(len, told)) < 600
 
 
@@ -238,28 +179,19 @@ def test_a_schema_from_a_file_is_asked_for_by_its_path_and_one_elsewhere_is_neve
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("method", "message"),
     [
-        ({"schema": {"type": "objekt"}}, "objekt"),
-        ({"schema": 5}, "a schema is a mapping"),
-        ({}, "one schema"),
-        ({"schema": {}, "schema_file": "x.json"}, "one schema"),
-        ({"schema": {"pattern": "("}}, "is not a 'regex'"),
+        (RegexMatch("("), "not a regular expression"),
+        (RegexMatch(r"^function\s+\w+", capture_groups=["name"]), "has no group for 'name'"),
+        (RegexMatch(r"(a)", capture_groups=["x", "y"]), "has no group for 'y'"),
+        (RegexMatch(), "without a pattern"),
+        (JsonSchema({"type": "objekt"}), "objekt"),
+        (JsonSchema(5), "a schema is a mapping"),
+        (JsonSchema(), "one schema"),
+        (JsonSchema({}, "x.json"), "one schema"),
+        (JsonSchema({"pattern": "("}), "'('"),
     ],
 )
-def test_a_schema_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
-    grader = Grader("g", "code", JsonSchema(**how))
-    told = "; ".join(problem.message for problem in problems_of(grader, case(grader)))
-    assert said in told or "regular expression" in told
-
-
-@pytest.mark.parametrize(
-    ("output", "outcome", "which"),
-    [("a b", "passed", None), ("c", "passed", 2), ("a", "failed", None), ("z", "failed", None)],
-)
-def test_h3_of_the_lists_of_a_semantic_expectation_any_is_enough(
-    output: str, outcome: str, which: int | None
-) -> None:
-    how = MustInclude(("a", "b"), alternatives=(MustInclude(("d",)), MustInclude(("c",), ("z",))))
-    found = graded(output, how)
-    assert (found.outcome, found.details.get("alternative")) == (outcome, which)
+def test_h22_problems_of_patterns_and_schemas_are_found_beforehand(method: Any, message: str) -> None:
+    grader = Grader("g", "code", method)
+    assert message in "; ".join(problem.message for problem in problems_of(grader, case(grader)))

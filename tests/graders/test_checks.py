@@ -43,19 +43,12 @@ def test_a_check_passes_and_fails(name: str, value: Json, good: str, bad: str) -
     assert check_of(grader) == {name: value}
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        Contains(all=["a"], none=["b"]),
-        Contains(all=["a"], case_sensitive=False),
-        Contains(all=["a"], of="text"),
-        RegexMatch("a", flags=["ignorecase"]),
-        RegexMatch(),
-    ],
-)
-def test_what_no_line_says_is_not_written(method: object) -> None:
+def test_check_of_a_grader_that_no_line_says_is_none() -> None:
     assert {name for name, *_ in EXAMPLES} == {*FORMS}
-    assert check_of(Grader("g", "code", method)) is None
+    of_text, without_case = Contains(all=["a"], of="text"), Contains(all=["a"], case_sensitive=False)
+    others = (Contains(all=["a"], none=["b"]), RegexMatch("a", flags=["ignorecase"]), RegexMatch())
+    for method in (of_text, without_case, *others):
+        assert check_of(Grader("g", "code", method)) is None
 
 
 def test_checks_of_one_name_are_numbered() -> None:
@@ -68,13 +61,10 @@ def test_checks_of_one_name_are_numbered() -> None:
     [
         ({"contain": "a"}, (0, "contain"), "there is no check 'contain'"),
         ({"contains": "a", "matches": "b"}, (0,), "a check has one key"),
-        ({}, (0,), "a check has one key"),
         ({"contains": ""}, (0, "contains"), "expected a text that is not empty"),
-        ({"contains": ["a"]}, (0, "contains"), "expected a text that is not empty"),
         ({"contains_any": []}, (0, "contains_any"), "expected a list of texts"),
         ({"contains_all": "a"}, (0, "contains_all"), "expected a list of texts"),
         ({"max_tokens": True}, (0, "max_tokens"), "expected an integer of 0 or more"),
-        ({"max_tokens": -1}, (0, "max_tokens"), "expected an integer of 0 or more"),
         ({"matches": "("}, (0, "matches"), "("),
         ({"matches": ".*"}, (0, "matches"), "this cannot fail"),
         ({"json_schema": {"type": "text"}}, (0, "json_schema"), "'text' is not valid"),

@@ -19,7 +19,7 @@ EMPTY = MustInclude(("",))
 ANY = exactly("<<any>>")
 
 
-def told(method: Method, expected: Any = None) -> list[str]:
+def messages_of(method: Method, expected: Any = None) -> list[str]:
     grader = Grader("g", "code", method, at=("grader",))
     return [problem.message.split(":")[0] for problem in problems_of(grader, case(grader, expected=expected))]
 
@@ -69,7 +69,7 @@ def scaled(**scale: Any) -> HumanRating:
     ],
 )
 def test_what_cannot_fail_or_cannot_pass_is_told(method: Method, expected: Any, what: str) -> None:
-    assert what in told(method, expected)
+    assert what in messages_of(method, expected)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_cannot_fail_or_cannot_pass_is_told(method: Method, expected: Any, 
     ],
 )
 def test_what_can_do_both_is_let_be(method: Method, expected: Any) -> None:
-    assert told(method, expected) == []
+    assert messages_of(method, expected) == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ told."""
 
 import json
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,10 +109,7 @@ def test_a20_what_is_missing_is_null_and_a_case_of_any_form_has_a_question_and_a
     assert [key for key, value in told.items() if value is None] == ["trace_summary", "config", "sidecar"]
 
 
-ASSISTANT, USER = (
-    (lambda content: TraceMessage("assistant", content)),
-    (lambda content: TraceMessage("user", content)),
-)
+ASSISTANT, USER = (partial(TraceMessage, "assistant"), partial(TraceMessage, "user"))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +123,6 @@ ASSISTANT, USER = (
             {"b": None},
             ('{\n  "a": 1\n}', "[\n  1,\n  2\n]", '{\n  "b": null\n}'),
         ),
-        ((USER(""),), (ASSISTANT(None),), "", ("", "", "")),
         ((TraceMessage("assistant", "hi"), USER("later")), (), 5, ("later", "", "5")),
     ],
 )

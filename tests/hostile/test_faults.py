@@ -190,9 +190,7 @@ def test_f01_a_capture_killed_at_every_call_is_whole_or_not_there(here: Drill, r
 
 
 @pytest.mark.parametrize("kind", CAPTURES)
-def test_f05_a_capture_that_cannot_write_says_so_and_changes_nothing(
-    here: Drill, runs: Warm, kind: str
-) -> None:
+def test_f05_a_capture_that_cannot_write_changes_nothing(here: Drill, runs: Warm, kind: str) -> None:
     def fail(number: int) -> Ended | None:
         ended = None
         for lasting in (False, True) if THOROUGH else (number % 2 == 1,):

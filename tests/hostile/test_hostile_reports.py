@@ -113,7 +113,7 @@ def test_f31_annotations_of_foreign_text_are_the_only_commands(hostile: World) -
     assert ran.err == b""
 
 
-LONG = 4_700_000
+LONG, MANY = 4_700_000, 100_000
 
 
 def values(name: str) -> tuple[Json, Json]:
@@ -122,10 +122,7 @@ def values(name: str) -> tuple[Json, Json]:
         "every value": (list(range(100_000)), [-n - 1 for n in range(100_000)]),
         "one row of many": (rows[:9_000], [*rows[:3_000], {"id": 3_000}, *rows[3_001:9_000]]),
         "every row": (rows, [{**row, "price": 0.5} for row in rows]),
-        "every line": (
-            "\n".join(f"a{n}" for n in range(100_000)),
-            "\n".join(f"b{n}" for n in range(100_000)),
-        ),
+        "every line": ("\n".join(f"a{n}" for n in range(MANY)), "\n".join(f"b{n}" for n in range(MANY))),
         "one line": ("x" * LONG + "a", "x" * LONG + "b"),
     }[name]
 

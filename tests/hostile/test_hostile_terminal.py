@@ -77,9 +77,7 @@ def commands_to_a_runner(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_f30_f31_nothing_that_is_shown_steers_a_terminal_or_a_runner(
-    hostile: World, words: list[str]
-) -> None:
+def test_f30_f31_nothing_shown_steers_a_terminal_or_a_runner(hostile: World, words: list[str]) -> None:
     ran = hostile.run(*words)
     assert ran.exit_code in ((0,) if words[0] in ("doctor", "explain") else (1, 3))
     assert b"internal error" not in ran.said

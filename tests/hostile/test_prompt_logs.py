@@ -158,9 +158,7 @@ def test_f05_e6_where_a_row_finds_no_room_it_is_taken_back_and_told(here: Path) 
 
 
 @pytest.mark.parametrize("what", ["folder", "log", "project"])
-def test_f14_e6_what_may_not_be_written_is_a_warning_and_no_lost_run(
-    here: Path, runs: Warm, what: str
-) -> None:
+def test_f14_e6_what_may_not_be_written_is_a_warning_only(here: Path, runs: Warm, what: str) -> None:
     runs.run(here, "run", "p")
     shutil.rmtree(here / ".baselinekit")
     open_to_all(here)

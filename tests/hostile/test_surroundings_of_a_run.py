@@ -72,9 +72,7 @@ def compared(tmp_path: Path, last_passed: str, answer: int = 1) -> tuple[int, st
     return done.returncode, done.stdout + done.stderr, line.partition(": ")[2].strip("\"'")
 
 
-@pytest.mark.parametrize(
-    "last", ["2999-01-01T00:00:00Z", '"2999-01-01T00:00:00"', "2999-01-01T05:30:00+05:30"]
-)
+@pytest.mark.parametrize("last", ["2999-01-01T00:00:00Z", '"2999-01-01"', "2999-01-01T05:30:00+05:30"])
 def test_f58_a_time_in_the_future_stays_and_is_told(tmp_path: Path, last: str) -> None:
     code, said, after = compared(tmp_path, last)
     assert code == 0, said

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from baselinekit.errors import InvalidInput
 from baselinekit.importers import har
@@ -62,7 +63,7 @@ LOGIN_STEP = {
 }
 
 
-def test_only_answers_of_an_api_are_meant_and_each_request_once() -> None:
+def test_read_takes_answers_of_an_api_and_each_request_once() -> None:
     found = read(
         entry("GET /", mime="text/html"),
         entry("GET /app.js", mime="application/javascript"),
@@ -78,28 +79,7 @@ def test_only_answers_of_an_api_are_meant_and_each_request_once() -> None:
     assert [request["endpoint"] for request in asked(html)] == ["/"]
 
 
-def test_what_the_browser_adds_is_left_out() -> None:
-    browser = {
-        ":authority": "shop.test",
-        "Host": "shop.test",
-        "User-Agent": "Mozilla",
-        "Sec-Fetch-Mode": "cors",
-        "Accept-Encoding": "gzip, br",
-        "If-None-Match": '"abc"',
-        "Referer": SHOP,
-        "Origin": SHOP,
-    }
-    found = read(entry("GET /users", sent={**browser, "Accept": "application/json", "X-Tenant": "t1"}))
-    assert asked(found) == [
-        {
-            "method": "GET",
-            "endpoint": "/users",
-            "headers": {"Accept": "application/json", "X-Tenant": "t1"},
-        }
-    ]
-
-
-def test_of_several_hosts_one_is_chosen() -> None:
+def test_read_of_several_hosts_takes_the_chosen_one() -> None:
     entries = (entry("GET /a"), entry("GET https://other.test/b"), entry("GET /c"))
     with pytest.raises(InvalidInput) as refused:
         read(*entries)
@@ -111,36 +91,34 @@ def test_of_several_hosts_one_is_chosen() -> None:
     ]
 
 
-def test_a_token_that_an_answer_gave_is_taken_from_that_answer() -> None:
-    found = read(LOGIN, entry("GET /me", sent={"Authorization": f"Bearer {TOKEN}"}))
-    assert asked(found) == [
-        {
-            "steps": [
-                {**LOGIN_STEP, "save": {"token": "body.auth.token"}},
-                {"method": "GET", "endpoint": "/me", "headers": {"Authorization": "Bearer {{token}}"}},
-            ]
-        }
-    ]
+def in_base64(login: dict[str, Any]) -> dict[str, Any]:
+    copied: dict[str, Any] = json.loads(json.dumps(login))
+    content = copied["response"]["content"]
+    content |= {"text": base64.b64encode(content["text"].encode()).decode(), "encoding": "base64"}
+    return copied
+
+
+@pytest.mark.parametrize("login", [LOGIN, in_base64(LOGIN)], ids=["text", "base64"])
+def test_read_repeats_the_request_whose_answer_gave_a_token(login: dict[str, Any]) -> None:
+    found = read(login, entry("GET /me", sent={"Authorization": f"Bearer {TOKEN}"}))
+    last = {"method": "GET", "endpoint": "/me", "headers": {"Authorization": "Bearer {{token}}"}}
+    assert asked(found) == [{"steps": [{**LOGIN_STEP, "save": {"token": "body.auth.token"}}, last]}]
     assert found.secrets == {"PASSWORD": ("correct-horse", ("shop.test",))}
     assert [draft.id for draft in found.drafts] == ["get-me"]
 
 
-def test_a_cookie_that_an_answer_set_comes_of_asking_it_again() -> None:
+def test_read_repeats_the_requests_behind_a_cookie_and_those_before_them() -> None:
     found = read(LOGIN, entry("GET /cart", cookies={"sid": SID, "theme": "dark"}))
     last = {"method": "GET", "endpoint": "/cart", "cookies": {"theme": "dark"}}
     assert asked(found) == [{"steps": [LOGIN_STEP, last]}]
-
-
-def test_what_let_a_step_in_comes_before_it() -> None:
     second = entry("POST /token", cookies={"sid": SID}, posted={}, answered={"access_token": TOKEN[::-1]})
-    found = read(LOGIN, second, entry("GET /me", sent={"X-Auth-Token": TOKEN[::-1]}))
-    (flow,) = asked(found)
+    (flow,) = asked(read(LOGIN, second, entry("GET /me", sent={"X-Auth-Token": TOKEN[::-1]})))
     assert [step["endpoint"] for step in flow["steps"]] == ["/login", "/token", "/me"]
     assert flow["steps"][1]["save"] == {"access_token": "body.access_token"}
     assert flow["steps"][2]["headers"] == {"X-Auth-Token": "{{access_token}}"}
 
 
-def test_every_other_credential_is_a_variable() -> None:
+def test_read_puts_variables_in_place_of_other_credentials() -> None:
     sent = {"Authorization": f"Bearer {TOKEN}", "X-Api-Key": "k-998877665544aabb"}
     found = read(
         entry("GET /me?api_key=q7ZxP0vT4mKs", sent=sent, cookies={"sid": SID}), entry("GET /me2", sent=sent)
@@ -159,38 +137,10 @@ def test_every_other_credential_is_a_variable() -> None:
     assert {hosts for _, hosts in found.secrets.values()} == {("shop.test",)}
 
 
-def test_bodies() -> None:
-    form = entry("POST /form")
-    form["request"]["postData"] = {"mimeType": "application/x-www-form-urlencoded", "text": "a=1&b=x%20y"}
-    fields = entry("POST /fields")
-    fields["request"]["postData"] = {
-        "mimeType": "application/x-www-form-urlencoded",
-        "params": [{"name": "a", "value": "1"}],
-    }
-    parts = entry("POST /parts")
-    parts["request"]["postData"] = {"mimeType": "multipart/form-data; boundary=x", "text": "--x--"}
-    found = read(form, fields, parts, entry("POST /json", posted={"q": "{{x}}"}), unsafe=True)
-    assert asked(found) == [
-        {"method": "POST", "endpoint": "/form", "form": {"a": "1", "b": "x y"}},
-        {"method": "POST", "endpoint": "/fields", "form": {"a": "1"}},
-        {"method": "POST", "endpoint": "/json", "json": {"q": "\\{{x}}"}},
-    ]
-    assert [left.message for left in found.left_out] == ["POST /parts: its body is not in the HAR file"]
-
-
-def test_an_answer_in_base64_gives_its_token_too() -> None:
-    login = json.loads(json.dumps(LOGIN))
-    content = login["response"]["content"]
-    content |= {"text": base64.b64encode(content["text"].encode()).decode(), "encoding": "base64"}
-    (flow,) = asked(read(login, entry("GET /me", sent={"Authorization": f"Bearer {TOKEN}"})))
-    assert flow["steps"][0]["save"] == {"token": "body.auth.token"}
-
-
-def test_an_entry_that_is_none_is_told_with_its_line() -> None:
+def test_read_lists_an_entry_that_cannot_be_read_with_its_line() -> None:
     found = read(entry("GET /users"), {"request": 7})
-    assert len(found.drafts) == 1
-    (left,) = found.left_out
-    assert (left.message, left.line > found.drafts[0].line > 1) == ("an entry that cannot be read", True)
+    (draft,), (left,) = found.drafts, found.left_out
+    assert (left.message, left.line > draft.line > 1) == ("an entry that cannot be read", True)
 
 
 PARTS = (
@@ -198,39 +148,39 @@ PARTS = (
     '--x\r\nContent-Disposition: form-data; name="n"\r\nContent-Type: text/plain\r\n\r\n{{one}}\r\n'
     '--x\r\nContent-Disposition: form-data; name="n"\r\n\r\n\r\n--x--\r\n'
 )
-A_FILE = 'Content-Disposition: form-data; name="f"; filename="a.txt"\r\nContent-Type: text/plain'
+A_FILE = '--x\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nabc\r\n--x--'
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+WITHOUT_FILE = "it sends the file a.txt, which is not in the HAR file"
+NOT_SAVED = "its body is not in the HAR file"
+BODIES: list[tuple[Json, dict[str, str], Json]] = [
+    ({"mimeType": "application/json", "text": '{"q": "{{x}}"}'}, {}, {"json": {"q": "\\{{x}}"}}),
+    ({"mimeType": FORM, "text": "a=1&b=x%20y"}, {}, {"form": {"a": "1", "b": "x y"}}),
+    ({"mimeType": FORM, "params": [{"name": "a", "value": "1"}]}, {}, {"form": {"a": "1"}}),
+    (
+        {"mimeType": f"{MULTIPART}; boundary=x", "text": PARTS},
+        {"Content-Type": f"{MULTIPART}; boundary=x"},
+        {"form": {"note": "hello\r\n\r\nthere", "n": ["\\{{one}}", ""]}, "files": {}},
+    ),
+    (
+        {"mimeType": f'{MULTIPART}; boundary="x"', "text": PARTS.replace("\r\n", "\n")},
+        *({}, {"form": {"note": "hello\n\nthere", "n": ["\\{{one}}", ""]}, "files": {}}),
+    ),
+    ({"mimeType": MULTIPART, "params": [{"name": "a", "value": "1"}]}, {}, {"form": {"a": "1"}, "files": {}}),
+    ({"mimeType": f"{MULTIPART}; boundary=x", "text": A_FILE}, {}, WITHOUT_FILE),
+    ({"mimeType": MULTIPART, "params": [{"name": "f", "fileName": "a.txt"}]}, {}, WITHOUT_FILE),
+    ({"mimeType": f"{MULTIPART}; boundary=x", "text": "--x--"}, {}, NOT_SAVED),
+    ({"mimeType": "multipart/mixed; boundary=x", "text": PARTS}, {}, "a body of multipart/mixed"),
+    (None, {"Content-Type": f"{MULTIPART}; boundary=x"}, NOT_SAVED),
+    (None, {"Content-Type": "application/json", "Content-Length": "17"}, NOT_SAVED),
+    (None, {"Content-Length": "0"}, {}),
+]
 
 
-@pytest.mark.parametrize(
-    ("posted", "expected"),
-    [
-        (
-            {"mimeType": "multipart/form-data; boundary=x", "text": PARTS},
-            {"form": {"note": "hello\r\n\r\nthere", "n": ["\\{{one}}", ""]}, "files": {}},
-        ),
-        (
-            {"mimeType": 'multipart/form-data; boundary="x"', "text": PARTS.replace("\r\n", "\n")},
-            {"form": {"note": "hello\n\nthere", "n": ["\\{{one}}", ""]}, "files": {}},
-        ),
-        (
-            {"mimeType": "multipart/form-data", "params": [{"name": "a", "value": "1"}]},
-            {"form": {"a": "1"}, "files": {}},
-        ),
-        (
-            {"mimeType": "multipart/form-data; boundary=x", "text": f"--x\r\n{A_FILE}\r\n\r\nabc\r\n--x--"},
-            "it sends the file a.txt, which is not in the HAR file",
-        ),
-        (
-            {"mimeType": "multipart/form-data", "params": [{"name": "f", "fileName": "a.txt"}]},
-            "it sends the file a.txt, which is not in the HAR file",
-        ),
-        ({"mimeType": "multipart/form-data; boundary=x", "text": ""}, "its body is not in the HAR file"),
-        ({"mimeType": "multipart/mixed; boundary=x", "text": PARTS}, "a body of multipart/mixed"),
-        (None, "its body is not in the HAR file"),
-    ],
-)
-def test_a_multipart_form(posted: Json, expected: Json) -> None:
-    one = entry("POST /parts", sent={"Content-Type": "multipart/form-data; boundary=x"})
+@pytest.mark.parametrize(("posted", "sent", "expected"), BODIES)
+def test_read_of_a_body_states_it_or_lists_why_it_cannot_be_sent(
+    posted: Json, sent: dict[str, str], expected: Json
+) -> None:
+    one = entry("POST /parts", sent=sent)
     one["request"] |= {"postData": posted} if posted else {}
     found = read(one, unsafe=True)
     if isinstance(expected, str):
@@ -240,68 +190,50 @@ def test_a_multipart_form(posted: Json, expected: Json) -> None:
     assert (read(one).unsafe, read(one).left_out) == (1, ()), "what was not asked for is not missed"
 
 
-def test_a_body_that_was_not_saved_is_missed_and_none_is_not() -> None:
-    """Browsers leave out a long one, or one that a worker sent."""
-    sent = {"Content-Type": "application/json"}
-    lost = entry("PUT /a", sent={**sent, "Content-Length": "17"})
-    none = entry("PUT /b", sent={**sent, "Content-Length": "0"})
-    found = read(lost, none, entry("GET /c", sent=sent), unsafe=True)
-    assert [left.message for left in found.left_out] == ["PUT /a: its body is not in the HAR file"]
-    assert [request["endpoint"] for request in asked(found)] == ["/b", "/c"]
-
-
-def test_what_needs_an_answer_that_cannot_be_asked_for_is_told() -> None:
+def test_read_lists_a_request_behind_one_that_cannot_be_sent() -> None:
     login = json.loads(json.dumps(LOGIN))
-    login["request"]["postData"] = {
-        "mimeType": "multipart/form-data",
-        "params": [{"name": "f", "fileName": "k"}],
-    }
+    login["request"]["postData"] = {"mimeType": MULTIPART, "params": [{"name": "f", "fileName": "a.txt"}]}
     found = read(login, entry("GET /me", cookies={"sid": SID}), entry("GET /free"))
-    assert [left.message for left in found.left_out] == [
-        "POST /login: it sends the file k, which is not in the HAR file"
-    ]
+    assert [left.message for left in found.left_out] == [f"POST /login: {WITHOUT_FILE}"]
     assert [request["endpoint"] for request in asked(found)] == ["/free"]
 
 
-def browser_file() -> dict[str, Any]:
-    """As Chromium's developer tools write one (HTTP/2, cookies left out, an icon from the cache), with what
-    Firefox adds."""
-    pseudo = {":method": "GET", ":authority": "shop.test", ":scheme": "https", ":path": "/api/me"}
-    me = entry("GET https://shop.test/api/me", sent={**pseudo, "priority": "u=1, i", "accept": "*/*"})
-    me["request"] |= {"httpVersion": "h2", "headersSize": -1, "bodySize": 0, "queryString": []}
-    me |= {
-        "_initiator": {"type": "script", "stack": {"callFrames": []}},
-        "_priority": "High",
-        "_resourceType": "fetch",
-        "_connectionId": "42",
-        "pageref": "page_1",
-        "cache": {},
-        "timings": {"blocked": 0.9, "_queued": 0.4},
-        "serverIPAddress": "127.0.0.1",
-        "_securityState": "secure",
-    }
-    icon = entry("GET https://shop.test/icon.png", mime="image/png")
-    icon["response"]["content"] |= {"encoding": "base64", "text": "iVBORw0KGgo="}
-    icon |= {"_fromCache": "memory", "cache": {"beforeRequest": None}}
-    lost = entry("GET https://shop.test/api/none", mime="x-unknown")
-    lost["response"] |= {"status": 0, "_error": "net::ERR_ABORTED", "cookies": []}
-    beacon = entry("POST https://metrics.test/e", sent={"Content-Type": "text/plain", "Content-Length": "9"})
-    sent = entry("GET https://shop.test/api/rows")
-    sent["response"]["content"] = {"size": 3, "mimeType": "application/json", "comment": "left out"}
-    sent["request"].pop("cookies")
-    pages = [{"id": "page_1", "title": "https://shop.test/", "pageTimings": {"onLoad": 93.1}}]
-    creator = {"name": "WebInspector", "version": "537.36"}
-    entries = [me, icon, lost, beacon, sent]
-    return {"log": {"version": "1.2", "creator": creator, "pages": pages, "entries": entries}}
+BROWSER_FILE = """
+log:
+  version: "1.2"
+  creator: {name: WebInspector, version: "537.36"}
+  pages: [{id: page_1, title: "https://shop.test/", pageTimings: {onLoad: 93.1}}]
+  entries:
+  - _initiator: {type: script, stack: {callFrames: []}}
+    _priority: High
+    cache: {}
+    timings: {blocked: 0.9, _queued: 0.4}
+    request:
+      {method: GET, url: "https://shop.test/api/me", httpVersion: h2, bodySize: 0, cookies: [],
+       headers: [{name: ":authority", value: shop.test}, {name: priority, value: "u=1, i"},
+                 {name: accept, value: "*/*"}, {name: User-Agent, value: Mozilla}, {name: Referer, value: x},
+                 {name: Sec-Fetch-Mode, value: cors}, {name: X-T, value: t}]}
+    response: {status: 200, content: {mimeType: application/json, text: "{}"}}
+  - _fromCache: memory
+    request: {method: GET, url: "https://shop.test/icon.png", headers: []}
+    response: {status: 200, content: {mimeType: image/png, encoding: base64, text: iVBORw0KGgo=}}
+  - request: {method: GET, url: "https://shop.test/api/none", headers: []}
+    response: {status: 0, _error: "net::ERR_ABORTED", cookies: [], content: {mimeType: x-unknown}}
+  - request: {method: POST, url: "https://metrics.test/e", headers: [{name: Content-Length, value: "9"}]}
+    response: {status: 200, content: {mimeType: application/json}}
+  - request: {method: GET, url: "https://shop.test/api/rows", headers: []}
+    response: {status: 200, content: {size: 3, mimeType: application/json, comment: left out}}
+"""
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_file_of_a_browser(indent: int | None) -> None:
-    source = SourceText("x.har", json.dumps(browser_file(), indent=indent))
+def test_read_of_a_file_of_chromium_takes_what_the_api_answered(indent: int | None) -> None:
+    """HTTP/2, cookies left out, an icon from the cache; with what Firefox adds."""
+    source = SourceText("x.har", json.dumps(yaml.safe_load(BROWSER_FILE), indent=indent))
     assert har.recognises(source)
     found = har.read(source, ImportChoices(hosts=["shop.test"]))
     assert asked(found) == [
-        {"method": "GET", "endpoint": "/api/me"},
+        {"method": "GET", "endpoint": "/api/me", "headers": {"X-T": "t"}},
         {"method": "GET", "endpoint": "/api/rows"},
     ]
     assert [draft.status for draft in found.drafts] == [200, 200]

@@ -24,9 +24,7 @@ def stored(outputs: list[Json], saved: list[Saved] | None = None) -> Any:
     """What is stored of replays; of a single one, as that of a flow that made what it saved."""
     found = learn_places(outputs, ReplayView()).volatile if len(outputs) > 1 else ()
     view = ReplayView(saved=saved or (), is_made=len(outputs) == 1, literal=all_of)
-    texts = {
-        place: one.proposal.text for one in bind_links(list(found), outputs, view) for place in one.places
-    }
+    texts = {at: one.proposal.text for one in bind_links(list(found), outputs, view) for at in one.places}
     return with_values(outputs[0], texts)
 
 

@@ -144,31 +144,6 @@ def test_there_and_back_is_the_same_but_for_what_is_named(stated: list[dict[str,
             assert [what for what, is_lost in lost_between(*before_and_after) if is_lost] == []
 
 
-def test_a_prompt_folder_there_and_back(tmp_path: Path) -> None:
-    evals = """
-cases:
-  - name: one
-    inputs_from: examples/happy-path
-    assert: [contains: total, not_matches: "(?i)sorry", max_tokens: 9]
-    rubric: Is it {{kind}}?
-    judge: {model: strict, pass_threshold: 3}
-triggering:
-  should_match: [refactor it]
-  should_not_match: [what is the time]
-"""
-    prompt_folder(tmp_path, evals)
-    there = convert(tmp_path, "prompts/refactor", "cases")
-    assert (there.count, lines(there)) == (3, [])
-    back = convert(tmp_path, put(tmp_path, there), "eva")
-    assert (back.count, lines(back)) == (3, [])
-    put(tmp_path, back)
-    first, again = (
-        load_cases([file], str(tmp_path)) for file in ("prompts/refactor/eval.yml", PLACES["eva"])
-    )
-    for old, new in zip(first, again, strict=True):
-        assert differences(old, new, str(tmp_path)) == []
-
-
 # What has no counterpart.
 
 

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -10,15 +9,14 @@ import pytest
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.graders.graders import grade
 from baselinekit.graders.task import GradeClients
-from baselinekit.importers.drafts import SourceText
+from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.moving.conversion import FORMS, import_draft, read_draft
+from baselinekit.moving.conversion import read_draft
 from baselinekit.moving.promptfooasserts import Assertion, from_short, graded
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.moving.templates import NotCarried, filled, render
+from baselinekit.moving.templates import filled, render
 from baselinekit.suites.loading import load_cases
-from baselinekit.suites.writing.sayings import CaseReader, WriteRequest
 
 
 def files(**texts: str) -> EvalFiles:
@@ -249,20 +247,23 @@ def test_every_test_is_asked_with_every_prompt_of_every_provider() -> None:
     assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
 
 
-def test_one_provider_is_said_once() -> None:
-    draft = imported(config(stated_test(IS), evaluateOptions={"timeoutMs": 3000, "repeat": 2}))
-    assert draft.document["config"] == {
-        "timeout_seconds": 3.0,
-        "execution": {"type": "prompt", "model": "gpt-4o"},
+def test_read_of_values_scenarios_thresholds_and_weights() -> None:
+    both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS], "threshold": 0.7}
+    whole = {**both, "options": {"disableVarExpansion": True}}
+    scenario = {
+        "config": [{"vars": {"x": "s"}}, {"vars": {"x": "t"}}],
+        "tests": [{"assert": [{**IS, "weight": 0}]}],
     }
+    options = {"timeoutMs": 3000, "repeat": 2}
+    draft = imported(config(both, whole, scenarios=[scenario], evaluateOptions=options))
+    assert asked(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
+    first, *_, last = cases_of(draft)
+    assert first["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
+    assert [first["graders"][0]["required"], last["graders"][0]["required"]] == [False, False]
+    assert last["graders"][0]["weight"] == 0
+    execution = {"type": "prompt", "model": "gpt-4o"}
+    assert draft.document["config"] == {"timeout_seconds": 3.0, "execution": execution}
     assert "each test was asked 2 times: baselinekit run --attempts 2" in draft.notes
-
-
-def test_a_list_of_values_makes_a_test_of_each() -> None:
-    both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS]}
-    assert asked(imported(config(both))) == ["Ask a.", "Ask b."]
-    kept = {**both, "options": {"disableVarExpansion": True}}
-    assert asked(imported(config(kept))) == ['Ask ["a","b"].']
 
 
 def test_what_holds_for_all_tests() -> None:
@@ -273,27 +274,6 @@ def test_what_holds_for_all_tests() -> None:
     assert asked(draft) == ["P: Ask u. S", "P: Ask u. S"]
     first, second = ([one["config"]["all"] for one in case["graders"]] for case in cases_of(draft))
     assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
-
-
-def test_scenarios_are_tests_with_each_of_their_data() -> None:
-    scenario = {"config": [{"vars": {"x": "a"}}, {"vars": {"x": "b"}}], "tests": [{"assert": [IS]}]}
-    assert asked(imported(config(scenarios=[scenario]))) == ["Ask a.", "Ask b."]
-
-
-def test_a_threshold_is_a_rule_by_the_mean() -> None:
-    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 3}, threshold=0.7))))
-    assert case["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
-    assert [one["required"] for one in case["graders"]] == [False, False]
-
-
-def test_a_weight_of_zero_is_recorded_alone() -> None:
-    (case,) = cases_of(imported(config(stated_test(IS, {**IS, "weight": 0}))))
-    assert case["graders"][1] == {
-        "type": "code",
-        "config": {"method": "contains", "all": ["a"]},
-        "weight": 0,
-        "required": False,
-    }
 
 
 def test_files_of_all_kinds() -> None:
@@ -436,12 +416,6 @@ def test_read_lists_everything_that_does_not_carry_over_at_its_place() -> None:
     assert found == LEFT_OUT
 
 
-def test_an_echo_asks_nobody() -> None:
-    (case,) = cases_of(imported(config(stated_test(IS), providers=["echo"])))
-    assert case["input"] == {"type": "echo", "content": "Ask it."}
-    assert "execution" not in case
-
-
 CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{x}}"}]'
 CHAT_SAID = """[
   {
@@ -485,12 +459,6 @@ def test_an_echo_asks_nobody_whatever_the_prompt_looks_like(prompt: str, said: s
     assert lost(draft) == []
     (own,) = cases_of(imported(config({**test, "provider": "echo"}, prompts=[prompt])))
     assert own["input"] == case["input"]
-
-
-def test_messages_are_asked_as_such() -> None:
-    (case,) = cases_of(imported(config(stated_test(IS), prompts=[CHAT])))
-    said = [("system", "Be brief."), ("user", "Say it")]
-    assert case["input"] == {"type": "messages", "content": [{"role": r, "content": c} for r, c in said]}
 
 
 def test_a_prefix_makes_a_text_of_messages() -> None:
@@ -575,12 +543,3 @@ def test_prompts_of_a_table_keep_their_lines() -> None:
     draft = imported(config, {"p.csv": 'prompt\n"Say\n\nhi"\n'})
     cases: Any = draft.document["test_cases"]
     assert cases[0]["input"]["content"] == "Say\n\nhi"
-
-
-def test_another_file_is_shown_from_the_folder_of_the_project() -> None:
-    beside = {"../t.yaml": "- assert:\n  - contains:a\n- 7\n"}
-    draft = imported({"prompts": ["Hi"], "tests": "file://../t.yaml"}, beside)
-    with TemporaryDirectory() as root:
-        wish = WriteRequest((), CaseReader(root), "x", today="2026-03-01")
-        made = import_draft(draft, f"{root}/sub/config.yaml", wish, FORMS["cases"], "evals/x.yaml")
-    assert [str(lost.place) for lost in made.lost] == [f"{root}/t.yaml:3"]

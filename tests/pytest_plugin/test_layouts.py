@@ -124,9 +124,7 @@ WAYS: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(
     ("start", "words"), [pytest.param(*way, id=" ".join([way[0], *way[1]])) for way in WAYS]
 )
-def test_however_it_is_started_nothing_is_written_a_second_time(
-    lay: Lay, start: str, words: list[str]
-) -> None:
+def test_however_it_is_started_nothing_is_written_twice(lay: Lay, start: str, words: list[str]) -> None:
     folder = lay("nothing")
     before = tree(folder.parent)
     filled = [word.replace("PROJECT", str(folder)) for word in words]

@@ -53,33 +53,6 @@ def test_a_thousand_failures_of_their_own_fit_a_screen_and_a_comment() -> None:
     assert comment.count("<details") + int(left[1].replace(",", "")) == 1_000
 
 
-def test_what_one_has_beside_it_is_its_own() -> None:
-    own = spot(("body", "total"), "type", 1, "1", line=20)
-    run = report(version(0), version(1, own), version(2))
-    assert (
-        terminal.format_failures(run, PLAIN)
-        == """\
-the same change in 3 baselines
-  body.version
-    - "1.0"
-    + "2.0"
-    in get-0, get-1, get-2
-
-FAILED  get-1
-        baselines/shop/users-list.yaml:3   GET http://127.0.0.1:8123/users   2 differences, 1 of them above
-
-  body.total  another type   baselines/shop/users-list.yaml:20
-    - 1 (number)
-    + "1" (string)
-
-"""
-    )
-    comment = render_report(run, "x.md")
-    assert "| failed | `get-1` |" in comment
-    assert "| failed | 2 baselines | only what several baselines have in common, below |  |" in comment
-    assert "2 differences, 1 of them above" in comment
-
-
 @pytest.mark.parametrize(
     ("results", "groups"),
     [

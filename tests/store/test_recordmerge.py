@@ -74,9 +74,7 @@ def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:0
         (yaml('"2026-01-01T01:00:00+01:00"', 0), yaml(OLD, 0), yaml(NEW, 0), NEW, 0),
     ],
 )
-def test_the_rule(
-    tmp_path: Path, base: bytes, ours: bytes, theirs: bytes, last: str | None, count: int
-) -> None:
+def test_the_rule(tmp_path: Path, base: bytes, ours: bytes, theirs: bytes, last: str, count: int) -> None:
     for one, other in ((ours, theirs), (theirs, ours)):
         conflicts, text = merged(tmp_path, base, one, other)
         assert conflicts == 0, text.decode()

@@ -19,9 +19,7 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 @pytest.fixture
 def clone(tmp_path: Path) -> Iterator[Console]:
     with console(tmp_path / "clone") as terminal:
-        asked(
-            terminal, "git init -q -b main . && git config user.name x && git config user.email x@example.com"
-        )
+        asked(terminal, "git init -q -b main . && git config user.name x && git config user.email x@x.org")
         asked(terminal, "baselinekit init --git && git add -A && git commit -qm 'the beginning'")
         yield terminal
 

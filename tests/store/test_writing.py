@@ -137,9 +137,7 @@ def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
     write(tmp_path, "f.json", dump_json(raw))
     (draft,) = load(["f.json"], str(tmp_path))
     assert draft.baseline is None
-    add_baseline(
-        draft, {"output": {"status": 200}, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 1_000
-    )
+    add_baseline(draft, {"output": {"status": 200}, "captured_at": "2024-01-20"}, str(tmp_path), 1_000)
     (filled,) = load(["f.json"], str(tmp_path))
     assert filled.baseline is not None
     assert filled.baseline.output == {"status": 200}

@@ -36,8 +36,7 @@ TEMPLATE = "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{oth
 
 def test_a_skill_holds_what_the_folder_says() -> None:
     skill = as_skill(FOLDER, TEMPLATE, {"happy-path": "code: a = 1\n"})
-    assert skill.name == "refactor"
-    assert skill.files == {
+    assert skill == {
         "SKILL.md": (
             "---\n"
             "name: refactor\n"
@@ -63,7 +62,7 @@ def test_a_skill_holds_what_the_folder_says() -> None:
 
 def test_a_bare_folder_is_a_skill_too() -> None:
     bare = replace(FOLDER, meta=PromptMeta("a-b", summary="Says it. Well"))
-    assert as_skill(bare, "Say it.\n", {}).files == {
+    assert as_skill(bare, "Say it.\n", {}) == {
         "SKILL.md": (
             "---\nname: a-b\ndescription: Says it. Well.\n---\n\n# a-b\n\nSays it. Well\n\n"
             "## Instructions\n\nSay it.\n"
@@ -105,7 +104,7 @@ def test_the_front_matter_reads_back(description: str, triggers: list[str], not_
     meta = replace(META, description=description, triggers=tuple(triggers), not_for=tuple(not_for))
     folder = replace(FOLDER, meta=meta)
     try:
-        text = as_skill(folder, TEMPLATE, {}).files["SKILL.md"]
+        text = as_skill(folder, TEMPLATE, {})["SKILL.md"]
     except InvalidInput:
         return
     front = re.match(r"\A---\n(.*?)^---\n", text, re.DOTALL | re.MULTILINE)

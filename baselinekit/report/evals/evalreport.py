@@ -33,9 +33,8 @@ def document(report: Report) -> dict[str, Json]:
     cases = [result for result in report.results if result.case is not None]
     metrics = report.suite.metrics if report.suite else ()
     beside, warnings = beside_document(report), collect_warnings(report)
-    skipped = [
-        {"eval_id": result.id, "reason": result.reason} for result in cases if result.outcome == "skipped"
-    ]
+    left_out = [case for case in cases if case.outcome == "skipped"]
+    skipped = [{"eval_id": case.id, "reason": case.reason} for case in left_out]
     return {
         "metadata": {
             "suite_name": beside.pop("suite", None),
@@ -250,9 +249,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
                 text = f"missing; it was {short(spot.expected)}"
             places.append((render_path(spot.path), text))
         return places
-    failing = [
-        grade.details for grade in iterate_grades(grades_of(result)) if grade.outcome == result.outcome
-    ]
+    grades = iterate_grades(grades_of(result))
+    failing = [grade.details for grade in grades if grade.outcome == result.outcome]
     details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
     sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
     attempt = explaining_attempt(result)

@@ -162,11 +162,7 @@ def format_metrics(report: Report, style: Style) -> str:
 
 def format_skipped(report: Report, style: Style) -> str:
     """Format one line for each reason why cases did not run; with `verbose`, one for each case."""
-    skipped = [
-        result
-        for result in report.results
-        if result.outcome == "skipped" and not result.code and result.reason
-    ]
+    skipped = [case for case in report.results if case.outcome == "skipped" and case.reason and not case.code]
     word = style.paint("skipped", "yellow")
     if style.verbose:
         return format_lines(f"{word}   {one_line(case.id)}: {cut_line(case.reason)}" for case in skipped)
@@ -185,10 +181,7 @@ def format_skipped(report: Report, style: Style) -> str:
 
 
 _LONGEST = 100_000
-_KEYS = (
-    *(("n", "note"), ("N", "note for the last"), ("s", "skip")),
-    *(("u", "undo"), ("v", "view again"), ("q", "quit")),
-)
+_KEYS = {"n": "note", "N": "note for the last", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
@@ -244,7 +237,7 @@ def format_question(sheet: Sheet, number: int, typed: str, message: str, style: 
         lines += wrap_lines(choices, columns, "   ")
     if message:
         lines.append(style.paint(cut_line(message), "yellow"))
-    lines += wrap_lines([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS], columns)
+    lines += wrap_lines([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS.items()], columns)
     lines.append(f"> {one_line(typed)}")
     return [escape_ci_commands(cut_to_width(line, columns)) for line in lines]
 

@@ -36,10 +36,8 @@ def _document(report: Report) -> dict[str, Json]:
         start = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     name, _, version = report.tool.partition(" ")
     summary, borderline = report.summary, count_borderline(report.results)
-    extra: dict[str, Json] = {
-        **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
-        "complete": summary.complete,
-    }
+    extra: dict[str, Json] = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
+    extra["complete"] = summary.complete
     counts = {
         "tests": summary.total,
         "passed": summary.passed,

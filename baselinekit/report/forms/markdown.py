@@ -99,10 +99,8 @@ def format_step_summary(report: Report, room: int) -> str:
     for result, unshared in pairs:
         name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
         id = markdown_html(cut_line(result.id, _LONGEST_CELL))
-        title, is_open = (
-            f"<b>{result.outcome}</b> <code>{id}</code>{name}",
-            len(pairs) + len(shared) <= _MOST_OPEN,
-        )
+        title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
+        is_open = len(pairs) + len(shared) <= _MOST_OPEN
         # each time shorter
         sections = (_folded(title, result_blocks(result, unshared, bounds), is_open) for bounds in _BOUNDS)
         if result.outcome != "skipped" and not any(map(page.add, sections)):

@@ -31,9 +31,8 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
     refused early."""
     name = path.rsplit("/", 1)[-1].lower()
     endings = [form for form in forms if form != ANNOTATIONS]
-    fitting = (
-        [ANNOTATIONS] if path == ANNOTATIONS else [ending for ending in endings if name.endswith(ending)]
-    )
+    fitting = [ending for ending in endings if name.endswith(ending)]
+    fitting = [ANNOTATIONS] if path == ANNOTATIONS else fitting
     if not fitting:
         ending = name[name.rindex(".") :] if "." in name else name
         hint = suggest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"

@@ -38,7 +38,7 @@ from baselinekit.report.wording import (
     format_seconds,
     headline,
 )
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.texts import count_noun
 
@@ -62,23 +62,6 @@ _FEWEST_COMMON = 6
 
 Marked = tuple[str, str, str]
 """A line: what is before the part that differs, that part, and what is after it."""
-
-
-class _Row(Struct):
-    """A result in the list of all. `details`: what is behind it, if there is anything."""
-
-    number: int
-    id: str
-    outcome: str
-    labels: str
-    picture: pictures.Picture | None
-    took: str
-    details: Markup
-    is_open: bool
-
-    @property
-    def tag(self) -> str:
-        return "details" if self.details else "div"
 
 
 def render(report: Report) -> str:
@@ -129,7 +112,8 @@ def render(report: Report) -> str:
     )
 
 
-def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appearance]) -> _Row:
+def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appearance]) -> dict[str, object]:
+    """Return a result in the list of all. `details`: what is behind it, if there is anything."""
     difference_count, case = count_differences(result), result.case
     labels = [result.name, result.criticality, result.verdict]
     if case is not None:
@@ -137,16 +121,18 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
         labels.append(" ".join(f"#{tag}" for tag in case.tags[:5]))
         labels.append(f"score {case.score:.3f}" if case.score not in (None, 0, 1) else "")
     labels.append(count_noun(difference_count, "difference") if difference_count else "")
-    return _Row(
-        number,
-        result.id,
-        result.outcome,
-        " · ".join(cut_line(label, 200) for label in labels if label),
-        pictures.spark([*earlier, result]),
-        format_seconds(result.seconds),
-        details,
-        bool(details) and number <= _MOST_OPEN and result.outcome not in ("passed", "skipped"),
-    )
+    is_notable = number <= _MOST_OPEN and result.outcome not in ("passed", "skipped")
+    return {
+        "number": number,
+        "id": result.id,
+        "outcome": result.outcome,
+        "labels": " · ".join(cut_line(label, 200) for label in labels if label),
+        "picture": pictures.spark([*earlier, result]),
+        "took": format_seconds(result.seconds),
+        "details": details,
+        "tag": "details" if details else "div",
+        "is_open": bool(details) and is_notable,
+    }
 
 
 def _details(report: Report, result: Result, unshared: Result | None) -> Iterator[Block]:

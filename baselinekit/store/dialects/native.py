@@ -133,9 +133,8 @@ class Current(Tagged):
             if key not in raw:
                 return Problem("BK104", f"the key {key!r} is missing", hint, at=at)
             raw = raw[key]
-        return Problem(
-            "BK105", f"unknown type {describe_value(raw)}", suggest(str(raw), KINDS) or hint, at=at
-        )
+        hint = suggest(str(raw), KINDS) or hint
+        return Problem("BK105", f"unknown type {describe_value(raw)}", hint, at=at)
 
 
 class NativeRecord(BaselineRecord):

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Place
+from baselinekit.errors import Place
+from baselinekit.files.text import decode
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.lazy import lazy_pattern
@@ -14,10 +15,9 @@ from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.finding import mask_secrets
 from baselinekit.secrets.variables import Scope, escape_variables, names_in
-from baselinekit.store.project import TEMPLATE
+from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
-from baselinekit.suites.promptfolders import read_template
 from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.values.texts import Mask
 
@@ -126,12 +126,12 @@ def _message_text(message: Any) -> str:
 
 def _fill_template(case: Case, root: str) -> str:
     """Return the template of a prompt filled with the inputs of a case."""
-    template, problems = read_template(root, case.folder.path if case.folder else "")
-    if template is None:
-        raise InvalidInput(*problems)
+    assert case.folder is not None
+    file = case.folder.template
+    template = decode(read(root, file), file).body
     inputs = Scope().expand(case.recipe.input.inputs)
-    missing = {name: f"{{{{{name}}}}}" for name in template.names if name not in inputs}
-    text = Scope({**missing, **inputs}).expand(template.text)
+    missing = {name: f"{{{{{name}}}}}" for name in names_in(template) if name not in inputs}
+    text = Scope({**missing, **inputs}).expand(template)
     return escape_variables(text if isinstance(text, str) else str(text))
 
 

@@ -7,8 +7,9 @@ from promptfiles import CASE, FOLDER, META, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
+from baselinekit.eva.folders import read_folder
 from baselinekit.suites.loading import load_evals, load_suite
-from baselinekit.suites.promptfolders import eval_files, find_folder, folders_below, read_folder
+from baselinekit.suites.promptfolders import eval_files, find_folder, folders_below
 
 CAPABILITY = "id: plain\ninput: {type: prompt, content: x}\nexpected: {value: y}\n"
 

@@ -11,7 +11,7 @@ from promptfiles import META
 from scripted import CASE, CONFIG, FOLDER, GUARD, VERIFY, Scripted, attempt_of
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.evals.scripts import allowed_by
+from baselinekit.eva.scripts import allowed_by
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,9 @@ from evalcases import World, case, suite
 from scripted import CASE, Scripted
 
 from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
+from baselinekit.eva.folders import content_digest
+from baselinekit.eva.logs import note_use
 from baselinekit.evals.cases import PlanJournals
-from baselinekit.evals.promptlogs import note_use
 from baselinekit.evals.selection import Choice
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case
@@ -19,7 +20,6 @@ from baselinekit.model.grades import Attempt, Grader, HumanRating
 from baselinekit.model.prompts import PromptFolder, PromptMeta
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Report
-from baselinekit.suites.promptfolders import content_digest
 
 NOW = "2024-01-20T14:30:52Z"
 CONTENT = content_digest("/nonexistent", "prompts/p", None, None)

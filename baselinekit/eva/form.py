@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
+from baselinekit.eva import folders
+from baselinekit.eva.folders import TemplateFile
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
@@ -37,9 +39,7 @@ from baselinekit.schema import (
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
-from baselinekit.suites import promptfolders, promptmeta
 from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.promptfolders import TemplateFile
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
@@ -176,8 +176,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         hint = "write `defaults`, `cases` and `triggering` at the top of it"
         return [Problem("BK750", message, hint, at=item.at)]
     path = document.file.rpartition("/")[0] or ("/" if document.file.startswith("/") else "")
-    folder, folder_problems = promptfolders.read_folder(loading.root, path, document.file)
-    template, _ = promptfolders.read_template(loading.root, path)
+    folder, folder_problems = folders.read_folder(loading.root, path, document.file)
+    template, _ = folders.read_template(loading.root, path)
     reading = _Reading(document, defaults, folder, template)
     _check_keys(raw, reading)
     if raw.get("defaults") is not None:
@@ -185,7 +185,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         reading.defaults = stated or PromptDefaults()
         reading.problems += prefix_paths(problems, ("defaults",))
     body = decode(read(loading.root, document.file), document.file).body
-    reading.problems += promptmeta.bare_booleans(body, document.file)
+    reading.problems += folders.bare_booleans(body, document.file)
     cases = [*_read_triggering(raw, reading), *_read_cases(raw.get("cases"), reading)]
     loading.problems += [*folder_problems, *reading.other_problems]
     if not (reading.problems or reading.other_problems or folder_problems):
@@ -314,11 +314,11 @@ def _read_inputs(stated: dict[str, Json], at: Path, reading: _Reading) -> dict[s
     inputs_from, own_inputs = stated.get("inputs_from"), stated.get("inputs")
     if isinstance(inputs_from, str):
         try:
-            file = promptfolders.find_inputs(reading.outer.root, reading.folder.path, inputs_from)
+            file = folders.find_inputs(reading.outer.root, reading.folder.path, inputs_from)
         except BaselinekitError as error:
             reading.problems += [move_to_name(problem, (*at, "inputs_from")) for problem in error.problems]
         else:
-            data = promptmeta.read_mapping(reading.outer.root, file, "BK752", "write one: name: value")
+            data = folders.read_mapping(reading.outer.root, file, "BK752", "write one: name: value")
             reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
     if isinstance(own_inputs, dict):
@@ -415,7 +415,7 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
     if not isinstance(value, str):
         return JsonSchema(value)
     try:
-        file, places = promptfolders.beside_or_below_root(root, reading.folder.path, value)
+        file, places = folders.beside_or_below_root(root, reading.folder.path, value)
     except BaselinekitError as error:
         reading.problems += [move_to_name(problem, at) for problem in error.problems]
         return None

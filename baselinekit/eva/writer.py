@@ -4,6 +4,7 @@ and its eval file."""
 from collections import Counter
 from collections.abc import Sequence
 
+from baselinekit.eva.form import JUDGE, LISTS, SCALE
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
@@ -16,7 +17,6 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.eva import JUDGE, LISTS, SCALE
 from baselinekit.suites.writing.sayings import (
     Loss,
     WriteRequest,

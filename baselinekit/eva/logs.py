@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
-from baselinekit.evals.checks import Prepared
+from baselinekit.eva.folders import read_folder
 from baselinekit.files import jsontext
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
@@ -24,7 +24,6 @@ from baselinekit.schema import read_as
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, check_open_file, read, resolve
 from baselinekit.structs import Struct, asdict, field, replace
-from baselinekit.suites.promptfolders import read_folder
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 ALL = "all"
@@ -132,30 +131,28 @@ def note_use(project: Project, case: Case, attempt: Attempt, now: str) -> list[s
 def _name_in_row(case: Case) -> str:
     """The name of a case in a row; that of a trigger query is its text."""
     name = case.name or case.id
-    return f"triggering: {name}" if is_query(case) else name
+    return f"triggering: {name}" if kind_of(case.recipe).asks_nobody else name
 
 
-def is_query(case: Case) -> bool:
-    """Whether a case of a prompt folder is a query that should, or should not, trigger the prompt."""
-    return case.folder is not None and kind_of(case.recipe).asks_nobody
+InputNames = Sequence[tuple[Case, frozenset[str]]]
+"""Cases, each with the names of its inputs."""
 
 
-def typed_inputs(project: Project, prepared: Sequence[Prepared]) -> dict[str, list[str]]:
+def typed_inputs(project: Project, cases: InputNames) -> dict[str, list[str]]:
     """The inputs that the operator typed, by the path of their prompt folder: they change its cases."""
     names: dict[str, set[str]] = {}
-    for one in prepared:
-        if one.case.folder is not None:
-            typed = project.operator.variables.keys() & one.names
-            names.setdefault(one.case.folder.path, set()).update(typed)
+    for case, inputs in cases:
+        if case.folder is not None:
+            names.setdefault(case.folder.path, set()).update(project.operator.variables.keys() & inputs)
     return {path: sorted(typed) for path, typed in names.items()}
 
 
-def misspelt_inputs(project: Project, prepared: Sequence[Prepared]) -> list[str]:
+def misspelt_inputs(project: Project, cases: InputNames) -> list[str]:
     """Warn about typed inputs that no prompt has, if one has a similar name. Cases that are not of prompts
     may use them as variables, so with such cases there is no warning."""
-    if any(one.case.folder is None for one in prepared):
+    if any(case.folder is None for case, _ in cases):
         return []
-    names = sorted({name for one in prepared for name in one.names})
+    names = sorted({name for _, inputs in cases for name in inputs})
     unknown = (name for name in project.operator.variables if name not in names)
     return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := suggest(name, names))]
 

@@ -10,7 +10,7 @@ from promptfiles import META, TEMPLATE
 from scripted import CASE, GUARD, VERIFY, Scripted, attempt_of
 
 from baselinekit.errors import InvalidInput
-from baselinekit.evals.scripts import values_in
+from baselinekit.eva.scripts import values_in
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.evals.promptlogs import EVALS, USES, Log, note, read_rows
+from baselinekit.eva.logs import EVALS, USES, Log, note, read_rows
 from baselinekit.model.prompts import EvalRow, UsageRow
 
 ROW = EvalRow("2026-03-01T12:00:00Z", True, 3, 3, [], "all", "0123456789abcdef")

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from baselinekit.clients.programs.children import child_environment, configured_argv
-from baselinekit.clients.trust import is_interpreted_script, runs_script
+from baselinekit.clients.trust import is_interpreted_script
+from baselinekit.commands.programs import Trace, allowed_by, run_in_name, who_allows
 from baselinekit.commands.project import Project
 from baselinekit.errors import (
     BaselinekitError,
@@ -23,15 +24,15 @@ from baselinekit.errors import (
     cannot_replay,
     describe_exit,
 )
+from baselinekit.eva.folders import script_files
 from baselinekit.files.jsontext import encode
 from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.settings import Execute, Setting
 from baselinekit.model.evals import Case, Scripts
 from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Seconds
 from baselinekit.model.values import Json
-from baselinekit.secrets.variables import NAME, Redactor, as_text
-from baselinekit.structs import MutableStruct, Struct, field, replace
-from baselinekit.suites.promptfolders import script_files
+from baselinekit.secrets.variables import NAME, as_text
+from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip
 
 _TIMEOUT = 60
@@ -55,26 +56,7 @@ class Script(Struct):
     passed: tuple[str, ...] = ()
 
 
-class Trace(MutableStruct):
-    """What is known about an attempt even if it fails. `redactor`: knows its inputs, some of which may be
-    secrets by their names; `environment`: what the answer reported about where it comes from."""
-
-    redactor: Redactor
-    sent: bool = False
-    verified: bool | None = None
-    environment: Mapping[str, Json] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
 # Who allows a script, and whether the system can run it: checked before the first request.
-
-
-def allowed_by(project: Project, file: str) -> str | None:
-    """The name under `commands:` that allows this file; None if the configuration does not allow it."""
-    matching = (
-        name for name, command in project.commands.items() if runs_script(command.argv, file, project.root)
-    )
-    return next(matching, None)
 
 
 def describe_scripts(project: Project) -> Iterator[str]:
@@ -86,14 +68,6 @@ def describe_scripts(project: Project) -> Iterator[str]:
         return
     for file in files:
         yield f"script {file}: allowed {who_allows(project, allowed_by(project, file))}"
-
-
-def who_allows(project: Project, name: str | None) -> str:
-    """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
-    if name is None:
-        return "by --allow-exec" if project.trust.allow_exec else "by no one: a run is refused (exit 4)"
-    words = f"by `commands: {name}` in {project.config_file}"
-    return words + (f" as of {project.operator.config_from}" if project.operator.config_from else "")
 
 
 def ready_scripts(
@@ -204,26 +178,6 @@ def _run(
     timeout = float(_TIMEOUT if limit is None else limit)
     run = ProcessSpec(script.argv, env=dict(env), cwd=script.cwd, timeout=timeout, mask=mask)
     return run_in_name(script.file, run, execute)
-
-
-def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
-    """Run a program; CannotReplay, in which the program has the name `name`, if it does not finish."""
-    try:
-        return execute(run)
-    except NeverSent:
-        raise
-    except CannotReplay as error:
-        program = f"{run.argv[0]} "
-        problems = [
-            replace(
-                problem,
-                message=name
-                + (" " if problem.message.startswith(program) else ": ")
-                + problem.message.removeprefix(program),
-            )
-            for problem in error.problems
-        ]
-        raise CannotReplay(*problems) from None
 
 
 def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:

@@ -13,11 +13,11 @@ from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
+from baselinekit.eva.checks import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
 from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_evals, load_partly
-from baselinekit.suites.promptchecks import examine
 
 EVALS = """\
 defaults:

@@ -7,8 +7,9 @@ from typing import get_args
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
-from baselinekit.evals import promptlogs, selection
-from baselinekit.evals.promptlogs import ALL, Log, read_rows
+from baselinekit.eva import logs
+from baselinekit.eva.folders import load_valid_folder
+from baselinekit.eva.logs import ALL, Log, read_rows
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import is_plain, language
 from baselinekit.files.text import decode, mark, reach
@@ -18,7 +19,7 @@ from baselinekit.schema import place_problems
 from baselinekit.store import atomic
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder, read
 from baselinekit.structs import Struct
-from baselinekit.suites.promptfolders import load_valid_folder, names_of_all
+from baselinekit.suites.promptfolders import names_of_all
 from baselinekit.values.changes import Hints
 from baselinekit.values.texts import count_noun
 
@@ -58,9 +59,8 @@ class PromotionStep(Struct):
         return [gate for gate in self.gates if not gate.met]
 
 
-def find_prompt(project: Project, name: str) -> PromptFolder:
-    """Find the prompt that the operator means: by its folder, a file in it, its id or an alias."""
-    path = selection.resolve_path_or_prompt(project, name)
+def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
+    """Return the prompt at a path, which is its folder or a file in it. `name`: as the operator typed it."""
     folder = os.path.dirname(path) if os.path.isfile(os.path.join(project.root, path)) else path
     folder = "" if folder == os.curdir else folder
     full = os.path.join(project.root, folder)
@@ -128,7 +128,7 @@ def _last_run(folder: PromptFolder, log: Log[EvalRow]) -> tuple[bool, str, str]:
         return False, "the cases have never been run", _command(folder)
     row = log.rows[-1]
     if reason := _does_not_count(folder, row):
-        message = f"the most recent row of {promptlogs.EVALS} does not count: {reason}"
+        message = f"the most recent row of {logs.EVALS} does not count: {reason}"
         return False, message, f"run all cases again: {_command(folder)}"
     assert row is not None
     message = (

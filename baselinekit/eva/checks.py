@@ -6,21 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import InvalidInput, Place, Problem, suggest
+from baselinekit.eva.folders import (
+    STATED,
+    STATUSES,
+    DataFile,
+    TemplateFile,
+    read_folder,
+    read_mapping,
+    read_template,
+    suggest_key,
+)
+from baselinekit.eva.form import LISTS
 from baselinekit.files.text import place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.values import Json, parse_time
 from baselinekit.secrets.variables import NAME
 from baselinekit.structs import Struct
-from baselinekit.suites.dialects.eva import LISTS
-from baselinekit.suites.promptfolders import (
-    TemplateFile,
-    name_of,
-    names_of_all,
-    read_folder,
-    read_template,
-)
-from baselinekit.suites.promptmeta import STATED, STATUSES, DataFile, read_mapping, suggest_key
+from baselinekit.suites.promptfolders import name_of, names_of_all
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -1,0 +1,60 @@
+"""Programs of the project that are run for a case: who allows them, and what is known of an attempt that runs
+them."""
+
+from collections.abc import Mapping
+
+from baselinekit.clients.trust import runs_script
+from baselinekit.commands.project import Project
+from baselinekit.errors import CannotReplay, NeverSent
+from baselinekit.kinds.settings import Execute
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import Redactor
+from baselinekit.structs import MutableStruct, field, replace
+
+
+class Trace(MutableStruct):
+    """What is known about an attempt even if it fails. `redactor`: knows its inputs, some of which may be
+    secrets by their names; `environment`: what the answer reported about where it comes from."""
+
+    redactor: Redactor
+    sent: bool = False
+    verified: bool | None = None
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def allowed_by(project: Project, file: str) -> str | None:
+    """The name under `commands:` that allows this file; None if the configuration does not allow it."""
+    matching = (
+        name for name, command in project.commands.items() if runs_script(command.argv, file, project.root)
+    )
+    return next(matching, None)
+
+
+def who_allows(project: Project, name: str | None) -> str:
+    """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
+    if name is None:
+        return "by --allow-exec" if project.trust.allow_exec else "by no one: a run is refused (exit 4)"
+    words = f"by `commands: {name}` in {project.config_file}"
+    return words + (f" as of {project.operator.config_from}" if project.operator.config_from else "")
+
+
+def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
+    """Run a program; CannotReplay, in which the program has the name `name`, if it does not finish."""
+    try:
+        return execute(run)
+    except NeverSent:
+        raise
+    except CannotReplay as error:
+        program = f"{run.argv[0]} "
+        problems = [
+            replace(
+                problem,
+                message=name
+                + (" " if problem.message.startswith(program) else ": ")
+                + problem.message.removeprefix(program),
+            )
+            for problem in error.problems
+        ]
+        raise CannotReplay(*problems) from None

@@ -1,0 +1,1 @@
+"""Prompt folders as eva has them: their files, cases, scripts, logs and life cycle."""

@@ -1,0 +1,334 @@
+"""A prompt folder: its description (meta.yml), its template, the files that its cases name, and the digest of
+all that affects the verdicts on them."""
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from hashlib import sha256
+from typing import get_args
+
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
+from baselinekit.files.languages import language
+from baselinekit.files.text import SCALAR, MarkedNode, decode, mark, place
+from baselinekit.graders.judging import nonce_of
+from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable, Status
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as, read_right_keys
+from baselinekit.secrets.variables import NAME, names_in
+from baselinekit.store.dialects import native
+from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
+from baselinekit.structs import Struct, field, replace
+from baselinekit.suites.promptfolders import eval_file_in, first_existing, folders_below, name_of
+from baselinekit.suites.settings import resolve_named
+from baselinekit.values.equality import canonical
+
+GUARD, VERIFY = "guard.sh", "verify.sh"
+
+# A file of a folder: a mapping, and its problems with their places.
+
+
+class DataFile(Struct):
+    """The mapping of a YAML file, with its text, so that problems in it get their places."""
+
+    file: str
+    body: str = ""
+    raw: dict[str, Json] = field(default_factory=dict)
+    broken: tuple[Problem, ...] = ()
+
+    def placed(self, problems: Sequence[Problem]) -> list[Problem]:
+        return place_problems(self.body, self.file, {0: list(problems)}) if problems else []
+
+
+def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
+    """Read a file with one document, a mapping; an empty file is an empty mapping."""
+    try:
+        body = decode(read(root, file), file).body
+        documents = language(file).load(body, file)
+    except BaselinekitError as error:
+        return DataFile(file, broken=tuple(problem.placed(Place(file)) for problem in error.problems))
+    raw = documents[0] if documents else None
+    if len(documents) > 1 or not (raw is None or isinstance(raw, dict)):
+        message = (
+            "more than one document" if len(documents) > 1 else f"not a mapping but a JSON {json_type(raw)}"
+        )
+        return DataFile(file, broken=(Problem(code, message, example, Place(file, 1, 1)),))
+    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file)})
+    return DataFile(file, body, raw or {}, tuple(boolean_problems))
+
+
+_BOOLEANS = frozenset(["yes", "no", "on", "off"])
+
+
+def bare_booleans(body: str, file: str) -> list[Problem]:
+    """Report unquoted texts that YAML 1.1 reads as true or false, and YAML 1.2 as text: their meaning depends
+    on the program that reads the file."""
+    documents = mark(language(file).events(body))
+    return [
+        Problem(
+            "BK759",
+            f"{word} without quotes is a text here, and true or false in YAML 1.1",
+            f'write "{word}", or true or false',
+            at=at,
+        )
+        for at, word in (_bare_words(documents[0], ()) if documents else ())
+        if word.lower() in _BOOLEANS
+    ]
+
+
+def _bare_words(node: MarkedNode, at: Path) -> Iterator[tuple[Path, str]]:
+    if node.kind == SCALAR and not node.style:
+        yield at, node.value
+    for key, child in node.children.items():
+        yield from _bare_words(child, (*at, key))
+
+
+# Its description: meta.yml.
+
+
+STATED = frozenset(PromptMeta.__struct_fields__)
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+_MISSPELT_SIMILARITY = 0.8
+"""How similar two keys must be for one to count as a misspelling of the other: `created_by` (0.82) counts
+only if `created` is missing; `tags` is not `status` (0.6)."""
+
+
+def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
+    """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
+    is most likely a key of another program."""
+    missing = [] if key in STATED else sorted(STATED - raw.keys())
+    similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
+    return suggest(key, similar)
+
+
+def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
+    """Return the description in a file, and all of its problems with their places. `name`: the id of a prompt
+    that states none."""
+    data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
+    raw = {key: value for key, value in data.raw.items() if value is not None}
+    problems = [
+        Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
+        for key in raw
+        if (hint := suggest_key(key, raw))
+    ]
+    stated = {key: value for key, value in raw.items() if key in STATED}
+    variables, variable_problems = _read_variables(stated.pop("inputs", None))
+    if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
+        stated.pop("status", None)
+    meta, meta_problems = read_right_keys(PromptMeta, stated)
+    problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
+    meta = meta or PromptMeta()
+    if meta.id:
+        problems += native.check_id(meta.id)
+    meta = replace(meta, id=meta.id or name, inputs=variables)
+    return meta, data, [*data.broken, *data.placed(problems)]
+
+
+def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]]:
+    """Read `inputs:`, a list of names, a list of mappings with a name, or a mapping by name."""
+    entries: list[tuple[Path, Json, Json]] = []
+    if isinstance(raw, list):
+        for number, item in enumerate(raw):
+            is_mapping = isinstance(item, dict)
+            entries.append(((number,), item.get("name") if is_mapping else item, item if is_mapping else {}))
+    elif isinstance(raw, dict):
+        for name, item in raw.items():
+            entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
+    elif raw is not None:
+        message = f"expected a list of variables, found {describe_value(raw)}"
+        return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
+    variables: dict[str, PromptVariable] = {}
+    problems: list[Problem] = []
+    for at, name, item in entries:
+        variable, variable_problems = read_as(PromptVariable, item)
+        problems += prefix_paths(variable_problems, at)
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            message = f"{describe_value(name)} is not the name of a variable"
+            problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
+        elif name in variables:
+            problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
+        elif variable is not None:
+            variables[name] = variable
+    return variables, problems
+
+
+# Its template, and the names in it.
+
+
+class TemplateFile(Struct):
+    """A template with its file."""
+
+    file: str
+    text: str
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(names_in(self.text)))
+
+    def place_of(self, name: str) -> Place:
+        """Return the place where it first uses a variable."""
+        match = re.search(rf"(?<!\\)\{{\{{\s*{re.escape(name)}\s*\}}\}}", self.text)
+        return place(self.file, self.text, match.start() if match else 0)
+
+
+def read_template(root: str, folder: str) -> tuple[TemplateFile | None, list[Problem]]:
+    file = posixpath.join(folder, TEMPLATE)
+    if not os.path.lexists(os.path.join(root, file)):
+        message = f"{folder or 'the folder'} has no {TEMPLATE}"
+        return None, [
+            Problem("BK755", message, "write the prompt into it, with {{name}} for an input", Place(file))
+        ]
+    try:
+        text = decode(read(root, file), file).body
+    except BaselinekitError as error:
+        return None, [problem.placed(Place(file)) for problem in error.problems]
+    if not text.strip():
+        return None, [Problem("BK755", f"{TEMPLATE} is empty", "write the prompt into it", Place(file, 1, 1))]
+    return TemplateFile(file, text), []
+
+
+def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
+    """Report variables that the template uses and the description does not declare. A description without
+    `inputs:` declares all that the template uses."""
+    if not meta.inputs:
+        return []
+    return [
+        Problem(
+            "BK753",
+            f"the template uses {{{{{name}}}}}, which meta.inputs does not declare",
+            suggest(name, meta.inputs) or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
+            template.place_of(name),
+        )
+        for name in template.names
+        if name not in meta.inputs
+    ]
+
+
+# The inputs of a case: inputs.yml, searched from the root first, then from the prompt's folder.
+
+
+def beside_or_below_root(root: str, folder: str, name: str) -> tuple[str | None, list[str]]:
+    """Return the file with this name relative to the project's root, else to the prompt's folder, and both
+    places that were searched. A name that leads out of the project is refused."""
+    places = [resolve_named(root, CONFIG_NAME, name)]
+    in_folder = resolve_named(root, posixpath.join(folder, TEMPLATE), name)
+    places += [in_folder] if in_folder not in places else []
+    return next((path for path in places if os.path.isfile(os.path.join(root, path))), None), places
+
+
+def find_inputs(root: str, folder: str, inputs_from: str) -> str:
+    """Return the inputs.yml that `inputs_from` names."""
+    if posixpath.basename(inputs_from.rstrip("/")) == INPUTS:
+        hint = f"name its folder: inputs_from: {posixpath.dirname(inputs_from.rstrip('/')) or '.'}"
+        raise InvalidInput(Problem("BK752", f"{inputs_from!r} is a file, and a folder is meant", hint))
+    file, places = beside_or_below_root(root, folder, posixpath.join(inputs_from, INPUTS))
+    if file is None:
+        message = f"there is no {' and no '.join(places)}"
+        raise InvalidInput(
+            Problem("BK752", message, "write one: a mapping of names to values, or give `inputs:`")
+        )
+    return file
+
+
+# The digest of what affects the verdicts on its cases.
+
+
+def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile | None) -> str:
+    """Return 16 hex digits over the template, the eval file, the inputs and schemas that it names, the
+    scripts, and the description without its status and the date of its last change. All line ends count as
+    equal."""
+    files = [posixpath.join(folder, name) for name in (TEMPLATE, GUARD, VERIFY)]
+    named_files: list[str] = []
+    if eval_file is not None:
+        files.append(eval_file)
+        with suppress(BaselinekitError):
+            documents = language(eval_file).load(decode(read(root, eval_file), eval_file).body, eval_file)
+            named_files = sorted({*_files_named_by(root, folder, documents)})
+    parts = []
+    for file in (*files, *named_files):
+        content = b""
+        with suppress(BaselinekitError):
+            content = read(root, file).replace(b"\r\n", b"\n")
+        name = posixpath.relpath(file, folder or ".")
+        parts.append(f"{name}\0{sha256(content).hexdigest()}")
+    raw = meta.raw if meta is not None else {}
+    compared = {key: value for key, value in raw.items() if key not in ("status", "updated")}
+    return nonce_of(*parts, canonical(compared))
+
+
+def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterator[str]:
+    """Return the files that cases name, if they exist. Mistakes in the form are reported when it is read."""
+    for document in documents:
+        cases = document.get("cases") if isinstance(document, dict) else None
+        for case in cases if isinstance(cases, list) else ():
+            stated = case if isinstance(case, dict) else {}
+            assertions = stated.get("assert")
+            entries = assertions if isinstance(assertions, list) else ()
+            schemas = [entry.get("json_schema") for entry in entries if isinstance(entry, dict)]
+            with suppress(BaselinekitError):
+                if isinstance(stated.get("inputs_from"), str):
+                    yield find_inputs(root, folder, stated["inputs_from"])
+            for schema in schemas:
+                with suppress(BaselinekitError):
+                    file, _ = (
+                        beside_or_below_root(root, folder, schema) if isinstance(schema, str) else (None, [])
+                    )
+                    yield from [file] if file else []
+
+
+# The whole folder.
+
+
+def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[PromptFolder, list[Problem]]:
+    """Return a folder, and the problems of its description and its template, each with its place.
+    `eval_file`: the eval file to use, if it is known."""
+    file, data, problems = first_existing(root, folder, METAS), None, list[Problem]()
+    meta = PromptMeta(name_of(root, folder))
+    if file is not None:
+        meta, data, problems = read_meta(root, file, meta.id)
+    template, template_problems = read_template(root, folder)
+    problems += template_problems
+    if template is not None:
+        problems += undeclared(meta, template)
+    if eval_file is None:
+        try:
+            eval_file = eval_file_in(root, folder)
+        except InvalidInput as error:
+            problems += error.problems
+    # a script that cannot be run, such as a broken link, is reported when it is run, not skipped
+    guard, verify = (
+        script if os.path.lexists(os.path.join(root, script)) else None
+        for script in (posixpath.join(folder, name) for name in (GUARD, VERIFY))
+    )
+    prompt_folder = PromptFolder(
+        folder,
+        meta,
+        file or posixpath.join(folder, METAS[0]),
+        posixpath.join(folder, TEMPLATE),
+        eval_file,
+        guard,
+        verify,
+        content_digest(root, folder, eval_file, data),
+    )
+    return prompt_folder, problems
+
+
+def load_valid_folder(root: str, folder: str) -> PromptFolder:
+    """Return a folder without problems, or raise them: as Refused if all problems are files that lead out of
+    the project."""
+    prompt_folder, problems = read_folder(root, folder)
+    if problems:
+        is_refused = all(problem.code.startswith("BK4") for problem in problems)
+        raise Refused(*problems) if is_refused else InvalidInput(*problems)
+    return prompt_folder
+
+
+def script_files(root: str) -> Iterator[str]:
+    """Return the scripts of all prompt folders of a project, relative to its root."""
+    for folder in folders_below(root, [""]):
+        files = (posixpath.join(folder, name) for name in (GUARD, VERIFY))
+        yield from (file for file in files if os.path.lexists(os.path.join(root, file)))

@@ -1,0 +1,281 @@
+"""One attempt at a case: what it may take, which part of an answer is judged, which judges are asked, and
+what generated code could reach."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evalcases import CONFIG, EXACT, World, case, outcomes, suite
+
+from baselinekit.errors import Refused, cannot_replay
+from baselinekit.evals.attempts import EvalClients, TimeLeft, masked_classes
+from baselinekit.graders.by_line import ScoreLine
+from baselinekit.graders.by_matcher import StructuralMatch
+from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_text import Contains
+from baselinekit.kinds.http import HttpExecution, HttpFlow
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.grades import Call, Classified, FunctionOutput, Grade, Grader, HumanRating
+from baselinekit.model.recipes import (
+    Answer,
+    CallResult,
+    HttpRequest,
+    ModelQuestion,
+    ProcessResult,
+    ProcessSpec,
+    Recipe,
+    Request,
+    Response,
+    SandboxResult,
+    Usage,
+)
+from baselinekit.model.results import Result
+from baselinekit.report import resultfile
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.terminal import format_warnings
+from baselinekit.report.wording import Style
+from baselinekit.secrets.variables import Redactor, Secret
+from baselinekit.structs import replace
+
+KIND = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))
+CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
+JSON = (("content-type", "application/json"),)
+
+
+class Slow(World):
+    """A world in which each client takes as long as it is set to, or as it is allowed to."""
+
+    takes = 0.0
+    answer = b"yes"
+
+    def _wait(self, timeout: float | None, late: str) -> None:
+        assert timeout is not None
+        self.limits.append(round(timeout, 1))
+        self.ticks += min(self.takes, timeout)
+        if self.takes >= timeout:
+            raise cannot_replay(late, f"no answer within {timeout:g} s")
+
+    def send(self, request: Request) -> Response:
+        self._wait(request.timeout, "BK303")
+        return Response(200, JSON, b'{"n": 1}', self.takes)
+
+    def execute(self, asked: ProcessSpec) -> ProcessResult:
+        self._wait(asked.timeout, "BK321")
+        return ProcessResult(0, self.answer, b"", self.takes)
+
+    def ask(self, ask: ModelQuestion) -> Answer:
+        self._wait(ask.timeout, "BK603")
+        nonce = ask.messages[-1].content.rpartition('{"nonce": "')[2][:16]
+        return Answer(f'{{"nonce": "{nonce}", "passed": true, "justification": ""}}')
+
+
+def flow(steps: int, **of_each: Any) -> Case:
+    asked = HttpFlow([HttpRequest(endpoint=f"/{number}", **of_each) for number in range(steps)])
+    return replace(case(), recipe=Recipe(asked, HttpExecution("http", "http://x")))
+
+
+@pytest.mark.parametrize(
+    ("known", "timeout", "takes", "limits", "code"),
+    [
+        (flow(3), 10, 4, [10, 6, 2], "BK722"),
+        (flow(2), 10, 4, [10, 6], None),
+        (flow(3, timeout=3), 10, 2.5, [3, 3, 3], None),
+        (flow(3, timeout=3), 10, 3.5, [3], "BK303"),
+        (flow(3), None, 20, [30, 30, 30], None),
+        (case("a", "yes", EXACT), 10, 11, [10], "BK722"),
+        (case("a", "yes", KIND, KIND), 10, 4, [10, 6, 2], "BK722"),
+        (case("a", "yes", CALLS), 10, 6, [10, 4], "BK722"),
+    ],
+)
+def test_h61_all_that_a_case_asks_shares_its_limit(
+    tmp_path: Path, known: Case, timeout: int | None, takes: float, limits: list[float], code: str | None
+) -> None:
+    world = Slow(tmp_path)
+    world.takes = takes
+
+    def sandbox(
+        method: FunctionOutput, code: str, execute: Callable[[ProcessSpec], ProcessResult]
+    ) -> SandboxResult:
+        execute(ProcessSpec(("python",), timeout=60))
+        return SandboxResult(())
+
+    if CALLS in known.graders:
+        world.answer = b"def f(n): return n + n"
+    cases = suite(replace(known, timeout=timeout))
+    (result,) = world.run(cases, outside=EvalClients(run=sandbox)).results
+    assert world.limits == limits
+    assert code is None or (result.outcome, result.code) == ("error", code)
+    assert code != "BK722" or "its 10 s were used up" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("granted", "most"), [("", 3600), ("limits: {timeout: 50}\n", 50), ("limits: {timeout: 9000}\n", 9000)]
+)
+def test_h61_a_case_may_take_an_hour_or_what_the_configuration_grants(
+    tmp_path: Path, granted: str, most: int
+) -> None:
+    (tmp_path / "baselinekit.yaml").write_text(CONFIG + granted)
+    world = World(tmp_path)
+    assert world.one(case(timeout=most)).outcome == "passed"
+    with pytest.raises(Refused, match=f"BK408.*{most + 1} is more than a file may set, {most}"):
+        world.one(case(timeout=most + 1))
+
+
+def test_h61_nobody_waits_longer_than_there_is_time(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    clients = TimeLeft(3, lambda: 1.0, 0.0).within(world.clients())
+    for seconds in (1, 5):
+        clients.sleep(seconds)
+    assert world.slept == [1, 2]
+
+
+# The part of a response that a structural match is about.
+
+
+class Service(World):
+    def send(self, request: Request) -> Response:
+        return Response(200, JSON, b'{"id": 7, "name": "Ada", "tags": ["a"]}', 0.01)
+
+
+@pytest.mark.parametrize(
+    ("value", "how", "outcome"),
+    [
+        ({"status": 200}, {}, "passed"),
+        ({"status": 404}, {}, "failed"),
+        ({"body": {"id": 7, "name": "Ada", "tags": ["a"]}}, {}, "passed"),
+        ({"id": "<<any_integer>>", "name": "Ada", "tags": ["a"]}, {}, "passed"),
+        ({"id": "<<any_integer>>", "name": "Bea", "tags": ["a"]}, {}, "failed"),
+        ({"name": "Ada"}, {}, "failed"),
+        ({"name": "Ada"}, {"strict": False}, "passed"),
+        ({"id": 8, "name": "Ada", "tags": ["a"]}, {"ignore_fields": ["id"]}, "passed"),
+        (["a"], {"of": "tags"}, "passed"),
+        (["b"], {"of": "tags"}, "failed"),
+        (200, {"of": "status"}, "passed"),
+        ("Ada", {"of": "$.body.name"}, "passed"),
+        ("Ada", {"of": "nme"}, "failed"),
+    ],
+)
+def test_h26_a_structural_match_is_about_the_body_unless_it_speaks_of_the_whole(
+    tmp_path: Path, value: Any, how: dict[str, Any], outcome: str
+) -> None:
+    recipe = Recipe(HttpRequest(url="http://127.0.0.1:9/u"), HttpExecution("http"))
+    grader = Grader("g", "code", StructuralMatch(**how))
+    assert (
+        Service(tmp_path).one(Case("a", recipe, (grader,), expected=Expected("exact", value))).outcome
+        == outcome
+    )
+
+
+# Which judges are asked about an answer that a check by rules has found wrong.
+
+JUDGE = Grader("judge", "model", ScoreLine("Is it right?"))
+OTHER = Grader("other", "model", ScoreLine("Is it kind?"))
+YES = Grader("contains", "code", Contains(all=["yes"]))
+OPTIONAL = replace(YES, required=False)
+PEOPLE = Grader("people", "human", HumanRating())
+GOOD, POOR = "SCORE=5 REASON=Right.", "SCORE=1 REASON=Wrong."
+
+
+def grades(result: Result) -> tuple[Grade, ...]:
+    assert result.case is not None
+    return result.case.attempts[0].grades
+
+
+def judged(tmp_path: Path, says: str, *graders: Grader, reply: str = GOOD, **more: Any) -> tuple[Result, int]:
+    world = World(tmp_path)
+    world.reply = reply
+    outside = EvalClients(rated=lambda case, grader, seen: grader.graded("failed", 0.0, "people say no"))
+    (result,) = world.run(suite(case("a", says, *graders, expected=None, **more)), outside=outside).results
+    return result, len(world.asked)
+
+
+def test_e3_a_case_that_has_failed_already_is_not_judged(tmp_path: Path) -> None:
+    result, asked = judged(tmp_path, "no", JUDGE, YES, OTHER, judge_after_failure=False)
+    assert (asked, result.outcome, result.verdict, result.code) == (0, "failed", None, None)
+    by_model, by_rules, _ = grades(result)
+    assert by_rules.outcome == "failed"
+    reason = "no model was asked: contains failed"
+    assert by_model == JUDGE.graded("unscored", None, reason, verdict="not judged")
+    assert by_model.usage == Usage()
+    assert result.reason.startswith("contains: 'yes' is not in the output")
+
+
+@pytest.mark.parametrize(
+    ("says", "graders", "wants", "asked"),
+    [
+        ("no", (YES, JUDGE), True, 1),
+        ("yes", (YES, JUDGE), False, 1),
+        ("no", (OPTIONAL, JUDGE), False, 1),  # what failed does not count
+        ("no", (OPTIONAL, replace(JUDGE, required=False)), False, 0),  # where none is required, all count
+        ("no", (JUDGE,), False, 1),
+        ("no", (PEOPLE, JUDGE), False, 1),  # what people say is another question
+        ("yes", (JUDGE, OTHER), False, 2),
+    ],
+)
+def test_e3_it_is_judged_where_no_check_has_failed_it(
+    tmp_path: Path, says: str, graders: tuple[Grader, ...], wants: bool, asked: int
+) -> None:
+    assert judged(tmp_path, says, *graders, judge_after_failure=wants, reply=POOR)[1] == asked
+
+
+def test_e3_each_attempt_decides_for_itself_and_metrics_are_those_of_a_failure(tmp_path: Path) -> None:
+    world = World(tmp_path, lambda given, turn: "yes" if turn == 2 else "no")
+    world.reply = GOOD
+    cases = suite(case("a", "x", YES, JUDGE, expected=None, judge_after_failure=False))
+    (result,) = world.run(cases, attempts=3, jobs=1).results
+    assert result.case is not None
+    verdicts = [attempt.grades[1].verdict for attempt in result.case.attempts]
+    assert (verdicts, len(world.asked)) == (["not judged", None, "not judged"], 1)
+    report = World(tmp_path, world.answers).run(cases)
+    assert (outcomes(report), report.exit_code) == ({"a": "failed"}, 1)
+    assert report.suite is not None
+    assert report.suite.metrics[0].value == 0.0
+
+
+def test_e4_e5_what_is_quoted_of_an_answer_or_a_reply_has_no_secret_that_the_answer_names(
+    tmp_path: Path,
+) -> None:
+    says = '{"password": "Wq7vTz93kLp2", "note": "say Wq7vTz93kLp2 at the door"}'
+    near = Grader("contains", "code", Contains(all=["say Wq7vTz93kLp3 at the door"]), required=False)
+    result, _ = judged(tmp_path, says, near, JUDGE, reply="It names Wq7vTz93kLp2.")
+    by_rules, by_model = grades(result)
+    assert "at the door" in by_rules.reason.partition("nearest")[2]
+    assert by_model.details["reply"] == "It names ***."
+    assert "Wq7vTz93kLp2" not in repr(result)
+    redactor = Redactor({"key": Secret("s3cret-of-somebody")})
+    assert "s3cret" not in str(masked_classes(Classified("YES", "s3cret-of-somebody"), redactor))
+    assert masked_classes(Classified("YES", None), redactor) == Classified("YES", None)
+
+
+def test_e5_a_reply_that_cannot_be_read_is_told_from_a_low_score(tmp_path: Path) -> None:
+    unread, _ = judged(tmp_path, "yes", YES, JUDGE, reply="Fine, I think.")
+    low, _ = judged(tmp_path, "yes", YES, JUDGE, reply=POOR)
+    assert (unread.outcome, unread.verdict, unread.code) == ("error", "unparseable", "BK640")
+    assert "'Fine, I think.'" in unread.reason
+    assert (low.outcome, low.verdict, low.code) == ("failed", None, None)
+    assert low.reason == "judge: 1 of 5, and 4 passes: Wrong."
+
+
+# What generated code could have reached is in every form of report, once for all cases.
+
+
+@pytest.mark.parametrize("form", [".md", ".html", ".xml", ".eval.json", ".json"])
+def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: Path, form: str) -> None:
+    def page(*reached: str) -> str:
+        boxed = SandboxResult((CallResult(4),), ("time",), reached)
+        world = World(tmp_path, lambda given, turn: "def f(n): return n + n")
+        cases = suite(case("a", "code", CALLS), case("b", "code", CALLS))
+        report = world.run(cases, outside=EvalClients(run=lambda *given: boxed))
+        assert report.summary.passed == 2
+        return render_report(report, form)
+
+    text = page("files", "processes")
+    if form == ".json":  # which keeps it with each grade, so that it can be reported again
+        details = json.loads(text)["results"][0]["case"]["attempts"][0]["grades"][0]["details"]
+        assert details["not_contained"] == ["files", "processes"]
+        text = format_warnings(resultfile.read(text, "x.json"), Style())
+    warning = "generated code ran outside a sandbox and could reach: files, processes (a and 1 more)"
+    assert warning in text.replace("\\", "")
+    assert "outside a sandbox" not in page()
