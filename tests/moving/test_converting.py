@@ -12,6 +12,7 @@ from promptfiles import META, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
+from baselinekit.eva import writer as eva
 from baselinekit.importers.drafts import SourceText
 from baselinekit.kinds.programs import CliExecution
 from baselinekit.model.evals import Case
@@ -29,7 +30,6 @@ from baselinekit.moving.conversion import (
 from baselinekit.moving.reading import EvalFiles
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets
-from baselinekit.suites.writing import eva
 from baselinekit.suites.writing.sayings import CaseReader
 
 TODAY = "2026-03-01"
