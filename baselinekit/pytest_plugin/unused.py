@@ -15,7 +15,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.pytest import PYTEST
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.fixture import Projects
 from baselinekit.pytest_plugin.session import Run, Used
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
