@@ -11,7 +11,6 @@ from functools import partial
 from itertools import chain
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
-from baselinekit.changes.placing import placed, places_of
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.asking import ReplayJob, in_turns, observe_in_groups
@@ -28,10 +27,21 @@ from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.evidence import evidence_of, select_valid_evidence
 from baselinekit.learning.lesson import LearningCase, Lesson, learn_again
-from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
-from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
+from baselinekit.learning.templating import (
+    OutputTemplater,
+    placed,
+    places_of,
+    secrets_in,
+    single_element_arrays,
+)
+from baselinekit.learning.varying import (
+    UnlearnablePlace,
+    Volatile,
+    evidence_of,
+    masked_places,
+    select_valid_evidence,
+)
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (

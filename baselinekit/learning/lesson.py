@@ -23,10 +23,17 @@ from baselinekit.changes.rows import (
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.evidence import evidence_below, evidence_for, is_handwritten
 from baselinekit.learning.links import bind_links
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
-from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.learning.varying import (
+    ReplayView,
+    UnlearnablePlace,
+    Volatile,
+    evidence_below,
+    evidence_for,
+    is_handwritten,
+    learn_places,
+)
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
@@ -415,25 +422,16 @@ def _finished(
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals = [*refusals, *_remaining(case.settled, refusals)]
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
-
-
-def _remaining(
-    settled: Sequence[Comparison], reported: Sequence[UnlearnablePlace]
-) -> Iterator[UnlearnablePlace]:
-    """Yield what would still fail, apart from what is reported already."""
-    paths = {place.path for place in reported}
-
-    def is_reported(spot: Difference) -> bool:
+    found, reported = [*refusals], {place.path for place in refusals}
+    for spot in (spot for comparison in case.settled for spot in comparison.differences):
         at = spot.at
-        return any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths)
-
-    for spot in (spot for comparison in settled for spot in comparison.differences):
-        if not is_reported(spot):
-            paths.add(spot.at)
+        if not any(
+            at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in reported
+        ):
+            reported.add(at)
             message = "no placeholder was found that the rules accept in every replay"
-            yield UnlearnablePlace(spot.at, "unresolved", message, "write a rule for it by hand")
+            found.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
+    return Lesson(written, tuple(volatile), tuple(found), tuple(singles))
 
 
 def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: False) -> ReplayView:
@@ -464,7 +462,7 @@ def learn_new(case: LearningCase) -> Lesson:
     steady = _SteadyValues(case, known)
     volatile += steady.checked(moments_of_now(steady.values(), case.now, view))
     if len(outputs) == 1 and case.kind.writes(recipe):
-        made = made_by_write(outputs[0], recipe.input, case.now, view)
+        made = made_by_write(outputs[0], recipe.input, view)
         taken = {place for item in volatile for place in item.places}
         new = (item for item in made if item.places[0] not in taken)
         volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
@@ -473,7 +471,12 @@ def learn_new(case: LearningCase) -> Lesson:
     linking = replace(view, saved=saved, is_made=is_made, literal=steady.literal)
     volatile = bind_links(volatile, outputs, linking)
     taken = {place for item in volatile for place in item.places}
-    ids = {path: value for path, value in steady.ids() if path not in taken}
+    created = created_id_path(outputs[0])
+    ids = {
+        path: value
+        for path, value in steady.values()
+        if path not in taken and (path == created or looks_like_id(value, path))
+    }
     same = lookalikes(ids, steady.compared, view)
     is_as_it_came = len(outputs) == 1 and not volatile
     lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
@@ -514,26 +517,17 @@ class _SteadyValues:
         self._wholes = {(), *case.kind.answers(case.baseline.current)}
 
     def values(self) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths."""
+        """Yield them with their paths. The hash of a body of bytes is none: another one means another
+        body."""
         for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes:
+            if isinstance(value, dict | list) or path in self._wholes or not self.is_literal(path):
                 continue
-            if self._is_same(path, value) and self.is_literal(path):
+            if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+                continue
+            if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
+                continue
+            if all(same_json(value_or_absent(output, path), value) for output in self._others):
                 yield path, value
-
-    def _is_same(self, path: Path, value: Json) -> bool:
-        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
-            return False
-        if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
-            return False  # the hash of a body of bytes: another one means another body
-        return all(same_json(value_or_absent(output, path), value) for output in self._others)
-
-    def ids(self) -> Iterator[tuple[Path, Json]]:
-        """Yield the values that look like ids, and the number of what a request has created."""
-        created = created_id_path(self._output)
-        return (
-            (path, value) for path, value in self.values() if path == created or looks_like_id(value, path)
-        )
 
     def is_literal(self, path: Path) -> bool:
         stored = value_or_absent(self._stored, path)
@@ -569,15 +563,12 @@ def moments_of_now(steady: Iterable[tuple[Path, Json]], now: float, view: Replay
     words = replace(view.words, now=now)
     for path, value in steady:
         proposal: PlaceholderProposal | None = None
-        if isinstance(value, str):
-            is_whole = is_of_now(value, now)
-            if not is_whole and holds_now(value, now):
-                proposal = template_around_varying_parts([value, value], view.write, words)
-        else:
-            when = moment_of(value)
-            is_whole = when is not None and abs(when - now) <= NEAR
+        is_text, when = isinstance(value, str), moment_of(value)
+        is_whole = is_of_now(value, now) if is_text else when is not None and abs(when - now) <= NEAR
         if is_whole:
             proposal = narrowest([value], view.write, words)[0]
+        elif is_text and holds_now(value, now):
+            proposal = template_around_varying_parts([value, value], view.write, words)
         if proposal is not None and not proposal.says_little:
             reason = f"{proposal.reason}, of now" if is_whole else "a moment of now in it"
             yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
@@ -597,27 +588,7 @@ def lookalikes(
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
-# What a write has made: an id that begins with the present time, the object that it created, by the status,
-# and the id of the request, by its name.
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_TO_BASE_32 = str.maketrans(_CROCKFORD, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_TIMED_ID = lazy_pattern(
-    rf"(?P<ulid>0[{_CROCKFORD}]{{9}})[{_CROCKFORD}]{{16}}|(?P<object_id>[0-9a-f]{{8}})[0-9a-f]{{16}}"
-    r"|(?P<uuid_7>[0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-)
-
-
-def _is_made_now(value: Json, now: float) -> bool:
-    match = _TIMED_ID.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return False
-    if match["ulid"]:
-        made = int(match["ulid"].translate(_TO_BASE_32), 32) / 1000
-    else:
-        made = int(match["object_id"] or "0", 16) or int(match["uuid_7"].replace("-", ""), 16) / 1000
-    return abs(made - now) <= NEAR
-
+# What a write has made: the object that it created, by the status, and the id of the request, by its name.
 
 _REQUEST_NAME = lazy_pattern(
     r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id", re.IGNORECASE
@@ -643,25 +614,19 @@ def created_id_path(output: Json) -> Path | None:
     return topmost[0] if len(topmost) == 1 else None
 
 
-def made_by_write(output: Json, request: Json, now: float, view: ReplayView) -> Iterator[Volatile]:
+def made_by_write(output: Json, request: Json, view: ReplayView) -> Iterator[Volatile]:
     """Yield the places whose value the write has made; none of them is part of the request."""
     request_text = json.dumps(request, default=str, ensure_ascii=False)
     created = created_id_path(output)
     for path, value in places(output):
         if isinstance(value, dict | list) or str(value) in request_text:
             continue
-        name = name_of(path)
-        if _is_made_now(value, now):
-            reason = "made now"
-        elif _REQUEST_NAME.fullmatch(name) and looks_like_id(value, (name,)):
-            reason = "of this request, by its name"
-        elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
-            reason = "of what was created"
-        else:
-            continue
-        proposal = narrowest([value], view.write, view.words)[0]
-        made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {reason}")
-        yield Volatile(path, (path,), (value,), made)
+        is_of_request = _REQUEST_NAME.fullmatch(name := name_of(path)) and looks_like_id(value, (name,))
+        if is_of_request or (path == created and not _WORDS_OR_NUMBER.fullmatch(str(value))):
+            proposal = narrowest([value], view.write, view.words)[0]
+            origin = "of this request, by its name" if is_of_request else "of what was created"
+            made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {origin}")
+            yield Volatile(path, (path,), (value,), made)
 
 
 # A stored baseline: what differs from it varies, or has changed. A value on which all answers agree, but not
@@ -719,6 +684,7 @@ class _Answers:
 
     def __init__(self, case: LearningCase):
         self._case, self._stored, self._count = case, case.stored, len(case.observations)
+        self._all_answers = "the answer" if self._count == 1 else f"all {self._count} answers"
         self._templater = OutputTemplater(case.words.scope)
         self._span = since_capture(case.baseline, case.now)
         self._kept = {
@@ -728,52 +694,46 @@ class _Answers:
         }
         self._values: dict[Path, dict[int, Json]] = {}
         """The new values at each place, each by the number of its answer."""
-        self.stays: list[UnlearnablePlace] = []
-        self._changed_parts: list[UnlearnablePlace] = []
-        for number, comparison in enumerate(case.settled):
-            for difference in comparison.differences:
-                self._note(number, difference)
-        known = (self._stored, *([case.kept.resolved] if case.kept else []))
         self._optional: list[Volatile] = []
-        self.stays = [left for place in self.stays if (left := self._coming_and_going(place, known))]
+        self._changed_parts: list[UnlearnablePlace] = []
+        differing: list[UnlearnablePlace] = []
+        for number, comparison in enumerate(case.settled):
+            for spot in comparison.differences:
+                is_leaf = spot.kind in ("value", "type") and not isinstance(spot.actual, dict | list)
+                message = _MESSAGES.get(spot.kind, "it differs")
+                if case.is_definition(spot.at):
+                    differing.append(UnlearnablePlace(spot.path, "structural", message, _DEFINITION))
+                elif is_leaf and self._is_leaf(spot.at):
+                    self._values.setdefault(spot.at, {})[number] = spot.actual
+                elif all(place.path != spot.path for place in differing):
+                    differing.append(UnlearnablePlace(spot.path, "structural", message, ACCEPT))
+        self.stays = [left for place in differing if (left := self._coming_and_going(place))]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
         return value is not ABSENT and not isinstance(value, dict | list)
 
-    def _note(self, number: int, difference: Difference) -> None:
-        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
-        message = _MESSAGES.get(difference.kind)
-        if self._case.is_definition(difference.at):
-            message = message or "it says something else"
-            self.stays.append(UnlearnablePlace(difference.path, "structural", message, _DEFINITION))
-        elif is_leaf and self._is_leaf(difference.at):
-            self._values.setdefault(difference.at, {})[number] = difference.actual
-        elif all(place.path != difference.path for place in self.stays):
-            message = message or "it differs"
-            self.stays.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
-
-    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace | None:
+    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace | None:
         """Learn a key that only some of the answers have as optional, if it always has the same plain value;
         else return its place with the rule that settles it."""
-        settled = self._case.settled
-        number = sum(any(spot.path == place.path for spot in one.differences) for one in settled)
-        is_key = bool(place.path) and isinstance(place.path[-1], str)
-        if not is_key or place.hint != ACCEPT or number == self._count:
+        path, settled = place.path, self._case.settled
+        number = sum(any(spot.path == path for spot in one.differences) for one in settled)
+        if not (path and isinstance(path[-1], str)) or place.hint != ACCEPT or number == self._count:
             return place
-        found = [value_or_absent(output, place.path) for output in (*known, *self._case.outputs)]
+        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
+        found = [value_or_absent(output, path) for output in (*known, *self._case.outputs)]
         values = [value for value in found if value is not ABSENT]
         value = values[0]
         is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._case.mask(value, place.path), value):  # no secret
+        if is_plain and same_json(self._case.mask(value, path), value):  # no secret
             text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
             proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
+            self._optional.append(Volatile(path, (path,), (value,), proposal))
             return None
         message = f"{place.message} in {number} of {self._count} answers"
-        is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
-        rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
-        return UnlearnablePlace(place.path, "structural", message, _ignoring(place.path), rule)
+        is_known = any(value is not ABSENT for value in found[: len(known)])
+        rule = ("--ignore", render(path)) if is_known else ()  # a path that leads to nothing is refused
+        return UnlearnablePlace(path, "structural", message, _ignoring(path), rule)
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
@@ -792,54 +752,46 @@ class _Answers:
         self.stays += self._changed_parts
         return [*found.volatile, *self._optional], list(found.refusals)
 
+    def _stay(self, path: Path, message: str, hint: str = ACCEPT, *rule: str) -> list[Json]:
+        self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
+        return []
+
     def _values_at(self, path: Path) -> list[Json]:
         """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
         if nothing is to be learnt: a change is reported."""
-        new = self._values.get(path, {})
-        written = value_at(self._stored, path)
-        if not self._case.replaces_handwritten and is_handwritten(written, path, self._case.learnt):
-            if new:
-                self.stays.append(self._too_narrow(path, written, list(new.values())))
-            return []
+        case, new, written = self._case, self._values.get(path, {}), value_at(self._stored, path)
+        if not case.replaces_handwritten and is_handwritten(written, path, case.learnt):
+            shown = list(dict.fromkeys(short(case.mask(value, path)) for value in new.values()))
+            values = ", ".join(shown[:_MOST_VALUES]) + (", …" if len(shown) > _MOST_VALUES else "")
+            message = f"{written}, written by hand, does not accept {values}"
+            return self._stay(path, message, _REPLACE) if new else []
         stored = self._plain(written)
         is_literal = stored != written or not (isinstance(written, str) and has_marker(written))
         default = stored if is_literal else ABSENT
-        values = [new.get(number, default) for number in range(self._count)]
+        seen = [new.get(number, default) for number in range(self._count)]
         if not new and not is_literal:
-            outputs = self._case.outputs if self._case.is_unchanged else []
-            values = [value_or_absent(output, path) for output in outputs]
-            if not values or any(value is ABSENT or isinstance(value, dict | list) for value in values):
+            seen = [value_or_absent(output, path) for output in case.outputs if case.is_unchanged]
+            if not seen or any(value is ABSENT or isinstance(value, dict | list) for value in seen):
                 return []
         elif not new and not self._varies(path, stored, [self._kept[path]]):
-            value = short(self._case.mask(self._kept[path], path))
+            value = short(case.mask(self._kept[path], path))
             message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
             hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
-            rule = ("--ignore", render(path))
-            self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
-            return []
-        varies = not new or self._varies(path, stored, values)
-        if self._case.kept:
-            values.insert(0, self._kept.get(path, default))
-        present = [value for value in values if value is not ABSENT]
-        values = [present[0] if value is ABSENT else value for value in values]
-        if (
-            new
-            and not self._case.is_unchanged
-            and isinstance(written, str)
-            and _are_in_parts(written, values)
-        ):
-            return self._judge_text(path, written, is_literal, values)
-        if not varies:
-            sides = [self._case.mask(value, path) for value in (stored, values[-1])]
-            before, after = map(short, sides)
-            if before == after:  # 29 and "29"
-                before, after = (
-                    f"{text} ({json_type(side)})" for text, side in zip((before, after), sides, strict=True)
-                )
-            message = f"it changed from {before} (on file) to {after} (in {self._all_answers})"
-            self.stays.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
-            return []
-        return [stored if is_literal else present[0], *values]
+            return self._stay(path, message, hint, "--ignore", render(path))
+        varies = not new or self._varies(path, stored, seen)
+        if case.kept:
+            seen.insert(0, self._kept.get(path, default))
+        present = [value for value in seen if value is not ABSENT]
+        seen = [present[0] if value is ABSENT else value for value in seen]
+        if new and not case.is_unchanged and isinstance(written, str) and _are_in_parts(written, seen):
+            return self._judge_text(path, written, is_literal, seen)
+        if varies:
+            return [stored if is_literal else present[0], *seen]
+        sides = [case.mask(value, path) for value in (stored, seen[-1])]
+        before, after = map(short, sides)
+        if before == after:  # 29 and "29"
+            before, after = (f"{short(side)} ({json_type(side)})" for side in sides)
+        return self._stay(path, f"it changed from {before} (on file) to {after} (in {self._all_answers})")
 
     def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
         """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
@@ -852,8 +804,10 @@ class _Answers:
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        judged = judge_parts(stored, texts, self._count, is_natural, words, is_template=not is_literal)
-        for part in judged.changes:
+        answers, changes = judge_parts(
+            stored, texts, self._count, is_natural, words, is_template=not is_literal
+        )
+        for part in changes:
             before, after = (
                 short_words(str(self._case.mask(text, path)), _LONGEST_PART)
                 for text in (part.before, part.after)
@@ -861,11 +815,10 @@ class _Answers:
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
-        if not is_literal and any(has_marker(part.before) for part in judged.changes):
-            return []  # words have changed beside a placeholder: its place in the answers is unknown
-        answers: list[Json] = list(judged.answers)
         if is_literal:
             return [stored, *answers] if any(text != stored for text in answers) else []
+        if any(has_marker(part.before) for part in changes):
+            return []  # words have changed beside a placeholder: its place in the answers is unknown
         return [] if accepts_all(written, answers, words) else [answers[0], *answers]
 
     def _plain(self, written: Json) -> Json:
@@ -875,17 +828,6 @@ class _Answers:
             return written
         expanded = self._templater.expanded(written)
         return unescaped(written) if expanded is None else expanded
-
-    def _too_narrow(self, path: Path, written: Json, new_values: Sequence[Json]) -> UnlearnablePlace:
-        """Report a handwritten placeholder that is too narrow: it is replaced only if the user says so."""
-        shown_values = list(dict.fromkeys(short(self._case.mask(value, path)) for value in new_values))
-        values = ", ".join(shown_values[:_MOST_VALUES]) + (", …" if len(shown_values) > _MOST_VALUES else "")
-        message = f"{written}, written by hand, does not accept {values}"
-        return UnlearnablePlace(path, "unresolved", message, _REPLACE)
-
-    @property
-    def _all_answers(self) -> str:
-        return "the answer" if self._count == 1 else f"all {self._count} answers"
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
@@ -929,13 +871,6 @@ class TextPart(Struct):
         return match["name"] if match else ""
 
 
-class JudgedText(Struct):
-    """The answers, with the stored text wherever they only differ from it by a change; and these changes."""
-
-    answers: tuple[str, ...]
-    changes: tuple[TextPart, ...]
-
-
 def judge_parts(
     stored: str,
     texts: Sequence[str],
@@ -944,18 +879,21 @@ def judge_parts(
     words: PlaceholderContext,
     *,
     is_template: bool = False,
-) -> JudgedText:
-    """Judge each part of a stored text against the answers (`texts`). `repeats`: how many of the answers, the
-    last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though the
-    answers agree on it. `is_template`: whether the stored text may hold placeholders that match nothing."""
+) -> tuple[Sequence[str], list[TextPart]]:
+    """Judge each part of a stored text against the answers (`texts`). Return the answers, with the stored
+    text wherever they only differ from it by a change, and these changes. `repeats`: how many of the answers,
+    the last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though
+    the answers agree on it. `is_template`: whether the stored text may hold placeholders that match
+    nothing."""
+    changes: list[TextPart] = []
     if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
-        return JudgedText(tuple(texts), ())
+        return texts, changes
     lengths = [len(split_into_pieces(text, words)) for text in texts]
     texts = [  # an earlier answer of another length is another text
         text if length in lengths[-repeats:] else texts[-repeats]
         for text, length in zip(texts, lengths, strict=True)
     ]
-    answers, changes, line = [""] * len(texts), [], ""
+    answers, line = [""] * len(texts), ""
     for column, _ in TextPieces([stored, *texts], words).columns:
         new = column[-repeats:]
         part = TextPart(line[-_LINE:], column[0], new[0])
@@ -971,7 +909,7 @@ def judge_parts(
             keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
             answers[number] += column[0] if has_changed or keeps_stored else text
         line = f"{line}{column[0]}".rpartition("\n")[2]
-    return JudgedText(tuple(answers), tuple(changes))
+    return answers, changes
 
 
 def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:

@@ -5,8 +5,10 @@ from typing import Literal
 
 from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
 from baselinekit.kinds.bodies import is_byte_hash
+from baselinekit.lazy import lazy_pattern
+from baselinekit.learning.templating import VARIABLE, secrets_in
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.grammar import Token, escape, split
+from baselinekit.placeholders.grammar import Token, escape, split, tokens_in
 from baselinekit.placeholders.narrowest import (
     WIDE,
     PlaceholderProposal,
@@ -16,9 +18,11 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
 )
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.report.values import short
+from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import render
+from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
@@ -52,13 +56,6 @@ class UnlearnablePlace(Struct):
     rule: tuple[str, ...] = ()
 
 
-class VaryingPlace(Struct):
-    """A place that held a value in every replay, but not always the same one."""
-
-    path: Path
-    values: tuple[Json, ...]
-
-
 class ReplayView(Struct):
     """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
     every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
@@ -86,7 +83,8 @@ class _ReplayDifferences:
 
     def __init__(self, view: ReplayView):
         self._view = view
-        self.leaves: list[VaryingPlace] = []
+        self.leaves: dict[Path, Sequence[Json]] = {}
+        """The values of each place that held one in every replay, but not always the same."""
         self.refusals: list[UnlearnablePlace] = []
 
     def compare(self, path: Path, values: Sequence[Json]) -> None:
@@ -149,7 +147,7 @@ class _ReplayDifferences:
             reason = "with `type: numeric` a number has a tolerance"
             self.refuse(path, "numeric", reason, hint, "--tolerance", f"{render(path)}={width}")
         else:
-            self.leaves.append(VaryingPlace(path, tuple(values)))
+            self.leaves[path] = values
 
     def refuse(self, path: Path, kind: RefusalKind, reason: str, hint: str, *rule: str) -> None:
         self.refusals.append(UnlearnablePlace(path, kind, reason, hint, rule if path else ()))
@@ -196,7 +194,8 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
     volatile: list[Volatile] = []
     refusals = list(differences.refusals)
     rows = by_shape((path, path) for path, _ in places(outputs[0])) if differences.leaves else {}
-    for shape, leaves in by_shape((leaf.path, leaf) for leaf in differences.leaves).items():
+    for shape, paths in by_shape((path, path) for path in differences.leaves).items():
+        leaves = {path: differences.leaves[path] for path in paths}
         for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
             refusal = _find_refusal(place, view.wholes, outputs[0])
             if refusal is None:
@@ -208,25 +207,23 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
 
 def _volatile_places_of(
     shape: Shape,
-    leaves: Sequence[VaryingPlace],
+    leaves: Mapping[Path, Sequence[Json]],
     rows: Sequence[Path],
     outputs: Sequence[Json],
     view: ReplayView,
 ) -> Iterator[Volatile]:
     """Yield one volatile place for all rows if most of them vary in the same way, else one for each that
     varies."""
-
-    proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
-    texts = {proposal.text for proposal in proposals}
-    if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
-        other_paths = set(rows) - {leaf.path for leaf in leaves}
-        values = [value_at(output, path) for path in other_paths for output in outputs]
-        if accepts_all(proposals[0].text, values, view.words):
-            distinct_values = _distinct(value for leaf in leaves for value in leaf.values)
-            yield Volatile(shape, tuple(rows), distinct_values, proposals[0])
+    proposals = {path: narrowest(values, view.write, view.words)[0] for path, values in leaves.items()}
+    first = next(iter(proposals.values()))
+    if len({proposal.text for proposal in proposals.values()}) == 1 and 1 < len(rows) < 2 * len(leaves):
+        values = [value_at(output, path) for path in set(rows) - leaves.keys() for output in outputs]
+        if accepts_all(first.text, values, view.words):
+            seen = _distinct(value for values in leaves.values() for value in values)
+            yield Volatile(shape, tuple(rows), seen, first)
             return
-    for leaf, proposal in zip(leaves, proposals, strict=True):
-        yield Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), proposal)
+    for path, proposal in proposals.items():
+        yield Volatile(path, (path,), _distinct(leaves[path]), proposal)
 
 
 def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:
@@ -276,3 +273,78 @@ def masked_places(
         replace(place, values=tuple(mask(value, place.places[0]) for value in place.values[:most]))
         for place in places
     )
+
+
+# The evidence for each placeholder that was learnt, one line for each place: how many replays, and which
+# values. A placeholder without a line was written by a person.
+
+MOST_VALUES = 3
+"""How many values of each place are shown as examples."""
+
+_LONGEST_VALUE = 40
+_HIDDEN = "***"
+
+
+def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) -> dict[str, str]:
+    """Return one line for each place, as the file holds it: paths to texts. The values are masked already; as
+    these lines are stored, values that merely look like secrets are hidden as well."""
+    lines, times = {}, f"{replays} replay{'s' * (replays != 1)}"
+    for item in volatile:
+        values = [
+            _HIDDEN if any(secrets_in(value, redactor, item.places[0])) else short(value, _LONGEST_VALUE)
+            for value in item.values[:MOST_VALUES]
+        ]
+        further = ", …" if len(item.values) > MOST_VALUES else ""
+        rows = f" of {len(item.places)} rows" if len(item.places) > 1 else ""
+        lines[render(item.path) or "$"] = f"{times}{rows}: {', '.join(values)}{further}"
+    return lines
+
+
+_INDEX = lazy_pattern(r"\[[0-9]+\]")
+
+
+def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
+    """Return the line about a place: its own, that of all rows, or that of another row, from which a refresh
+    gave this place its placeholder."""
+    own_line = next((learnt[key] for key in _evidence_keys(path) if key in learnt), None)
+    if own_line is not None:
+        return own_line
+    shape = render(of_any_row(path))
+    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
+
+
+def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether any line is about a place in the rows of an array."""
+    rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
+    return any(key.startswith(rows) for key in learnt)
+
+
+def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether a person wrote the placeholder at a place."""
+    return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None
+
+
+def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
+    """Return the lines whose placeholder still stands at the same place: a refreshed output may have lost or
+    replaced it."""
+    old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
+    return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}
+
+
+def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
+    """Return the placeholders at the places that each line is about."""
+    placeholders: dict[str, set[str]] = {}
+    for path, value in places(output) if learnt else ():
+        for key in _evidence_keys(path):
+            if key in learnt:
+                placeholders.setdefault(key, set()).update(_placeholders_of(value))
+    return placeholders
+
+
+def _evidence_keys(path: Path) -> tuple[str, str]:
+    return render(path) or "$", render(of_any_row(path))
+
+
+def _placeholders_of(value: Json) -> set[str]:
+    tokens = tokens_in(value) if isinstance(value, str) else ()
+    return {token.text for token in tokens if token.name != VARIABLE}
