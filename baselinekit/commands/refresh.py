@@ -304,9 +304,11 @@ def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
     """Return the plan with the lines of the placeholders that would be lost."""
     at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
     found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
-    changes = (
-        replace(change, lost=tuple(one.placed(next(found)) for one in change.lost)) for change in plan.changes
-    )
+    changes = []
+    for change in plan.changes:
+        pairs = zip(change.lost, found, strict=False)
+        located = tuple(replace(one, line=place.line, file=place.file) for one, place in pairs)
+        changes.append(replace(change, lost=located))
     return replace(plan, changes=tuple(changes))
 
 

@@ -24,7 +24,7 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.links import bind_links
-from baselinekit.learning.templating import OutputTemplater, single_element_arrays
+from baselinekit.learning.templating import OutputTemplater, arrays_to_order, single_element_arrays
 from baselinekit.learning.varying import (
     ReplayView,
     UnlearnablePlace,
@@ -155,6 +155,9 @@ _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]
 word."""
 
 
+Lists = Sequence[Rows]
+
+
 class ListRule(Struct):
     """How a list is compared from now on. `rows`: what is stored where rows come and go: the rows that are
     always there, or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
@@ -213,11 +216,7 @@ def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterat
 
 
 def _find_rule(
-    case: LearningCase,
-    path: Path,
-    stored_lists: Sequence[Rows],
-    raw_lists: Sequence[Rows],
-    service_lists: Sequence[Rows],
+    case: LearningCase, path: Path, stored_lists: Lists, raw_lists: Lists, service_lists: Lists
 ) -> ListRule | None:
     """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
     `service_lists`: those that all come from one service."""
@@ -410,15 +409,9 @@ def _finished(
     `ordered`."""
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
-    output, known, rules = with_values(case.stored, texts), set(known_singles), case.baseline.comparison
-    singles = [
-        render(path)
-        for path in single_element_arrays(output)
-        if path not in known and case.matcher.arrays.get(path) in (None, "each")
-        if case.matcher.type != "exact" and render(path) not in rules.arrays
-    ]
-    ordered: dict[str, ArrayMode] = dict.fromkeys(singles, "ordered")
-    rules = replace(rules, arrays={**ordered, **rules.arrays})
+    output, rules = with_values(case.stored, texts), case.baseline.comparison
+    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known_singles, output)
+    rules = replace(rules, arrays={**singles, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)

@@ -8,6 +8,7 @@ from itertools import islice
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import RecipeKind
+from baselinekit.model.baselines import ArrayMode, Rules
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import Token, describes_many, escape, split
 from baselinekit.placeholders.table import PlaceholderContext
@@ -15,7 +16,7 @@ from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.secrets.declared import KnownValues, with_variables
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.secrets.variables import MASK, Redactor, Scope, names_in
-from baselinekit.values.paths import find, parse
+from baselinekit.values.paths import find, parse, render
 from baselinekit.values.places import children, places, with_texts
 
 DECLARED = "the secret"
@@ -99,6 +100,16 @@ def single_element_arrays(output: Json) -> Iterator[Path]:
     for path, value in places(output):
         if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
             yield path
+
+
+def arrays_to_order(rules: Rules, known: Iterable[Path], output: Json) -> dict[str, ArrayMode]:
+    """Return the arrays of one element that hold a placeholder only now, and are not among the `known` ones.
+    Nobody has said that the element describes arrays of any length, so they are compared element by
+    element."""
+    if rules.type == "exact":
+        return {}
+    excluded = {*known, *(path for text in rules.arrays for path, _ in find(parse(text), output))}
+    return {render(path) or "$": "ordered" for path in single_element_arrays(output) if path not in excluded}
 
 
 def with_names(value: Json, scope: Scope) -> Json:

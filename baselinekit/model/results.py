@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from baselinekit.model.baselines import Kind, Number
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
@@ -12,15 +12,8 @@ from baselinekit.structs import AtLeastOne, Count, Meta, NotNegative, Struct, fi
 
 # The comparison of a run of eval cases with an earlier one.
 
-Verdict = Literal["regressed", "improved", "unchanged", "insufficient evidence", "not comparable"]
-
-VERDICTS: tuple[Verdict, ...] = (
-    "regressed",
-    "improved",
-    "insufficient evidence",
-    "not comparable",
-    "unchanged",
-)
+Verdict = Literal["regressed", "improved", "insufficient evidence", "not comparable", "unchanged"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Share(Struct):

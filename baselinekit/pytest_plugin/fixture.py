@@ -25,16 +25,10 @@ from baselinekit.escape import one_line
 from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.learning.lesson import since_capture
-from baselinekit.learning.templating import OutputTemplater
+from baselinekit.learning.templating import OutputTemplater, arrays_to_order, single_element_arrays
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import NoJsonError, as_json
-from baselinekit.library.verdicts import (
-    Rules,
-    arrays_to_order,
-    compare_without_model,
-    read_rules,
-    result_of,
-)
+from baselinekit.library.verdicts import Rules, compare_without_model, read_rules, result_of
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Comparison
@@ -91,9 +85,11 @@ class CodeRules:
             if has_marker(item)
         ]
         output = self.with_placeholders(known_good.output)
-        arrays = {**rules.arrays, **arrays_to_order(rules, known_good.output, output)}
+        ordered = arrays_to_order(rules, single_element_arrays(known_good.output), output)
         judged = replace(
-            baseline, baseline=replace(known_good, output=output), comparison=replace(rules, arrays=arrays)
+            baseline,
+            baseline=replace(known_good, output=output),
+            comparison=replace(rules, arrays={**rules.arrays, **ordered}),
         )
         described = [
             f"{key} is {plain(theirs)} in the file, which counts, and {plain(ours)} in the test"
@@ -264,14 +260,15 @@ class ValuePlace(Struct):
             hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
             raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
         rules = existing.comparison if existing is not None else model.Rules()
-        ordered = arrays_to_order(code.with_rules_of_file(rules)[0], output, stored)
+        known = single_element_arrays(output)
+        ordered = arrays_to_order(code.with_rules_of_file(rules)[0], known, stored)
         new_rules = {"arrays": ordered} if ordered else {}
         record = new_record(self.id, self.test, self.name, stored, self.project.now(), new_rules)
         after = parse_record(record)
         write = partial(self.project.write_new, record, self.file, self.test)
         if existing is not None:
-            limit, known = project.config.inline_limit, record["baseline"]
-            write = partial(writing.add_baseline, existing, known, project.root, limit, [*ordered])
+            limit, new = project.config.inline_limit, record["baseline"]
+            write = partial(writing.add_baseline, existing, new, project.root, limit, [*ordered])
             rules = replace(rules, arrays={**rules.arrays, **ordered})
             after = replace(existing, baseline=after.baseline, comparison=rules)
         return PlannedWrite(after, "written", write, (*templating.notes(), *describe_hidden(hidden)))

@@ -17,6 +17,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.pytest_plugin.fixture import Projects
 from baselinekit.pytest_plugin.session import Run, Used
+from baselinekit.report.wording import first_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
@@ -61,9 +62,7 @@ def lines_of_used(used: Sequence[Used], folder: str) -> Iterator[str]:
             yield f"1 baseline {reported}: {names[0]}"
         elif names:
             yield f"{count_noun(len(names), 'baseline')} {reported}:"
-            yield from (f"  {name}" for name in names[:_MOST_WRITTEN])
-        if len(names) > _MOST_WRITTEN:
-            yield f"  … and {len(names) - _MOST_WRITTEN:,} more"
+            yield from (f"  {name}" for name in first_of(names, _MOST_WRITTEN))
     yield from (f"{path}: {note}" for path, _, notes in paths for note in notes)
 
 
@@ -144,8 +143,10 @@ def remove(unused: Unused) -> Iterator[str]:
     try:
         with atomic.lock(root, file):
             atomic.remove(root, file)
-            if beside := output_beside(unused.baseline, root):
-                atomic.remove(root, beside)
+            for output_file in unused.baseline.output_files[:1]:
+                in_root, name = records.output_location(root, file, output_file)
+                if (in_root, os.path.dirname(name)) == (root, folder) and records.MARK in name:
+                    atomic.remove(root, name)  # one elsewhere, or of another name, is not its own
     except BaselinekitError as error:
         yield from (f"{file} is still there: {problem.message}" for problem in error.problems)
         return
@@ -156,15 +157,6 @@ def remove(unused: Unused) -> Iterator[str]:
         except OSError:
             return
         folder = os.path.dirname(folder)
-
-
-def output_beside(baseline: Baseline, root: str) -> str | None:
-    """Return the file of its output, if it is in the same folder and has the usual name."""
-    for output_file in baseline.output_files[:1]:
-        folder, name = records.output_location(root, baseline.source.file, output_file)
-        if os.path.dirname(name) == os.path.dirname(baseline.source.file) and records.MARK in name:
-            return name if folder == root else None
-    return None
 
 
 def lines_of_unused(unused: Sequence[Unused], partial: str, folder: str, pruned: bool) -> Iterator[str]:
