@@ -228,11 +228,9 @@ class _ChangeWalk:
             )
             for e, a in rows
         )
-        before = sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None)
-        after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
-        return self.build_branch(
-            None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path)
-        )
+        before = tuple(n for _, n in sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None))
+        after = tuple(n for _, n in sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None))
+        return self.build_branch(None, parts, before, after, (at, path))
 
     def compare_with_one_row(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Compare an array in which one stored row describes every element."""
@@ -332,9 +330,8 @@ def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Ch
     for that row alone."""
     whole_row = change.kind == "removed" and _is_row(change)
     lost = () if change.kind == "order" or whole_row else lost_in(change)
-    return replace(
-        change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
-    )
+    risk: Risk = "high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
+    return replace(change, lost=lost, risk=risk)
 
 
 def lost_in(change: Change) -> tuple[LostPlaceholder, ...]:

@@ -10,16 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.rows import (
-    BY,
-    Rows,
-    Unlike,
-    by_shape,
-    keys_naming,
-    order_rule,
-    placeholder_for,
-    unify,
-)
+from baselinekit.changes.rows import Rows, Unlike, by_shape, keys_naming, order_rule, placeholder_for, unify
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -35,7 +26,7 @@ from baselinekit.learning.varying import (
     learn_places,
 )
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
@@ -181,9 +172,8 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
-            raw_lists, filled_lists = (
-                [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
-            )
+            raw_lists = [value_at(output, path) for output in case.outputs]
+            filled_lists = [value_at(output, path) for output in resolved]
             known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
         except (LookupError, TypeError):
             continue
@@ -215,34 +205,30 @@ def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterat
                 yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
 
 
-def _find_rule(
-    case: LearningCase, path: Path, stored_lists: Lists, raw_lists: Lists, service_lists: Lists
-) -> ListRule | None:
-    """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
-    `service_lists`: those that all come from one service."""
-    sizes = min(map(len, (*stored_lists, *raw_lists))), max(map(len, (*stored_lists, *raw_lists)))
-    if not _has_varying_rows(service_lists):
-        order = order_rule(service_lists)
-        if order is None:
-            return None
-        return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
+def _find_rule(case: LearningCase, path: Path, stored: Lists, came: Lists, service: Lists) -> ListRule | None:
+    """Return the rule for one list. `stored`: the lists as they are or could be stored;
+    `service`: those that all come from one service."""
+    sizes = min(map(len, (*stored, *came))), max(map(len, (*stored, *came)))
+    if not _has_varying_rows(service):
+        order = order_rule(service)
+        return ListRule(path, order, sizes) if order is not None else None
     if not sizes[0]:
         return None  # no row to describe
-    steady, gone = _always_there(stored_lists[0], service_lists)
-    literal = not all(any(map(is_template, texts_in(stored_lists[0][n]))) for n in steady)
-    names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
+    steady, gone = _always_there(stored[0], service)
+    literal = not all(any(map(is_template, texts_in(stored[0][n]))) for n in steady)
+    names_rows = len({canonical(row) for row in stored[0]}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
-        core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
+        core = tuple(row for n, row in enumerate(stored[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for rows in stored_lists for row in rows]
+    rows = [row for rows in stored for row in rows]
     try:
         row = _describing_row(
-            case, [*rows, *(escape_value(row) for rows in raw_lists for row in rows)], (*path, 0)
+            case, [*rows, *(escape_value(row) for rows in came for row in rows)], (*path, 0)
         )
     except Unlike:
         return None
-    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
+    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, came)))
 
 
 def _always_there(stored: Rows, lists: Sequence[Rows]) -> tuple[set[int], set[int]]:
@@ -415,13 +401,11 @@ def _finished(
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    found, reported = [*refusals], {place.path for place in refusals}
+    found, seen = [*refusals], {place.path for place in refusals}
     for spot in (spot for comparison in case.settled for spot in comparison.differences):
         at = spot.at
-        if not any(
-            at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in reported
-        ):
-            reported.add(at)
+        if not any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in seen):
+            seen.add(at)
             message = "no placeholder was found that the rules accept in every replay"
             found.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
     return Lesson(written, tuple(volatile), tuple(found), tuple(singles))
@@ -730,11 +714,8 @@ class _Answers:
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
-        learnt = {
-            path: values
-            for path in dict.fromkeys((*self._kept, *self._values))
-            if (values := self._values_at(path))
-        }
+        differing = dict.fromkeys((*self._kept, *self._values))
+        learnt = {path: values for path in differing if (values := self._values_at(path))}
         outputs = [
             with_values(self._stored, {path: values[n] for path, values in learnt.items()})
             for n in range(1 + bool(self._case.kept) + self._count)

@@ -29,7 +29,7 @@ _PLAIN_ID = lazy_pattern(r"[A-Za-z0-9_.:~+=-]{1,200}")
 _FEWEST_DIGITS = 4
 """A number with fewer digits may equal another one by chance."""
 
-_LONG_VALUE = 8
+_LONG = 8
 _MARK = lazy_pattern("\0([0-9]+)\0")
 _LAST_KEY = lazy_pattern(r"[^.\[\]\"']+(?=[\]\"']*$)")
 _URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
@@ -62,10 +62,7 @@ class _Link(Struct):
         return re.sub(pattern, lambda match: mark, text)
 
     def is_long(self) -> bool:
-        return all(
-            isinstance(value, str) and len(value) >= _LONG_VALUE and not value.isalpha()
-            for value in self.values
-        )
+        return all(isinstance(one, str) and len(one) >= _LONG and not one.isalpha() for one in self.values)
 
 
 def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: ReplayView) -> list[Volatile]:
@@ -199,9 +196,7 @@ def _free_places(
     return {(path,): (value_at(output, path),) for path in free if path in compared}
 
 
-def _texts_at(
-    vectors: Mapping[Places, Vector], links: Sequence[_Link], view: ReplayView
-) -> dict[Places, str]:
+def _texts_at(vectors: dict[Places, Vector], links: Sequence[_Link], view: ReplayView) -> dict[Places, str]:
     """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
     flow made it."""
     for _ in range(2):

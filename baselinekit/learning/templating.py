@@ -89,9 +89,7 @@ def with_masked_parts(
         pairs = enumerate(zip(value, masked, strict=True))
         return [with_masked_parts(*pair, change, (*path, number)) for number, pair in pairs]
     if isinstance(value, dict) and value.keys() == masked.keys():
-        return {
-            key: with_masked_parts(item, masked[key], change, (*path, key)) for key, item in value.items()
-        }
+        return {key: with_masked_parts(one, masked[key], change, (*path, key)) for key, one in value.items()}
     return change(value, masked, path)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
+from baselinekit.changes.rows import Shape, by_shape, order_rule, sort_rows_alike
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import VARIABLE, secrets_in
+from baselinekit.model.baselines import By
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, escape, split, tokens_in
 from baselinekit.placeholders.narrowest import (
@@ -123,8 +124,9 @@ class _ReplayDifferences:
             for index in range(lengths.pop()):
                 self.compare((*path, index), [value[index] for value in values])
         elif not self._view.agreed(path):
-            key, path_text = order.removeprefix(BY), render(path)
-            setting, option = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
+            path_text, setting, option = render(path), str(order), str(order)
+            if isinstance(order, By):
+                setting, option = f"{{by: {order.by}}}", f"by:{order.by}"
             rule = f"`arrays: {{{path_text}: {setting}}}` (--array '{path_text}={option}')"
             hint = f"if their order does not matter, {rule}"
             reason = "the same elements in another order"
@@ -240,13 +242,9 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     is_wide = any(wide in text for wide in WIDE)
     share = 2 if is_wide else 3  # of a text that must stay: half, or a third
-    is_recognizable = not is_wide and any(
-        part.name in SURE for part in split(text) if isinstance(part, Token)
-    )
-    keeps_enough = not is_alone(text) and share * fixed_length >= min(
-        len(str(value)) for value in volatile.values
-    )
-    if is_root and not (is_recognizable or keeps_enough):
+    is_sure = not is_wide and any(part.name in SURE for part in split(text) if isinstance(part, Token))
+    keeps_enough = not is_alone(text) and share * fixed_length >= min(map(len, map(str, volatile.values)))
+    if is_root and not (is_sure or keeps_enough):
         reason = "all of it varies: a placeholder would accept anything"
         hint = f"request something stable, or {meaning}"
         return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())

@@ -34,7 +34,7 @@ class NoJsonError(TypeError):
         self.path: list[str | int] = []
 
 
-_MAX_LEVELS = 64
+_LEVELS = 64
 _MOST_STEPS = 16
 """How often a value is brought one step nearer to JSON: a form may lead to a value of another class."""
 
@@ -62,16 +62,14 @@ def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T],
 def as_json(value: object) -> Json:
     """Return the value as JSON; a placeholder in it becomes its text."""
     try:
-        return _read(value, _MAX_LEVELS)
+        return _read(value, _LEVELS)
     except NoJsonError as error:
         raise NoJsonError(f"{render(error.path) if error.path else 'the value'} {error}") from None
 
 
 def _read(value: Any, levels: int) -> Json:
     if not levels:
-        raise NoJsonError(
-            f"has more than {_MAX_LEVELS} levels, or holds itself: compare the parts that count"
-        )
+        raise NoJsonError(f"has more than {_LEVELS} levels, or holds itself: compare the parts that count")
     for _ in range(_MOST_STEPS):
         kind = value.__class__
         if kind in _PLAIN_CLASSES or (kind is float and isfinite(value)):
@@ -125,7 +123,7 @@ def _simplify(value: Any) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Set):  # it has no order: sorted by their JSON
-        return sorted((_read(item, _MAX_LEVELS) for item in value), key=canonical)
+        return sorted((_read(item, _LEVELS) for item in value), key=canonical)
     form = next((form for fits, form in _FORMS if fits(value)), None)
     if form is None:
         raise _no_form_error(value)
@@ -205,9 +203,7 @@ def _read_content(value: Any) -> bytes:
             return bytes(body)
         if isinstance(body, str):
             return body.encode()
-    raise NoJsonError(
-        "is a response without a body in it, perhaps a stream: compare what its client receives"
-    )
+    raise NoJsonError("is a response without a body in it, maybe a stream: compare what its client receives")
 
 
 def body_of(data: bytes, content_type: str) -> object:

@@ -204,12 +204,10 @@ class Grader(Struct):
         """The path in the record of a part of this grader: `("config", key)` for a key of its config."""
         return (*self.at, *self.config_at, *at[1:]) if at[:1] == ("config",) else (*self.at, *at)
 
-    def graded(self, outcome: Outcome, score: float | None, reason: str = "", **further: Any) -> Grade:
+    def graded(self, outcome: Outcome, score: float | None, reason: str = "", **facts: Any) -> Grade:
         """Make a grade with the name and the weight of this grader."""
         weight, required = self.weight, self.required
-        return Grade(
-            self.name, self.kind, outcome, score, reason, weight=weight, required=required, **further
-        )
+        return Grade(self.name, self.kind, outcome, score, reason, weight=weight, required=required, **facts)
 
 
 # Ratings: what people said about an output, and what they are shown before they rate it.

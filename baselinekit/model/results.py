@@ -82,16 +82,12 @@ class EarlierComparison(Struct):
 
 Started = Annotated[
     str,
-    Meta(
-        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
-        description="a time such as 2024-01-20T14:00:00Z",
-    ),
+    Meta(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z", description="a time such as 2024-01-20T14:00:00Z"),
 ]
 Id = Annotated[
     str,
     Meta(
-        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
-        description="letters, digits, `.`, `_`, `-` and `/`",
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z", description="letters, digits, `.`, `_`, `-` and `/`"
     ),
 ]
 
@@ -474,9 +470,7 @@ class Report(Struct):
         failed = tuple(result for result in self.results if result.outcome == "failed")
         if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):
             return failed
-        return tuple(
-            result for result in failed if result.case is None or result.case.eval_type == "regression"
-        )
+        return tuple(one for one in failed if one.case is None or one.case.eval_type == "regression")
 
     @property
     def nothing_changed(self) -> str:

@@ -93,9 +93,7 @@ def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
     return test if is_grouped and mark and "]" not in group else nodeid
 
 
-def pytest_assertrepr_compare(
-    config: pytest.Config, op: str, left: object, right: object
-) -> list[str] | None:
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: Any, right: Any) -> list[str] | None:
     if _PROJECTS not in config.stash:
         return None
     from baselinekit.pytest_plugin import fixture

@@ -51,19 +51,17 @@ def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
     return [*lines, *lines_of_unused(unused, partial, folder, prune), *failed]
 
 
-def lines_of_used(used: Sequence[Used], folder: str) -> Iterator[str]:
-    """Yield what was written, and the notes of each file, with paths relative to `folder`."""
-    paths = [
-        (os.path.relpath(os.path.join(root, file), folder), use, notes) for root, file, use, notes in used
-    ]
+def lines_of_used(used: Sequence[Used], start: str) -> Iterator[str]:
+    """Yield what was written, and the notes of each file, with paths relative to `start`."""
+    seen = [(os.path.relpath(os.path.join(root, file), start), use, notes) for root, file, use, notes in used]
     for reported in ("written", "updated"):
-        names = list(dict.fromkeys(path for path, use, _ in paths if use == reported))
+        names = list(dict.fromkeys(path for path, use, _ in seen if use == reported))
         if len(names) == 1:
             yield f"1 baseline {reported}: {names[0]}"
         elif names:
             yield f"{count_noun(len(names), 'baseline')} {reported}:"
             yield from (f"  {name}" for name in first_of(names, _MOST_WRITTEN))
-    yield from (f"{path}: {note}" for path, _, notes in paths for note in notes)
+    yield from (f"{path}: {note}" for path, _, notes in seen for note in notes)
 
 
 def left_out(config: pytest.Config, exit_status: int) -> str:
