@@ -21,8 +21,7 @@ import pydantic
 import pytest
 
 from baselinekit import compare
-from baselinekit.library.forms import NoJsonError
-from baselinekit.library.values import as_json
+from baselinekit.library.values import NoJsonError, as_json
 
 DAY = datetime.date(2024, 2, 29)
 MOMENT = datetime.datetime.fromisoformat("2024-02-29T10:30")
