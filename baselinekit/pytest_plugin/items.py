@@ -70,7 +70,7 @@ class Replays:
         project_options = ProjectOptions(
             environment=given["environment"],
             base_url=given["base-url"],
-            variables=tuple(given["var"] or ()),
+            variables=tuple(("--var", value) for value in given["var"] or ()),
             env_files=tuple(given["env-file"] or ()),
             secrets=tuple(given["secret"] or ()),
             allow_hosts=tuple(given["allow-host"] or ()),
