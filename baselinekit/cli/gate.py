@@ -103,10 +103,7 @@ class GateOptions:
 
     @property
     def plans(self) -> list[str]:
-        return [
-            *self.named_plans,
-            *(path for path in self.results if path.lower().endswith(_PLANS)),
-        ]
+        return [*self.named_plans, *(path for path in self.results if path.lower().endswith(_PLANS))]
 
     @property
     def files(self) -> list[str]:
@@ -267,13 +264,9 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
         return [f"report: {shown_path}"]
     if judged.state != "met" or not gate.archive:
         return []
-    file, pages = (
-        gate.suite or gate.file,
-        {".gate.json": format_gates_json, ".phase.md": format_gates_markdown},
-    )
-    texts = {ending: form([judged]) for ending, form in pages.items()} | {
-        ".json": render_report(report, ".json")
-    }
+    file = gate.suite or gate.file
+    texts = {".gate.json": format_gates_json([judged]), ".phase.md": format_gates_markdown([judged])}
+    texts[".json"] = render_report(report, ".json")
     try:
         folder = settings.results_of(root, file, None)
         paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
