@@ -71,10 +71,5 @@ def run_elsewhere(
     stated = {os.path.join(root, ratings.FILE): rated} if rated else {}
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
-        job,
-        where,
-        lambda order: partial(RunWorker, order, cases.together, saves),
-        OF_ATTEMPTS,
-        named,
-        stated,
+        job, where, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS, named, stated
     )

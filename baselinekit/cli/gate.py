@@ -77,10 +77,7 @@ class GateOptions:
         help="Let the rates cover failing regressions of this criticality; can be repeated.",
     )
     named_plans: tuple[str, ...] = several(
-        "--phase",
-        "--trigger",
-        metavar="FILE",
-        help="A plan: the eval steps of a phase, or an eval_trigger.",
+        "--phase", "--trigger", metavar="FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
     )
     phase_id: str | None = option(
         metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."

@@ -73,10 +73,7 @@ def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_told_no_secrets(tmp_p
 
 @pytest.mark.parametrize(
     ("words", "exit_code", "message"),
-    [
-        ([], 4, "BK406 evals/a.yaml:1:"),
-        (["--allow-exec"], 0, "ran outside a sandbox and could reach: "),
-    ],
+    [([], 4, "BK406 evals/a.yaml:1:"), (["--allow-exec"], 0, "ran outside a sandbox and could reach: ")],
 )
 def test_f39_where_there_is_no_sandbox_generated_code_is_refused_or_told(
     tmp_path: Path, words: list[str], exit_code: int, message: str

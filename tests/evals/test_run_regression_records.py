@@ -113,10 +113,7 @@ def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path)
     assert world.example("regression-quality.yaml").results[0].outcome == "passed"
     (given,) = world.given
     assert (given["skill"], given["parameters"]) == ("code-review", {"depth": "thorough"})
-    assert given["input"] == {
-        "code_diff": "- let x\n+ const x\n",
-        "context": "React component refactoring",
-    }
+    assert given["input"] == {"code_diff": "- let x\n+ const x\n", "context": "React component refactoring"}
 
 
 @pytest.mark.parametrize(

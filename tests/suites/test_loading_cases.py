@@ -130,10 +130,7 @@ A, B = CASE % "a", CASE % "b"
         (f"- {A}\n- {RECORD}", ["a", "r"]),
         (f"metadata: {{id: f}}\ntest_cases: [{A}]\n---\n{A}", ["f/a", "a"]),
         (f"- {{metadata: {{id: f}}, test_cases: [{A}]}}", ["f/a"]),
-        (
-            "metadata: {id: r}\nbaseline: {response: {}}\ntest_case: {input: {path: /x}}",
-            ["r"],
-        ),
+        ("metadata: {id: r}\nbaseline: {response: {}}\ntest_case: {input: {path: /x}}", ["r"]),
         (f"eval_suite: {{name: s, evals: [{A}]}}", ["a"]),
     ],
 )

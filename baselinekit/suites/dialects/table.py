@@ -2,15 +2,7 @@
 recognises it."""
 
 from baselinekit.store import records
-from baselinekit.suites.dialects import (
-    agentv,
-    agentvforms,
-    capability,
-    eva,
-    gates,
-    regression,
-    suite,
-)
+from baselinekit.suites.dialects import agentv, agentvforms, capability, eva, gates, regression, suite
 from baselinekit.suites.dialects.dialect import Dialect
 
 DIALECTS = (
