@@ -95,7 +95,7 @@ def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> Non
     assert (named.name, named.method) == ("short", WordCount(3, "en.txt"))
 
 
-def test_without_its_row_nobody_knows_it() -> None:
+def test_without_its_row_it_is_unknown() -> None:
     _, problems = read({"type": "code", "config": {"method": "word_count"}}, (), GraderContext())
     assert [problem.message for problem in problems] == ["there is no method 'word_count'"]
 

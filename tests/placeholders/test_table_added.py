@@ -64,7 +64,7 @@ def test_it_is_accepted_alone_and_inside_a_text(text: str, accepted: list[Json],
     assert [template(text).accepts(value, {}) for value in refused] == [False] * len(refused)
 
 
-def test_without_its_row_nobody_knows_it() -> None:
+def test_without_its_row_it_is_unknown() -> None:
     with pytest.raises(InvalidInput) as raised:
         compile_text("<<any_colour>>", PlaceholderContext())
     assert raised.value.problems[0].code == "BK212"

@@ -90,7 +90,7 @@ def test_it_lies_among_cases_of_other_forms_and_in_suites(tmp_path: Path) -> Non
     assert [case.id for case in suite.cases] == ["a", "question"]
 
 
-def test_without_its_row_nobody_knows_it(tmp_path: Path) -> None:
+def test_without_its_row_it_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="BK710"):
         load_cases([write(tmp_path, "evals/q.yaml", "{ask: x, answer: y}\n")], str(tmp_path))
 

@@ -87,7 +87,7 @@ def test_h60_everything_that_a_reference_may_be(tmp_path: Path) -> None:
     assert suite.cases[-1].source.at == ("eval_suite", "evals", 4)
 
 
-def test_h60_h17_references_that_lead_nowhere_are_all_told(tmp_path: Path) -> None:
+def test_h60_h17_references_that_lead_nowhere_are_all_reported(tmp_path: Path) -> None:
     put(
         tmp_path,
         SUITE,
