@@ -172,15 +172,15 @@ def with_rating(item: RatingItem, rating: Rating, again: bool = False) -> Rating
         message = f"the note has {len(rating.note):,} characters"
         raise InvalidInput(Problem("BK744", message, f"at most {_LONGEST_NOTE:,}"))
     who, most = same_person(rating.rater), item.method.evaluators.max_allowed
-    if item.rated_by(rating.rater) and not again:
+    is_repeated = item.rated_by(rating.rater)
+    if is_repeated and not again:
         message = f"{rating.rater} has already rated {item.case}"
         raise InvalidInput(Problem("BK744", message, "each person rates once; --change replaces it"))
-    others = [earlier for earlier in item.ratings if same_person(earlier.rater) != who]
-    is_full = len(replace(item, ratings=tuple(others)).raters) >= most
-    if is_full and not is_adjudicator(rating.rater, item.method):
+    if not is_repeated and len(item.raters) >= most and not is_adjudicator(rating.rater, item.method):
         message = f"{item.case} has {len(item.ratings)} ratings already"
         hint = f"no more than {most} are allowed (evaluators.max_allowed)"
         raise InvalidInput(Problem("BK744", message, hint))
+    others = [earlier for earlier in item.ratings if same_person(earlier.rater) != who]
     ratings = sorted((*others, rating), key=lambda rating: (rating.at, same_person(rating.rater)))
     return replace(item, ratings=tuple(ratings))
 
