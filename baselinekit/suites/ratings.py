@@ -266,20 +266,15 @@ def load_labels(root: str, file: str) -> list[Label]:
     body = decode_text(read(root, file), file).body
     documents = [document for document in language(file).load(body, file) if document is not None]
     entries = documents[0] if documents else []
-    prefix: Path = ()
+    at: Path = ()
     if isinstance(entries, dict) and isinstance(entries.get("labels"), list):
-        entries, prefix = entries["labels"], ("labels",)
-    labels: list[Label] = []
-    problems: list[Problem] = []
-    for number, raw in enumerate(entries if isinstance(entries, list) else ()):
-        label, wrong = read_as(Label, raw)
-        labels += [label] if label is not None else []
-        problems += [replace(problem, at=(*prefix, number, *(problem.at or ()))) for problem in wrong]
+        entries, at = entries["labels"], ("labels",)
+    labels, problems = read_as(list[Label], entries)
     if not isinstance(entries, list):
         message = f"expected a list of labels, found {describe_value(entries)}"
-        problems.append(Problem("BK736", message, _LABEL_HINT, at=()))
+        problems = [Problem("BK736", message, _LABEL_HINT, at=())]
     if problems:
-        raise InvalidInput(*place_problems(body, file, {0: problems}))
+        raise InvalidInput(*place_problems(body, file, {0: prefix_paths(problems, at)}))
     if not labels:
         raise InvalidInput(Problem("BK736", "no label here", _LABEL_HINT, Place(file, 1, 1)))
     return labels
