@@ -171,9 +171,8 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
-            raw_lists, filled_lists = (
-                [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
-            )
+            both = case.outputs, resolved
+            raw_lists, filled_lists = ([value_at(output, path) for output in outputs] for outputs in both)
             known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
         except (LookupError, TypeError):
             continue
@@ -762,11 +761,8 @@ class _Answers:
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
-        learnt = {
-            path: values
-            for path in dict.fromkeys((*self._kept, *self._values))
-            if (values := self._values_at(path))
-        }
+        paths = dict.fromkeys((*self._kept, *self._values))
+        learnt = {path: values for path in paths if (values := self._values_at(path))}
         outputs = [
             with_values(self._stored, {path: values[n] for path, values in learnt.items()})
             for n in range(1 + bool(self._case.kept) + self._count)
@@ -807,12 +803,8 @@ class _Answers:
             values.insert(0, self._kept.get(path, default))
         present = [value for value in values if value is not ABSENT]
         values = [present[0] if value is ABSENT else value for value in values]
-        if (
-            new
-            and not self._case.is_unchanged
-            and isinstance(written, str)
-            and _are_in_parts(written, values)
-        ):
+        is_text = isinstance(written, str) and _are_in_parts(written, values)
+        if new and is_text and not self._case.is_unchanged:
             return self._judge_text(path, written, is_literal, values)
         if not varies:
             sides = [self._case.mask(value, path) for value in (stored, values[-1])]

@@ -159,9 +159,8 @@ def _varying(compared: Compared) -> dict[str, list[Json]]:
     for one in compared.comparison.differences:
         if one.kind != "value" or mask(one.actual, one.path) != one.actual:
             continue
-        if not isinstance(one.actual, dict | list) and nature_of_change(
-            one.at, one.expected, one.actual, span
-        ):
+        sides = one.at, one.expected, one.actual
+        if not isinstance(one.actual, dict | list) and nature_of_change(*sides, span):
             varying.setdefault(render(of_any_row(one.path)), [one.expected]).append(one.actual)
     return varying
 
