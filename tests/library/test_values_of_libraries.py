@@ -121,9 +121,7 @@ def test_responses_of_starlette() -> None:
         "text": lambda: responses.PlainTextResponse("é"),
         "stream": lambda: responses.StreamingResponse(parts()),
     }
-    routes = [
-        routing.Route(f"/{name}", lambda request, answer=answer: answer()) for name, answer in answers.items()
-    ]
+    routes = [routing.Route(f"/{name}", lambda request, made=made: made()) for name, made in answers.items()]
     transport = httpx.ASGITransport(app=starlette.Starlette(routes=routes))
 
     async def get(path: str) -> httpx.Response:
