@@ -169,8 +169,8 @@ def test_of_nothing_everything_is_possible() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cases", [5, 12, 50])
-@pytest.mark.parametrize("attempts", [1, 3, 10])
+@pytest.mark.parametrize("cases", [5, 50])
+@pytest.mark.parametrize("attempts", [3, 10])
 def test_the_interval_of_attempts_covers_the_rate_however_alike_those_of_a_case_are(
     cases: int, attempts: int
 ) -> None:
