@@ -248,9 +248,12 @@ class LazyModels:
                 project.trust,
                 project.config.http.verify if project.config.http.verify is not None else True,
             )
-            limits = effective_limits(project.config.limits, self._recording)
-            self._models = Models(project.models, limits, world, *self.part)
+            self._models = Models(project.models, self.limits, world, *self.part)
         return self._models
+
+    @property
+    def limits(self) -> Limits:
+        return effective_limits(self._project.config.limits, self._recording)
 
     def wrap_recording(self, source: Any) -> Any:
         """The models, wrapped so that recorded answers are used first."""

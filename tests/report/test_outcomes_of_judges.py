@@ -133,5 +133,5 @@ def test_e5_the_page_shows_verdict_place_and_reply() -> None:
         assert words in page.text, words
 
 
-def test_line_of_is_that_of_the_check_that_says_why() -> None:
+def test_line_of_leads_to_the_check_that_explains_the_outcome() -> None:
     assert {result.id: line_of(result) for result in RUN.results} == {"low": 20, "unread": 20, "missing": 14}
