@@ -30,7 +30,7 @@ from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, i
 from baselinekit.moving.templates import filled, render
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
-from baselinekit.structs import Struct, Threshold, convert, defstruct, field, replace
+from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
 from baselinekit.suites.writing.sayings import as_name
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.places import value_or_absent, with_texts
@@ -54,29 +54,20 @@ Configuration = _form(
 )
 
 
-class OptionsOfTest(Struct, rename="camel"):
-    prefix: str | None = None
-    suffix: str | None = None
-    provider: Json = None
-    run_serially: Json = None
-    disable_default_asserts: Json = None
-    disable_var_expansion: Json = None
-
-
-class PromptfooTest(Struct):
-    """Also what holds for all tests, and the data of a scenario."""
-
-    description: Json = None
-    vars: dict[str, Json] | str | None = None
-    assertions: list[Json] | None = field(name="assert", default=None)
-    options: OptionsOfTest | None = None
-    threshold: Threshold | None = None
-    provider: Json = None
-    providers: list[Json] | None = None
-    prompts: list[Json] | None = None
-    metadata: dict[str, Json] | None = None
-
-
+OptionsOfTest = _form(
+    "OptionsOfTest",
+    *("provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion"),
+    **dict.fromkeys(("prefix", "suffix"), str | None),
+)
+PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
+    "PromptfooTest",
+    *("description", "provider"),
+    vars=dict[str, Json] | str | None,
+    options=OptionsOfTest | None,
+    threshold=Threshold | None,
+    metadata=dict[str, Json] | None,
+    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
+)
 Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
