@@ -68,20 +68,18 @@ def _small(escaped: str) -> str:
 
 BY_CHARACTER: dict[str, Callable[[str], str]] = {
     "plain": str,
-    "url": lambda character: quote(character, safe=""),
-    "url, small": lambda character: _small(quote(character, safe="")),
+    "url": lambda char: quote(char, safe=""),
+    "url, small": lambda char: _small(quote(char, safe="")),
     "url, path": quote,
-    "url, browser": lambda character: quote(character, safe="!'()*"),
+    "url, browser": lambda char: quote(char, safe="!'()*"),
     "form": quote_plus,
-    "form, small": lambda character: _small(quote_plus(character)),
+    "form, small": lambda char: _small(quote_plus(char)),
     "html": html.escape,
-    "html, numbers": lambda character: (
-        html.escape(character).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
-    ),
-    "html, no quotes": lambda character: html.escape(character, quote=False),
-    "json": lambda character: json.dumps(character)[1:-1],
-    "json, no ascii": lambda character: json.dumps(character, ensure_ascii=False)[1:-1],
-    "json, slashes": lambda character: json.dumps(character)[1:-1].replace("/", "\\/"),
+    "html, numbers": lambda char: html.escape(char).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+    "html, no quotes": lambda char: html.escape(char, quote=False),
+    "json": lambda char: json.dumps(char)[1:-1],
+    "json, no ascii": lambda char: json.dumps(char, ensure_ascii=False)[1:-1],
+    "json, slashes": lambda char: json.dumps(char)[1:-1].replace("/", "\\/"),
 }
 """Spellings that go character by character: what each of them becomes."""
 
@@ -111,7 +109,7 @@ IN_BULK: dict[str, tuple[Callable[[str], str], float]] = {
 
 
 def _swapped(text: str) -> str:
-    return "".join(character.upper() if at % 3 else character for at, character in enumerate(text))
+    return "".join(char.upper() if at % 3 else char for at, char in enumerate(text))
 
 
 SECRETS = list(dict.fromkeys(_made()))
@@ -144,17 +142,10 @@ def windows(secret: str, name: str, only: str = "") -> set[str]:
     size = max(4, -(-int(count * wide * each * 10) // 10) + 2)
     text = spell(secret)
     if "more" in name:
-        other = spell(
-            "".join(
-                chr(ord("z") - ord(character) % 7) if character.isascii() else character
-                for character in secret
-            )
-        )
+        other = spell("".join(chr(ord("z") - ord(char) % 7) if char.isascii() else char for char in secret))
         if len(other) == len(text):
             parts = [
-                at
-                for at, (character, another) in enumerate(zip(text, other, strict=True))
-                if character != another
+                at for at, (char, another) in enumerate(zip(text, other, strict=True)) if char != another
             ]
             text = text[parts[0] : parts[-1] + 1]
     return {text[at : at + size] for at in range(len(text) - size + 1)}

@@ -215,9 +215,9 @@ class PullRequest(Runner):
         self.head = self.commit(after)
 
     def git(self, *words: str, folder: Path | None = None) -> str:
-        who = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
         done = subprocess.run(
-            ["git", *who, *words],
+            ["git", *author, *words],
             cwd=folder or self.folder,
             env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.temp)},
             stdin=subprocess.DEVNULL,

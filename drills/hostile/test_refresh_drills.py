@@ -101,9 +101,7 @@ def test_refresh_unwritable_file_is_named_and_others_are_refreshed(failed_drill:
 CONFLICT = "<<<<<<< HEAD\n{old}=======\n{new}>>>>>>> topic\n"
 
 
-def test_refresh_file_with_conflict_markers_is_an_error_and_unchanged(
-    failed_drill: Drill, runs: Warm
-) -> None:
+def test_refresh_conflict_markers_are_an_error_and_stay(failed_drill: Drill, runs: Warm) -> None:
     path = failed_drill.folder / "baselines/0/n0.yaml"
     line = next(line for line in path.read_text().splitlines(keepends=True) if "body" in line)
     torn = path.read_text().replace(line, CONFLICT.format(old=line, new=line.replace("5", "6")))

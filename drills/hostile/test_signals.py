@@ -77,9 +77,7 @@ def clean(drill: Drill, runs: Warm, ended: Ended) -> None:
 
 
 @pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
-def test_f02_compare_signal_at_random_moment_leaves_whole_files(
-    drill: Drill, runs: Warm, number: int
-) -> None:
+def test_f02_compare_signal_at_any_moment_leaves_whole_files(drill: Drill, runs: Warm, number: int) -> None:
     source = random.Random(int(number))
     drill.lay()
     whole = min(runs.run(drill.folder, "compare").seconds for _ in range(3))
@@ -117,8 +115,8 @@ def test_f02_compare_interrupted_with_requests_in_flight_keeps_finished_ones(
         service.go_on()
         further = re.findall(r"^next: baselinekit (compare .*--lf.*)$", output, re.M)[:1]
         if number != signal.SIGPIPE:
-            then_said, _ = start(drill.folder, *further[0].split()).communicate(timeout=60)
-            assert b"8 passed in" in then_said, (output, then_said)
+            next_output, _ = start(drill.folder, *further[0].split()).communicate(timeout=60)
+            assert b"8 passed in" in next_output, (output, next_output)
     kept = drill.standing(files)
     if (
         number == signal.SIGPIPE

@@ -39,7 +39,7 @@ class ReceivedQuestion:
 
 
 @dataclass
-class ModelReply:
+class Reply:
     """An answer as it goes out."""
 
     body: Any = None
@@ -77,8 +77,8 @@ def message(*blocks: Any, ended: str | None = "end_turn", **usage: int) -> dict[
 class Wire:
     """A model over HTTP: gives these answers in turn, then good ones, and keeps the requests."""
 
-    def __init__(self, *script: ModelReply | dict[str, Any]):
-        self.script = deque(item if isinstance(item, ModelReply) else ModelReply(item) for item in script)
+    def __init__(self, *script: Reply | dict[str, Any]):
+        self.script = deque(item if isinstance(item, Reply) else Reply(item) for item in script)
         self.requests: list[ReceivedQuestion] = []
         self.times: list[float] = []
 
@@ -88,11 +88,7 @@ class Wire:
         path = url.path + (f"?{url.query}" if url.query else "")
         headers = {name.lower(): value for name, value in request.headers}
         self.requests.append(ReceivedQuestion(path, headers, json.loads(request.content)))
-        reply = (
-            self.script.popleft()
-            if self.script
-            else ModelReply(chat() if "chat" in path else message("fine"))
-        )
+        reply = self.script.popleft() if self.script else Reply(chat() if "chat" in path else message("fine"))
         if reply.hang_up:
             raise cannot_replay("BK304", "the connection was closed without an answer")
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
@@ -159,10 +155,10 @@ def question(text: str = "How are you?", **more: Any) -> ModelQuestion:
     return ModelQuestion("m", (Message("user", text),), **more)
 
 
-def failure(models_asked: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
+def failure(model: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
     """Why there is no answer."""
     try:
-        answer: Answer = models_asked.ask(ask or question())
+        answer: Answer = model.ask(ask or question())
     except CannotReplay as error:
         return error
     raise AssertionError(f"there is an answer: {answer}")

@@ -56,9 +56,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("url", "clone_url", "words"), ADDRESSES)
-def test_a11_parse_address_gives_clone_url_and_words(
-    url: str, clone_url: str, words: tuple[str, ...]
-) -> None:
+def test_a11_parse_address_clone_url_and_words(url: str, clone_url: str, words: tuple[str, ...]) -> None:
     hosts = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
     address = parse_address(url, {**hosts, "git.example.com": "gitlab"})
     assert (address.clone_url, address.words) == (clone_url, words)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from model_server import (
     ASCII_KEY,
-    ModelReply,
+    Reply,
     Wire,
     chat,
     failure,
@@ -112,7 +112,7 @@ def test_openai_form_max_completion_tokens_replaces_max_tokens() -> None:
     ],
 )
 def test_openai_form_base_url_with_or_without_version(ending: str, path: str) -> None:
-    wire = Wire(ModelReply({"error": "nothing here"}, 404))
+    wire = Wire(Reply({"error": "nothing here"}, 404))
     (problem,) = failure(models_of(wire, base_url=BASE + ending)).problems
     assert wire.requests[0].path == path
     assert problem.message.endswith(f"status 404: nothing here (asked: {BASE}{path})")
@@ -209,37 +209,27 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("openai", choice({"content": [{"type": "image_url"}]}), "BK612", "a part of the type 'image_url'"),
     ("openai", choice({"content": "See:", "images": [{}]}), "BK612", "a part of the type 'images'"),
     ("openai", choice({"content": None, "audio": {"id": "a"}}), "BK612", "a part of the type 'audio'"),
-    ("openai", ModelReply(b"<html>Welcome</html>"), "BK612", "<html>Welcome</html>"),
-    ("openai", ModelReply(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' occurs twice"),
-    ("openai", ModelReply(b"\xff\xfe"), "BK612", "did not answer in JSON"),
+    ("openai", Reply(b"<html>Welcome</html>"), "BK612", "<html>Welcome</html>"),
+    ("openai", Reply(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' occurs twice"),
+    ("openai", Reply(b"\xff\xfe"), "BK612", "did not answer in JSON"),
     ("openai", {"choices": [{"message": "hello"}]}, "BK612", "not a chat completion"),
     ("openai", {"choices": [{"message": {"content": 5}}]}, "BK612", "not a chat completion"),
     ("openai", {"choices": [{"message": {"tool_calls": [{"id": "1"}]}}]}, "BK612", "not a chat completion"),
-    ("openai", ModelReply([1, 2]), "BK612", "not a chat completion"),
-    ("openai", ModelReply(b'data: {"id": "c1"}\n\n'), "BK612", "streams are not read"),
+    ("openai", Reply([1, 2]), "BK612", "not a chat completion"),
+    ("openai", Reply(b'data: {"id": "c1"}\n\n'), "BK612", "streams are not read"),
     ("openai", {"error": {"message": "no such thing", "code": "nope"}}, "BK610", "no such thing (nope)"),
-    ("openai", ModelReply({"error": {"message": "bad key"}}, 401), "BK610", "check the variable 'k'"),
-    (
-        "openai",
-        ModelReply({"error": {"message": "no", "code": "400"}}, 400),
-        "BK610",
-        "status 400: no: correct",
-    ),
-    ("openai", ModelReply({"detail": "a field is missing"}, 422), "BK610", "a field is missing"),
-    ("openai", ModelReply(b"Payload too large", 413), "BK610", "Payload too large"),
-    ("openai", ModelReply(b"", 302, {"Location": "/elsewhere"}), "BK610", "correct `base_url`"),
-    (
-        "openai",
-        ModelReply(QUOTA, 429),
-        "BK610",
-        "pay first (insufficient_quota): its account has no credit left",
-    ),
-    ("openai", ModelReply(FILTERED, 400), "BK614", "(content_filter): change the prompt"),
-    ("openai", ModelReply(TOO_LONG, 400), "BK610", "maximum context length"),
-    ("openai", ModelReply(BUSY, 429), "BK611", "No fallback was attempted: send fewer requests at once"),
-    ("anthropic", ModelReply(NO_CREDIT, 400), "BK610", "no credit left"),
+    ("openai", Reply({"error": {"message": "bad key"}}, 401), "BK610", "check the variable 'k'"),
+    ("openai", Reply({"error": {"message": "no", "code": "400"}}, 400), "BK610", "status 400: no: correct"),
+    ("openai", Reply({"detail": "a field is missing"}, 422), "BK610", "a field is missing"),
+    ("openai", Reply(b"Payload too large", 413), "BK610", "Payload too large"),
+    ("openai", Reply(b"", 302, {"Location": "/elsewhere"}), "BK610", "correct `base_url`"),
+    ("openai", Reply(QUOTA, 429), "BK610", "pay first (insufficient_quota): its account has no credit left"),
+    ("openai", Reply(FILTERED, 400), "BK614", "(content_filter): change the prompt"),
+    ("openai", Reply(TOO_LONG, 400), "BK610", "maximum context length"),
+    ("openai", Reply(BUSY, 429), "BK611", "No fallback was attempted: send fewer requests at once"),
+    ("anthropic", Reply(NO_CREDIT, 400), "BK610", "no credit left"),
     ("anthropic", message("See:", {"type": "image", "source": {}}), "BK612", "a part of the type 'image'"),
-    ("anthropic", ModelReply(b"event: message_start\ndata: {}\n\n"), "BK612", "streams are not read"),
+    ("anthropic", Reply(b"event: message_start\ndata: {}\n\n"), "BK612", "streams are not read"),
     ("anthropic", message("half", ended="model_context_window_exceeded"), "BK613", "a larger context"),
     ("anthropic", message("half", ended="max_tokens"), "BK613", "max_tokens"),
     ("anthropic", message("half", ended="pause_turn"), "BK613", "(pause_turn): the provider paused"),
@@ -247,14 +237,12 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("anthropic", {"content": "text"}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "text", "text": 5}]}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "tool_use", "name": "f"}]}, "BK612", "not a message"),
-    ("anthropic", ModelReply({"error": {"type": "invalid", "message": "no"}}, 400), "BK610", "no (invalid)"),
+    ("anthropic", Reply({"error": {"type": "invalid", "message": "no"}}, 400), "BK610", "no (invalid)"),
 ]
 
 
 @pytest.mark.parametrize(("form", "reply", "code", "word"), NO_ANSWER)
-def test_wire_form_invalid_answer_is_an_error_with_reason(
-    form: str, reply: Any, code: str, word: str
-) -> None:
+def test_wire_form_invalid_answer_is_an_error(form: str, reply: Any, code: str, word: str) -> None:
     wire = Wire(reply)
     error = failure(models_of(wire, form, retries=0))
     assert error.problems[0].code == code
@@ -271,10 +259,8 @@ def test_wire_form_usage_of_truncated_answer_is_counted() -> None:
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
 def test_f49_wire_form_errors_mask_the_key(form: str) -> None:
-    echo = ModelReply(
-        {"error": {"message": f"the key {ASCII_KEY} is wrong, sent as Bearer {ASCII_KEY}"}}, 401
-    )
-    model = models_of(Wire(echo, ModelReply(f"no: {ASCII_KEY}".encode())), form)
+    echo = Reply({"error": {"message": f"the key {ASCII_KEY} is wrong, sent as Bearer {ASCII_KEY}"}}, 401)
+    model = models_of(Wire(echo, Reply(f"no: {ASCII_KEY}".encode())), form)
     texts = [str(failure(model)), str(failure(model))]
     # A variable that no configuration declares as a secret is one when it holds a key.
     entry = Model(openai="x", base_url=BASE, key="k")

@@ -162,9 +162,7 @@ def test_cancel_ends_running_programs(processes: Processes, tmp_path: Path) -> N
         (("/bin/echo", "a\0b"), ".", "embedded null byte"),
     ],
 )
-def test_execute_program_that_cannot_start_is_an_error(
-    processes: Processes, argv: tuple[str, ...], cwd: str, message: str
-) -> None:
+def test_execute_fails_to_start(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
         processes.execute(ProcessSpec(argv, cwd=cwd))
     assert raised.value.problems[0].code == "BK320"

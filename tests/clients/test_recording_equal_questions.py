@@ -44,8 +44,8 @@ class Moody:
         return text
 
 
-def asking(who: str, what: str, turn: int = 0) -> ModelQuestion:
-    return ModelQuestion("m", (Message("user", what),), turn=turn, asker=who)
+def asking(asker: str, what: str, turn: int = 0) -> ModelQuestion:
+    return ModelQuestion("m", (Message("user", what),), turn=turn, asker=asker)
 
 
 def recording(root: str, mode: Mode, source: Moody | None = None) -> Recording:
@@ -59,12 +59,12 @@ def journalled(root: str, go_on: bool, source: Moody | None = None) -> Iterator[
         yield Recording(source or Moody(), journal, "journal")
 
 
-def answers_in_order(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
+def answered(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
     """What each is answered, when the turns come in this order."""
-    found: dict[str, list[str]] = {who: [] for who in script}
-    for who in order:
-        what = script[who][len(found[who])]
-        found[who].append(client.ask(asking(who, what)).text)
+    found: dict[str, list[str]] = {asker: [] for asker in script}
+    for asker in order:
+        what = script[asker][len(found[asker])]
+        found[asker].append(client.ask(asking(asker, what)).text)
     return found
 
 
@@ -72,9 +72,9 @@ def at_once(client: Recording, script: Script) -> dict[str, list[str]]:
     """The same with a thread for each."""
     start = threading.Barrier(len(script))
 
-    def ask_all(who: str) -> list[str]:
+    def ask_all(asker: str) -> list[str]:
         start.wait()
-        return [client.ask(asking(who, what)).text for what in script[who]]
+        return [client.ask(asking(asker, what)).text for what in script[asker]]
 
     with ThreadPoolExecutor(len(script)) as pool:
         return dict(zip(script, pool.map(ask_all, script), strict=True))
@@ -87,31 +87,31 @@ SCRIPTS = st.dictionaries(
 
 @given(st.data(), SCRIPTS)
 def test_recording_replays_answers_of_each_asker_in_any_order(data: st.DataObject, script: Script) -> None:
-    turns = [who for who, questions in script.items() for _ in questions]
+    turns = [asker for asker, questions in script.items() for _ in questions]
     first, second = data.draw(st.permutations(turns)), data.draw(st.permutations(turns))
     with TemporaryDirectory() as root:
-        recorded = answers_in_order(recording(root, "record"), script, first)
+        recorded = answered(recording(root, "record"), script, first)
         source = Moody()
-        assert answers_in_order(recording(root, "offline", source), script, second) == recorded
+        assert answered(recording(root, "offline", source), script, second) == recorded
         assert source.calls == 0
 
 
 @given(st.data(), SCRIPTS)
 def test_journal_continued_run_asks_only_unanswered_questions(data: st.DataObject, script: Script) -> None:
     """However often it is stopped, and wherever."""
-    turns = [who for who, questions in script.items() for _ in questions]
+    turns = [asker for asker, questions in script.items() for _ in questions]
     stops = sorted(data.draw(st.lists(st.integers(0, len(turns)), max_size=3)))
     source = Moody()
     with TemporaryDirectory() as root:
         earlier: dict[str, list[str]] = {}
         for number, stop in enumerate([*stops, len(turns)]):
             with journalled(root, number > 0, source) as client:
-                found = answers_in_order(client, script, turns[:stop])
-            assert all(found[who][: len(texts)] == texts for who, texts in earlier.items())
+                found = answered(client, script, turns[:stop])
+            assert all(found[asker][: len(texts)] == texts for asker, texts in earlier.items())
             earlier = found
             assert source.calls == stop
         with journalled(root, False, source) as client:
-            answers_in_order(client, script, turns)
+            answered(client, script, turns)
         assert source.calls == 2 * len(turns), "who begins anew asks everything"
 
 
@@ -124,9 +124,9 @@ def test_recording_replays_answers_with_threads(tmp_path: Path) -> None:
 
 
 def test_recording_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> None:
-    answers_in_order(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
+    answered(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
     client = recording(str(tmp_path), "offline")
-    answers_in_order(client, {"a": ["x", "x"]}, "aa")
+    answered(client, {"a": ["x", "x"]}, "aa")
     with pytest.raises(
         CannotReplay, match="a asks the model 'm' the same thing 3 times; in calls there is no"
     ):
@@ -138,12 +138,9 @@ def test_recording_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> N
 def test_recording_equal_answers_serve_further_questions(tmp_path: Path) -> None:
     """So a renamed baseline, and one more repeat of what never varies, need no new recording."""
     steady = Moody({"x": "always"})
-    answers_in_order(recording(str(tmp_path), "record", steady), {"a": ["x", "x"], "b": ["x"]}, "aba")
+    answered(recording(str(tmp_path), "record", steady), {"a": ["x", "x"], "b": ["x"]}, "aba")
     client = recording(str(tmp_path), "offline")
-    assert answers_in_order(client, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {
-        "a": ["always"] * 4,
-        "c": ["always"],
-    }
+    assert answered(client, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {"a": ["always"] * 4, "c": ["always"]}
 
 
 def test_recording_old_file_has_one_answer_for_all(tmp_path: Path) -> None:
@@ -151,22 +148,22 @@ def test_recording_old_file_has_one_answer_for_all(tmp_path: Path) -> None:
     (file,) = (tmp_path / "calls" / "m").iterdir()
     assert len(file.stem) == 64
     client = recording(str(tmp_path), "offline")
-    assert answers_in_order(client, {"a": ["x", "x"], "b": ["x"]}, "aba") == {
+    assert answered(client, {"a": ["x", "x"], "b": ["x"]}, "aba") == {
         "a": ["answer 1"] * 2,
         "b": ["answer 1"],
     }
 
 
 def test_recording_again_replaces_old_answers(tmp_path: Path) -> None:
-    answers_in_order(recording(str(tmp_path), "record"), {"a": ["x", "x", "x"]}, "aaa")
-    answers_in_order(recording(str(tmp_path), "record"), {"a": ["x"]}, "a")
+    answered(recording(str(tmp_path), "record"), {"a": ["x", "x", "x"]}, "aaa")
+    answered(recording(str(tmp_path), "record"), {"a": ["x"]}, "a")
     assert len(list((tmp_path / "calls" / "m").iterdir())) == 1
     assert recording(str(tmp_path), "offline").ask(asking("a", "x")).text == "answer 1"
 
 
 def test_recording_cache_keeps_one_answer_per_question(tmp_path: Path) -> None:
     source = Moody()
-    found = answers_in_order(recording(str(tmp_path), "cache", source), {"a": ["x", "x"], "b": ["x"]}, "aba")
+    found = answered(recording(str(tmp_path), "cache", source), {"a": ["x", "x"], "b": ["x"]}, "aba")
     assert Counter(text for texts in found.values() for text in texts) == {"answer 1": 3}
     assert source.calls == 1
 
@@ -175,7 +172,7 @@ def test_journal_answer_with_secret_is_not_written(tmp_path: Path) -> None:
     source = Moody({"x": "Your key is ghp_0123456789abcdefghijABCDEFGHIJ012345."})
     for go_on in (False, True):
         with journalled(str(tmp_path), go_on, source) as client:
-            assert "ghp_" in answers_in_order(client, {"a": ["x", "y"]}, "aa")["a"][0]
+            assert "ghp_" in answered(client, {"a": ["x", "y"]}, "aa")["a"][0]
     assert source.calls == 3
     (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
     assert "ghp_" not in file.read_text()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from model_server import Clock, ModelReply, Wire, chat, failure, message, models, question, world
+from model_server import Clock, Reply, Wire, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
@@ -117,7 +117,7 @@ def test_retry_stays_within_timeout_of_question() -> None:
 
 
 def test_retry_after_holds_for_all_threads() -> None:
-    wire = Wire(ModelReply({}, 429, {"Retry-After": "0.5"}))
+    wire = Wire(Reply({}, 429, {"Retry-After": "0.5"}))
     model = models(ENTRY, replace(world(wire, sleep=time.sleep), clock=time.monotonic, jitter=lambda: 0.0))
     first = threading.Thread(target=model.ask, args=(question(),))
     first.start()
@@ -130,12 +130,10 @@ def test_retry_after_holds_for_all_threads() -> None:
 
 
 def test_retry_busy_servers_of_both_forms() -> None:
-    overloaded = ModelReply(
-        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529
-    )
-    slow = ModelReply({"error": {"message": "slow down"}}, 429, {"Retry-After": "0"})
+    overloaded = Reply({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529)
+    slow = Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "0"})
     bad = {"error": {"message": "bad gateway", "code": 502}}
-    answer = models(ENTRY, world(Wire(slow, ModelReply(hang_up=True), bad, chat("at last")))).ask(question())
+    answer = models(ENTRY, world(Wire(slow, Reply(hang_up=True), bad, chat("at last")))).ask(question())
     assert (answer.text, answer.attempts) == ("at last", 4)
     wire = Wire(overloaded, message("here"), *[overloaded] * 5)
     entry = Model(anthropic="x", base_url=ENTRY.base_url, key="k")

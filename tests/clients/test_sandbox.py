@@ -86,9 +86,7 @@ def test_h24_sandbox_arguments_keep_their_types(sandbox: Sandbox, given: Json) -
         ("import ctypes\ndef f(n): return ctypes.string_at(0)", "was ended by SIGSEGV"),
     ],
 )
-def test_f38_sandbox_function_that_does_not_return_has_no_value(
-    sandbox: Sandbox, code: str, error: str
-) -> None:
+def test_f38_sandbox_function_without_return_has_no_value(sandbox: Sandbox, code: str, error: str) -> None:
     (got,) = run(sandbox, code, seconds=0.2 if error == "timeout" else 20).calls
     assert got.value is ABSENT
     assert error in got.error

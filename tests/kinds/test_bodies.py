@@ -139,7 +139,7 @@ def test_read_body_undecodable_text_is_its_hash_with_note() -> None:
         (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
     ],
 )  # fmt: skip
-def test_read_body_of_wrong_form_is_an_error(
+def test_read_body_wrong_form_is_error(
     body: bytes, media: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:

@@ -101,9 +101,7 @@ def test_kept_connection_that_ends_post_is_not_sent_again(raw: RawServer, client
     assert len(raw.requests) == 2
 
 
-def test_kept_connection_late_answer_after_timeout_is_dropped(
-    raw: RawServer, client: Client, honest: str
-) -> None:
+def test_kept_connection_late_answer_is_dropped(raw: RawServer, client: Client, honest: str) -> None:
     def late(connection: socket.socket, received: ReceivedRequest) -> bool:
         time.sleep(0.4)
         connection.sendall(FORGED)

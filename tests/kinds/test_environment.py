@@ -29,8 +29,8 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("a.py", "baselines/b.yaml"):
         (root / name).write_text("1\n")
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"]):
-        who = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
-        subprocess.run(["git", *who, *words], cwd=root, check=True)
+        author = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+        subprocess.run(["git", *author, *words], cwd=root, check=True)
     return root
 
 

@@ -10,10 +10,10 @@ from baselinekit.kinds.http import Cookies
 from baselinekit.model.recipes import Response
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
-USERS_URL = "http://api.test:8000/v1/users"
+URL = "http://api.test:8000/v1/users"
 
 
-def sent(url: str, *set_cookies: str, by: str = USERS_URL) -> str:
+def sent(url: str, *set_cookies: str, by: str = URL) -> str:
     """What goes to a URL once an answer has set these."""
     cookies = Cookies(lambda: NOW)
     headers = tuple(("Set-Cookie", text) for text in set_cookies)
@@ -24,22 +24,18 @@ def sent(url: str, *set_cookies: str, by: str = USERS_URL) -> str:
 @pytest.mark.parametrize(
     ("url", "text", "goes"),
     [
-        (USERS_URL, "a=1", True),
-        (USERS_URL, "a=1; Max-Age=60; HttpOnly; SameSite=Lax", True),
-        (USERS_URL, "a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT", True),
-        (USERS_URL, "a=1; Expires=Fri, 01 Jqn 2038 00:00:00 GMT", True),
-        (USERS_URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:01 GMT", True),
-        (USERS_URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:00 GMT", False),
-        (
-            USERS_URL,
-            "a=1; Expires=Sun, 01 Mar 2026 12:00:01",
-            True,
-        ),  # without a zone: UTC, and not where we are
-        (USERS_URL, "a=1; Expires=Sun, 01 Mar 2026 11:59:59 -0000", False),
-        (USERS_URL, "a=1; Max-Age", True),
-        (USERS_URL, "a=1; Max-Age=0", False),
-        (USERS_URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", False),
-        (USERS_URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60", True),
+        (URL, "a=1", True),
+        (URL, "a=1; Max-Age=60; HttpOnly; SameSite=Lax", True),
+        (URL, "a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT", True),
+        (URL, "a=1; Expires=Fri, 01 Jqn 2038 00:00:00 GMT", True),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:01 GMT", True),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:00 GMT", False),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:01", True),  # without a zone: UTC, and not where we are
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 11:59:59 -0000", False),
+        (URL, "a=1; Max-Age", True),
+        (URL, "a=1; Max-Age=0", False),
+        (URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", False),
+        (URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60", True),
         ("http://api.test:8000/v1/", "a=1", True),
         ("http://api.test:8000/v1/other?x=/", "a=1", True),
         ("http://api.test:8000/v2", "a=1", False),
@@ -51,18 +47,18 @@ def sent(url: str, *set_cookies: str, by: str = USERS_URL) -> str:
         ("http://api.test:8000/", "a=1; Path=/; Domain=.API.test", True),
         ("http://other.test:8000/", "a=1; Path=/; Domain=other.test", False),
         ("http://other.test:8000/", "a=1; Path=/; Domain=test", False),
-        (USERS_URL, "a=1; Domain=test", False),
-        (USERS_URL, "a=1; Domain=pi.test", False),
-        (USERS_URL, "a=1; Secure", False),
+        (URL, "a=1; Domain=test", False),
+        (URL, "a=1; Domain=pi.test", False),
+        (URL, "a=1; Secure", False),
         ("https://api.test:8000/v1/users", "a=1; Secure", True),
-        (USERS_URL, "no pair", False),
-        (USERS_URL, "=1", False),
-        (USERS_URL, "a=1\x1b[2J", False),
-        (USERS_URL, f"a={'1' * 5000}", False),
+        (URL, "no pair", False),
+        (URL, "=1", False),
+        (URL, "a=1\x1b[2J", False),
+        (URL, f"a={'1' * 5000}", False),
     ],
 )
 def test_cookie_is_sent_by_attributes_and_url(url: str, text: str, goes: bool) -> None:
-    found = sent(url, text, by=USERS_URL)
+    found = sent(url, text, by=URL)
     assert found == ("a=1" if goes else "")
 
 
@@ -90,8 +86,8 @@ def test_cookie_domain_of_ip_address_is_exact() -> None:
 
 
 def test_cookie_longer_path_first_and_last_value_wins() -> None:
-    assert sent(USERS_URL, "a=1; Path=/", "b=2", "a=3; Path=/") == "b=2; a=3"
-    assert sent(USERS_URL, "a=1; Path=/", "a=; Path=/; Max-Age=-1") == ""
+    assert sent(URL, "a=1; Path=/", "b=2", "a=3; Path=/") == "b=2; a=3"
+    assert sent(URL, "a=1; Path=/", "a=; Path=/; Max-Age=-1") == ""
 
 
 PIECES = ["a", "=", "b", ";", " ", "Expires=", "Thu, 01 Jqn 2099 00:00:00 GMT", "01-Jan-99", "99", "00:00:00"]
@@ -115,7 +111,7 @@ PIECES += ["\xff", ",", "\t", "31 Feb 0000 99:99:99 GMT", "(", ")", "0" * 500]
 def test_f50_cookie_random_text_raises_nothing() -> None:
     chance = random.Random(5)
     for _ in range(3_000):
-        sent(USERS_URL, "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 14))))
+        sent(URL, "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 14))))
 
 
 @pytest.mark.parametrize(
@@ -124,5 +120,5 @@ def test_f50_cookie_random_text_raises_nothing() -> None:
 )
 def test_f50_cookie_endless_text_is_fast(text: str) -> None:
     started = time.process_time()
-    sent(USERS_URL, text)
+    sent(URL, text)
     assert time.process_time() - started < 0.5

@@ -75,9 +75,7 @@ def test_compare_reordered_array_is_one_order_difference(
         ([True, 2, 3], [3, 2, 1]),
     ],
 )
-def test_compare_changed_elements_are_not_an_order_difference(
-    expected: list[object], actual: list[object]
-) -> None:
+def test_compare_changed_elements_are_not_a_reordering(expected: list[object], actual: list[object]) -> None:
     assert ["$", "order"] not in ruled.shown(ruled.compare(expected, actual))
 
 

@@ -26,7 +26,7 @@ def costing(cost: Cost, captured: float | None = None, recipe: str = "skill") ->
     return compiled(Known(output="x", observed=observed), Rules(cost=cost), recipe)
 
 
-def answer_costing(usd: str | None) -> Observation:
+def answer_for(usd: str | None) -> Observation:
     return Observation("x", 0.0, usage=Usage(cost_usd=None if usd is None else Decimal(usd)))
 
 
@@ -44,10 +44,8 @@ def answer_costing(usd: str | None) -> Observation:
         (Cost(max_usd=1, max_ratio=2), 0.1, "0.5", False),
     ],
 )
-def test_cost_limit_passes_up_to_its_bounds(
-    cost: Cost, captured: float | None, usd: str, passes: bool
-) -> None:
-    comparison = costing(cost, captured).compare(answer_costing(usd))
+def test_cost_limit_passes_up_to_bounds(cost: Cost, captured: float | None, usd: str, passes: bool) -> None:
+    comparison = costing(cost, captured).compare(answer_for(usd))
     assert comparison.passed is passes
     assert all(is_limit(difference) and difference.path == ("cost",) for difference in comparison.differences)
     lost = "baseline.observed.cost_usd is missing: write what the capture took, or state max_usd"
@@ -57,7 +55,7 @@ def test_cost_limit_passes_up_to_its_bounds(
 
 def test_cost_limit_unknown_cost_is_an_error() -> None:
     with pytest.raises(CannotReplay, match="BK605 the cost of the answer is unknown"):
-        costing(Cost(max_usd=1)).compare(answer_costing(None))
+        costing(Cost(max_usd=1)).compare(answer_for(None))
 
 
 @pytest.mark.parametrize("recipe", ["http", "command"])
@@ -79,7 +77,7 @@ def test_cost_limit_of_recipe_without_cost_is_refused(recipe: str) -> None:
         ({"max_ratio": 3}, None, 100.0, None),
     ],
 )
-def test_latency_limit_passes_up_to_its_bounds(
+def test_latency_limit_passes_up_to_bounds(
     latency: dict[str, float],
     captured: float | None,
     seconds: float,

@@ -56,9 +56,7 @@ REQUIRED: list[Row] = [
 
 
 @pytest.mark.parametrize(("path", "came", "missing"), REQUIRED)
-def test_require_keys_reports_each_selected_value_without_the_key(
-    path: str, came: Json, missing: list[str]
-) -> None:
+def test_require_keys_reports_selected_value_without_key(path: str, came: Json, missing: list[str]) -> None:
     rules = {"require_keys": [path], "ignore_values": ["u"]}
     found = ruled.compare({"n": 1, "u": came}, {"n": 1, "u": came}, rules)
     assert [shown for shown, _ in ruled.shown(found)] == missing

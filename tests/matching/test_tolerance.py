@@ -42,9 +42,7 @@ from baselinekit.model.values import Json
         (9007199254740993, 9007199254740992, {"abs": 0}, False),
     ],
 )
-def test_within_compares_written_digits(
-    expected: Any, actual: Any, bounds: dict[str, Any], passes: bool
-) -> None:
+def test_within_compares_the_digits(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool) -> None:
     assert within(expected, actual, Tolerance(**bounds)) is passes
 
 

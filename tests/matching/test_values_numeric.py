@@ -60,18 +60,14 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
 @pytest.mark.parametrize(
     ("expected", "actual", "rules", "passes"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_numeric_comparison_compares_numbers_in_their_places(
-    expected: Json, actual: Json, rules: dict[str, Any], passes: bool
-) -> None:
+def test_numeric_compares_numbers(expected: Json, actual: Json, rules: dict[str, Any], passes: bool) -> None:
     assert ruled.compare(expected, actual, NUMERIC | rules).passed is passes
 
 
 @pytest.mark.parametrize(
     ("expected", "actual", "passes"), [(case[1], case[2], case[4]) for case in CASES if not case[3]]
 )
-def test_numeric_field_rule_compares_numbers_in_their_places(
-    expected: Json, actual: Json, passes: bool
-) -> None:
+def test_numeric_field_rule_compares_numbers_in_place(expected: Json, actual: Json, passes: bool) -> None:
     rules = {"fields": {"x": {"type": "numeric"}}}
     assert ruled.compare({"x": expected, "y": "z"}, {"x": actual, "y": "z"}, rules).passed is passes
 

@@ -31,9 +31,7 @@ AT = "2026-01-02T10:14:00Z"
         ("<<regex('(?s).*')>>\nb", "a\nc", "<<regex('(?s).*')>>\nc", "a\nb"),
     ],
 )  # fmt: skip
-def test_with_placeholders_keeps_matching_placeholders(
-    stored: str, actual: str, wanted: str, shown: str
-) -> None:
+def test_with_placeholders_keeps_matching_ones(stored: str, actual: str, wanted: str, shown: str) -> None:
     assert with_placeholders(stored, actual) == wanted
     assert with_values(stored, actual) == shown
 

@@ -52,9 +52,9 @@ def test_error_of_two_files_with_many_problems_shows_the_number_for_each(tmp_pat
 
 
 @pytest.mark.parametrize(("count", "lines"), [(20, 20), (21, 21), (40_000, 21)])
-def test_an_error_with_many_problems_of_a_file_shows_twenty_and_the_number(count: int, lines: int) -> None:
-    of_one = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
-    shown = str(InvalidInput(*of_one, Problem("BK503", "another", "", Place("b")))).split("\n")
+def test_error_of_file_with_many_problems_shows_twenty_and_the_number(count: int, lines: int) -> None:
+    problems = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
+    shown = str(InvalidInput(*problems, Problem("BK503", "another", "", Place("b")))).split("\n")
     assert len(shown) == lines + 1
     if count > 20:
         assert shown[-1] == (

@@ -88,9 +88,7 @@ def test_mask_declared_hexadecimal_secret_in_any_case_and_grouping(digits: str, 
     redactor = redactor_of(data.draw(st.sampled_from([declared, declared.upper(), f"{{{declared}}}"])))
     cases = data.draw(st.lists(st.booleans(), min_size=50, max_size=50))
     for form in forms:
-        text = "".join(
-            character.upper() if up else character for character, up in zip(form, cases, strict=False)
-        )
+        text = "".join(char.upper() if up else char for char, up in zip(form, cases, strict=False))
         assert redactor.mask_declared(f"id: {text};") == f"id: {MASK};"
         assert redactor.mask_declared(f"ïd: {text};") == f"ïd: {MASK};"
     assert redactor.mask_declared("id: nothing-of-it;") == "id: nothing-of-it;"
