@@ -77,15 +77,10 @@ _HINTS |= {key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS
 
 _SETTINGS = ("dataset", "execution", "evaluators", "evaluator", "target")
 _NOT_AGENTV = ("grader", "graders", "expected", "test_cases", "current")
-CaseId = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+(?!\n)$",
-        max_length=200,
-        description="one line of at most 200 visible signs",
-    ),
-]
+LINE = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+(?!\n)$"
+"""The pattern of a text of one line, without signs that are not visible."""
 
+CaseId = Annotated[str, Meta(pattern=LINE, max_length=200, description="one line of at most 200 signs")]
 
 _NAMED: Schema = {"type": "array", "minItems": 1}
 Evaluators = Annotated[Json, Meta(extra_json_schema=_NAMED | {"items": ref("Evaluator")})]
@@ -271,6 +266,8 @@ def _read_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFact
     document.loading.problems += unreadable
     settings = raw if isinstance(raw, dict) and CASES not in raw else {}  # else an eval file of that name
     shared, problems = _read_shared(settings, document, defaults)
+    if not (raw is None or isinstance(raw, dict)):
+        problems.append(Problem("BK780", f"expected a mapping, found {describe_value(raw)}", at=()))
     document.loading.problems += place_problems(body, path, {0: problems}) if problems else []
     return shared
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from typing import Annotated
 
-from baselinekit.agentv.form import CASES
+from baselinekit.agentv.form import CASES, LINE
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
@@ -17,7 +17,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.values import Edit, Json, Path
 from baselinekit.schema import read_as
-from baselinekit.structs import Meta, Struct, asdict, replace
+from baselinekit.structs import Meta, Struct, asdict
 from baselinekit.suites.loading import FetchFile, forms_in, load_cases
 from baselinekit.suites.targets import Targets
 from baselinekit.values.equality import identical
@@ -35,15 +35,12 @@ _TASK = (
     "`required` is true only for what an answer must not lack. The reference answer, if there is one, is an "
     "example of a good answer, and others may be worded quite differently."
 )
-_LINE = Meta(
-    pattern=r"^\s*(?=\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+\s*$", description="one line of text"
-)
 _WEIGHT = Meta(gt=0, le=10, description="a number above 0, at most 10")
 
 
 class DraftedItem(Struct):
     id: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}(?!\n)$", description="a-z, 0-9, _ and -")]
-    expected_outcome: Annotated[str, _LINE]
+    expected_outcome: Annotated[str, Meta(pattern=LINE, description="one line of text")]
     weight: Annotated[int, _WEIGHT] | Annotated[float, _WEIGHT]
     required: bool
 
@@ -120,7 +117,6 @@ def read_draft(text: str, nonce: str) -> list[DraftedItem]:
     if items is None:
         at, message = render(problems[0].at or ()), problems[0].message.partition(", found ")[0]
         raise unusable_reply(f"is not as asked for: rubrics{at}: {message}", text)
-    items = [replace(item, expected_outcome=item.expected_outcome.strip()) for item in items]
     if len({item.expected_outcome for item in items}) < len(items):
         raise unusable_reply("has the same item twice", text)
     stated = [RubricItem(item.id, item.expected_outcome, None, item.weight, item.required) for item in items]

@@ -31,7 +31,7 @@ from baselinekit.placeholders.lines import with_placeholders
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import PlaceholderContext, types_of
-from baselinekit.structs import MutableStruct, Struct, field, replace
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.alignment import Accepts
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.equality import identical
@@ -55,6 +55,13 @@ def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
 
 def _is_row(change: Change) -> bool:
     return bool(change.path) and isinstance(change.path[-1], int)
+
+
+def is_retyped(before: Json, after: Json) -> bool:
+    """Whether the type of the value changed. A placeholder has the types that it stands for; nobody relies on
+    the type where it stands for any."""
+    old, new = _types(before), _types(after)
+    return not (old is None or new is None or old & new)
 
 
 def _types(value: Json) -> frozenset[str] | None:
@@ -116,9 +123,13 @@ class ChangesFound(NamedTuple):
 
 
 def changes_of(old: Json, new: Json, ways: ComparisonRules) -> ChangesFound:
-    walk = _ChangeWalk(ways, Siblings(old, new, ways))
+    walk = _ChangeWalk(old, new, ways)
     shape = walk.compare(old, new, (), ())
-    return ChangesFound(shape, tuple(walk.changes), tuple(walk.siblings.notes()))
+    taken = (
+        f"{place} takes {text} {reason}" + (f" ({count:,} times)" if count > 1 else "")
+        for (place, text, reason), count in walk.given.items()
+    )
+    return ChangesFound(shape, tuple(walk.changes), tuple(taken))
 
 
 _HOUR = 3600
@@ -127,64 +138,15 @@ _LIKE = "like its siblings"
 _NATURE = "as ids and moments vary by nature"
 
 
-class Siblings:
-    """Gives new values placeholders: the one that the same place holds in every other row of its array, or
-    the narrowest one for ids and moments, which vary by nature."""
+class _ChangeWalk:
+    """Walks the old and the new output side by side. `former`: for renamed keys, where their values were;
+    `given`: how often new values take which placeholder, and why."""
 
     def __init__(self, old: Json, new: Json, ways: ComparisonRules):
         self.ways, self.old, self.new = ways, old, new
+        self.changes: list[Change] = []
         self.former: dict[Shape, Shape] = {}
         self.given: Counter[tuple[str, str, str]] = Counter()
-
-    @cached_property
-    def stored(self) -> Mapping[Shape, list[Json]]:
-        return by_shape(places(self.old))
-
-    @cached_property
-    def came(self) -> Mapping[Shape, list[Json]]:
-        return by_shape(places(self.new))
-
-    def fill(self, value: Json, path: Path) -> Json:
-        """Return the value with each placeholder that it takes."""
-        for text, reason in self.placeholders_at(of_any_row(path), path):
-            if self.ways.accepts(text, value):
-                self.given[row_pattern(path), text, reason] += 1
-                return text
-        if isinstance(value, dict):
-            return {key: self.fill(item, (*path, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.fill(item, (*path, number)) for number, item in enumerate(value)]
-        return value
-
-    def placeholders_at(self, shape: Shape, path: Path) -> Iterator[tuple[str, str]]:
-        beside = self.stored.get(shape) or self.stored.get(self.former.get(shape, shape), [])
-        stored = [value for value in beside if value is not None]
-        if stored:
-            if all(isinstance(value, str) and describes_many(value) for value in stored):
-                yield from ((text, _LIKE) for text, _ in Counter(stored).most_common())
-            return
-        values = [value for value in self.came.get(shape, ()) if value is not None]
-        if len(values) > 1 and all(identical(value, values[0]) for value in values):
-            return  # what is the same in every row does not vary
-        if values and all(self.varies(unescaped(value), path) for value in values):
-            yield narrowest([unescaped(value) for value in values], words=self.ways.words)[0].text, _NATURE
-
-    def varies(self, value: Json, path: Path) -> bool:
-        """Whether a value will likely differ next time: an id, or a moment of now or later, but no day."""
-        when = moment_of(value)
-        if when is not None:
-            return when > self.ways.seen_at - NEAR and bool(when % _HOUR)
-        return looks_like_id(value, path)
-
-    def notes(self) -> Iterator[str]:
-        for (place, text, reason), count in self.given.items():
-            yield f"{place} takes {text} {reason}" + (f" ({count:,} times)" if count > 1 else "")
-
-
-class _ChangeWalk(MutableStruct):
-    ways: ComparisonRules
-    siblings: Siblings
-    changes: list[Change] = field(default_factory=list)
 
     def compare(self, old: Json, new: Json, at: Path, path: Path) -> Part:
         if identical(old, new):
@@ -199,14 +161,12 @@ class _ChangeWalk(MutableStruct):
             after = self.keep_placeholders(old, new)
         else:
             after = self.ways.fresh(new)
-        types, new_types = _types(old), _types(new)  # nobody relies on the type where one stands for any
-        is_retyped = not (types is None or new_types is None or types & new_types)
-        kind: ChangeKind = "retyped" if is_retyped else "value"
+        kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
         return self.add_change(kind, path, at, old, after)
 
     def new_value(self, new: Json, path: Path) -> Json:
         """Return what is stored of a value that has no counterpart in the old output."""
-        return self.ways.fresh(self.siblings.fill(new, path))
+        return self.ways.fresh(self.fill(new, path))
 
     def keep_placeholders(self, old: str, new: str) -> Json:
         """Return the new text with the placeholders of the old one that still match, by line and within
@@ -222,12 +182,11 @@ class _ChangeWalk(MutableStruct):
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
         gone, came = [name for name in old if name not in new], [name for name in new if name not in old]
-        is_renamed = len(gone) == len(came) == 1
+        is_renamed = len(gone) == len(came) == 1 and (
+            SequenceMatcher(None, gone[0].lower(), came[0].lower(), autojunk=False).ratio() >= _ALIKE
+        )
         if is_renamed:
-            match = SequenceMatcher(None, gone[0].lower(), came[0].lower(), autojunk=False)
-            is_renamed = match.ratio() >= _ALIKE
-        if is_renamed:
-            self.siblings.former[of_any_row((*path, came[0]))] = of_any_row((*path, gone[0]))
+            self.former[of_any_row((*path, came[0]))] = of_any_row((*path, gone[0]))
         parts = tuple(
             self.compare_or_add(
                 old.get(name, ABSENT),
@@ -321,6 +280,50 @@ class _ChangeWalk(MutableStruct):
         self.changes.append(complete_change(change, self.ways.outcomes))
         return ChangedPart(change.number)
 
+    # New values take placeholders: the one that the same place holds in every other row of its array, or the
+    # narrowest one for ids and moments, which vary by nature.
+
+    @cached_property
+    def stored(self) -> Mapping[Shape, list[Json]]:
+        return by_shape(places(self.old))
+
+    @cached_property
+    def came(self) -> Mapping[Shape, list[Json]]:
+        return by_shape(places(self.new))
+
+    def fill(self, value: Json, path: Path) -> Json:
+        """Return the value with each placeholder that it takes."""
+        for text, reason in self.placeholders_at(of_any_row(path), path):
+            if self.ways.accepts(text, value):
+                self.given[row_pattern(path), text, reason] += 1
+                return text
+        if isinstance(value, dict):
+            return {key: self.fill(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fill(item, (*path, number)) for number, item in enumerate(value)]
+        return value
+
+    def placeholders_at(self, shape: Shape, path: Path) -> Iterator[tuple[str, str]]:
+        beside = self.stored.get(shape) or self.stored.get(self.former.get(shape, shape), [])
+        stored = [value for value in beside if value is not None]
+        if stored:
+            if all(isinstance(value, str) and describes_many(value) for value in stored):
+                yield from ((text, _LIKE) for text, _ in Counter(stored).most_common())
+            return
+        values = [value for value in self.came.get(shape, ()) if value is not None]
+        if len(values) > 1 and all(identical(value, values[0]) for value in values):
+            return  # what is the same in every row does not vary
+        plain = [unescaped(value) for value in values]
+        if plain and all(self.varies(value, path) for value in plain):
+            yield narrowest(plain, words=self.ways.words)[0].text, _NATURE
+
+    def varies(self, value: Json, path: Path) -> bool:
+        """Whether a value will likely differ next time: an id, or a moment of now or later, but no day."""
+        when = moment_of(value)
+        if when is not None:
+            return when > self.ways.seen_at - NEAR and bool(when % _HOUR)
+        return looks_like_id(value, path)
+
 
 def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     """Return a change with its lost placeholders and its risk. A removed row loses no placeholder: it spoke
@@ -354,24 +357,17 @@ def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[i
         change = changes[shape.number]
         return change.after if shape.number in accepted else change.before
     values = [merge_accepted(part, changes, accepted) for part in shape.parts]
-    positions = [n for n in _arranged(shape, accepted) if values[n] is not ABSENT]
-    if shape.names is None:
-        return [values[n] for n in positions]
-    return {shape.names[n]: values[n] for n in positions}
-
-
-def _arranged(branch: Branch, accepted: Container[int]) -> list[int]:
-    """Return the parts of a branch in the order in which they are written. A part that only the second order
-    has comes after the part that it follows there."""
-    takes_new = branch.order is None or branch.order in accepted
-    first, second = (branch.after, branch.before) if takes_new else (branch.before, branch.after)
-    positions, first_parts = list(first), set(first)
-    previous: int | None = None
-    for n in second:
-        if n not in first_parts:
-            positions.insert(0 if previous is None else positions.index(previous) + 1, n)
+    takes_new = shape.order is None or shape.order in accepted
+    first, second = (shape.after, shape.before) if takes_new else (shape.before, shape.after)
+    order, known, previous = list(first), set(first), None
+    for n in second:  # what only the second order has comes after the part that it follows there
+        if n not in known:
+            order.insert(0 if previous is None else order.index(previous) + 1, n)
         previous = n
-    return positions
+    present = [n for n in order if values[n] is not ABSENT]
+    return (
+        [values[n] for n in present] if shape.names is None else {shape.names[n]: values[n] for n in present}
+    )
 
 
 def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:

@@ -156,7 +156,7 @@ class Ledger(MutableStruct):
     @property
     def in_sight(self) -> list[Member]:
         """The undecided changes of the current question."""
-        return [one for question in self.questions[self.at : self.at + 1] for one in self._open(question)]
+        return self.undecided(self.questions[self.at : self.at + 1])
 
     @property
     def last(self) -> list[Member]:
@@ -167,19 +167,15 @@ class Ledger(MutableStruct):
     def is_all_skipped(self) -> bool:
         return all(decision.verb == "skip" for decision in self.decided.values())
 
-    def remaining(self) -> list[Member]:
-        """Return all undecided changes."""
-        return [one for question in self.questions for one in self._open(question)]
-
-    def _open(self, question: Question) -> list[Member]:
-        return [member for member in question if member not in self.decided]
+    def undecided(self, questions: Iterable[Question]) -> list[Member]:
+        return [member for question in questions for member in question if member not in self.decided]
 
     def decide(self, members: Iterable[Member], decision: Decision) -> None:
         """Store a decision and move on to the next question with an undecided change, counted from here."""
         self.steps.append((self.at, self.questions, self.decided))
         self.decided = {**self.decided, **dict.fromkeys(members, decision)}
         indexes = [*range(self.at, len(self.questions)), *range(self.at)]
-        self.at = next((n for n in indexes if self._open(self.questions[n])), len(self.questions))
+        self.at = next((n for n in indexes if self.undecided([self.questions[n]])), len(self.questions))
 
     def take_apart(self) -> None:
         """Split the current question into one for each undecided change."""
@@ -274,13 +270,11 @@ class Review(MutableStruct):
     def _in_sight(self) -> list[Changed]:
         return [self._look_up(member) for member in self.ledger.in_sight]
 
-    def _decide(self, members: Sequence[Member], verb: Verb, text: str = "") -> None:
-        self.ledger.decide(members, Decision(verb, text))
+    def decide(self, verb: Verb, text: str = "", members: Sequence[Member] = ()) -> None:
+        """Decide about these changes, or about those of the current question."""
+        self.ledger.decide(members or self.ledger.in_sight, Decision(verb, text))
         if not self.ledger.in_sight and self.ledger.is_all_skipped:
             self.ended = "write"  # nothing is to be written, so there is no question
-
-    def decide(self, verb: Verb) -> None:
-        self._decide(self.ledger.in_sight, verb)
 
     def accept(self) -> Conversation:
         changes = [change for _, change in self._in_sight()]
@@ -291,7 +285,7 @@ class Review(MutableStruct):
 
     def decide_all(self, verb: Verb) -> Conversation:
         """Decide on all remaining changes, except accept those that somebody may rely on."""
-        members = remaining = self.ledger.remaining()
+        members = remaining = self.ledger.undecided(self.ledger.questions)
         if verb == "accept":
             changes = {member: self._look_up(member)[1] for member in remaining}
             members = [n for n, one in changes.items() if not (one.blocked or confirmation_question([one]))]
@@ -303,7 +297,7 @@ class Review(MutableStruct):
         number = f"{'' if others else 'all '}{len(members)}"
         word = "leave" if verb == "skip" else verb
         if (yield Dialog(f"{word} {number} that remain?{suffix}", _YES_OR_NO)) in _YES:
-            self._decide(members, verb)
+            self.decide(verb, members=members)
 
     def put_placeholder(self) -> Conversation:
         changed = self._in_sight()
@@ -316,7 +310,7 @@ class Review(MutableStruct):
             return
         after = [with_after(plan, change.number, text).changes[change.number] for plan, change in changed]
         if (yield from _confirm(after)):
-            self._decide(self.ledger.in_sight, "placeholder", text)
+            self.decide("placeholder", text)
 
     def ignore(self) -> Conversation:
         """Ignore a path; the changes that the rule covers need no decision."""
@@ -331,7 +325,7 @@ class Review(MutableStruct):
         if text := (yield from self._choose(question, offers, changed, rule_problem)):
             plans = dict.fromkeys(n for n, _ in self.ledger.in_sight)
             covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
-            self._decide([member for member in covered if member not in self.ledger.decided], "ignore", text)
+            self.decide("ignore", text, self.ledger.undecided([tuple(covered)]))
 
     def _choose(
         self,

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import TypeVar
+from typing import Literal, TypeVar
 
+from baselinekit.model.baselines import By
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, is_template, unescaped
 from baselinekit.placeholders.narrowest import for_rows
@@ -21,11 +22,11 @@ Shape = tuple[str | int | Wild, ...]
 """The path of a value, with a `*` for each index of a row."""
 
 Rows = Sequence[Json]
-BY = "by "
+_BY = "by "
 
 
-def order_rule(values: Sequence[Rows]) -> str | None:
-    """Return how the arrays are compared if their order means nothing: `unordered`, or `by key` where the
+def order_rule(values: Sequence[Rows]) -> Literal["unordered"] | By | None:
+    """Return how the arrays are compared if their order means nothing: `unordered`, or by a key where the
     rows themselves vary; None if they seem to be in one order."""
     written = [[canonical(row) for row in rows] for rows in values]
     if all(rows == written[0] for rows in written[1:]):
@@ -33,18 +34,18 @@ def order_rule(values: Sequence[Rows]) -> str | None:
     if all(Counter(rows) == Counter(written[0]) for rows in written[1:]):
         return "unordered"
     for key in keys_naming(values):
-        first, *rest = [[canonical(row[key]) for row in rows] for rows in values]
-        if any(rows != first for rows in rest) and all(set(rows) == set(first) for rows in rest):
-            return f"{BY}{key}"
+        first, *others = ([canonical(row[key]) for row in rows] for rows in values)
+        if any(names != first for names in others) and all(set(names) == set(first) for names in others):
+            return By(key)
     return None
 
 
 def sort_rows_alike(values: Sequence[Rows], mode: str) -> Sequence[Rows]:
     """Return the rows of all arrays in the order of the first, if the rules say that order means nothing and
     a key identifies the rows; else unchanged."""
-    if not mode.startswith(BY) and mode != "unordered":
+    if not mode.startswith(_BY) and mode != "unordered":
         return values
-    keys = [mode.removeprefix(BY)] if mode.startswith(BY) else list(keys_naming(values))
+    keys = [mode.removeprefix(_BY)] if mode.startswith(_BY) else list(keys_naming(values))
     for key in keys:
         if key not in keys_naming(values):
             continue

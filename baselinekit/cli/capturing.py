@@ -48,9 +48,8 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Not
 from baselinekit.importers.curloptions import NAMES
 from baselinekit.importers.drafts import DraftRecipe, ImportedFile
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.evidence import MOST_VALUES
 from baselinekit.learning.templating import with_names
-from baselinekit.learning.varying import Volatile
+from baselinekit.learning.varying import MOST_VALUES, Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Edit, Json
 from baselinekit.report.differences import shorten_pair

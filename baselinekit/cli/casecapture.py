@@ -22,55 +22,63 @@ from baselinekit.evals.casebaselines import (
 )
 from baselinekit.evals.selection import Choice, choose, load, resolve_path_or_prompt
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.evals import Case
 from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below
 
 
 def split_prompt_paths(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:
     """Split the arguments into those that mean prompt folders (a folder, its eval file, an id, an alias, a
-    folder of such folders) and the others."""
+    folder of such folders) and the others. A folder that also holds recipes without an output is ambiguous,
+    and refused."""
     cases: list[str] = []
     others: list[str] = []
     for path in paths:
-        (cases if path != "-" and _is_prompt_path(path, project) else others).append(path)
+        folders = _prompts_at(path, project) if path != "-" else []
+        drafts = _drafts_below(path, project) if folders else []
+        if drafts:
+            recipes = f"recipes without an output ({drafts[0].source.file})"
+            message = f"{path} holds both prompt folders ({folders[0] or '.'}) and {recipes}"
+            hint = "name each by its path, and capture them by two commands"
+            raise InvalidInput(Problem("BK508", message, hint))
+        (cases if folders else others).append(path)
     return cases, others
-
-
-def _is_prompt_path(path: str, project: Project) -> bool:
-    """Whether a path means prompt folders. A folder that also holds recipes without an output is ambiguous,
-    and refused."""
-    folders = _prompts_at(path, project)
-    drafts = [draft for draft in _drafts_below(path, project) if draft.baseline is None] if folders else []
-    if drafts:
-        message = f"{path} holds both prompt folders ({folders[0] or '.'}) and recipes without an output"
-        message += f" ({drafts[0].source.file})"
-        raise InvalidInput(
-            Problem("BK508", message, "name each by its path, and capture them by two commands")
-        )
-    return bool(folders)
 
 
 def _prompts_at(path: str, project: Project) -> list[str]:
     folder = resolve_path_or_prompt(project, path)
-    return (
-        folders_below(project.root, [folder]) if os.path.lexists(os.path.join(project.root, folder)) else []
-    )
+    exists = os.path.lexists(os.path.join(project.root, folder))
+    return folders_below(project.root, [folder]) if exists else []
 
 
 def _drafts_below(path: str, project: Project) -> list[Baseline]:
-    """The baselines of the project below a path. Invalid files are skipped: compare reports those."""
+    """The recipes without an output below a path. Invalid files are skipped: compare reports those."""
     target = os.path.normpath(os.path.join(project.root, resolve_path_or_prompt(project, path)))
     folders = (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
     pairs = ((folder, os.path.commonpath([target, folder])) for folder in folders if os.path.isdir(folder))
     inner = [folder if shared == target else target for folder, shared in pairs if shared in (target, folder)]
-    return load_partly(project, inner)[0] if inner else []
+    loaded = load_partly(project, inner)[0] if inner else []
+    return [draft for draft in loaded if draft.baseline is None]
 
 
 def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
-    """The cases of prompt folders. The script before a case is run, unless nothing is to be captured."""
-    project = project_of(options.project)
-    cases, ids, queries = _cases(project, options)
+    """The cases of prompt folders. The script before a case is run, unless nothing is to be captured. Trigger
+    queries cannot be captured: only a judge is asked about them."""
+    project, paths = project_of(options.project), list[str]()
+    for path in options.paths:  # a folder may hold several; a file, an id or an alias is one
+        is_folder = os.path.isdir(os.path.join(project.cwd, path))
+        below = [os.path.join(project.root, folder) for folder in _prompts_at(path, project) if is_folder]
+        paths += [os.path.relpath(folder, project.cwd) for folder in below] if is_folder else [path]
+    suite = load(project, paths, None)
+    selected = choose(suite.cases, Choice(cases=options.cases)) if options.cases else list(suite.cases)
+    cases = [case for case in selected if has_answer(case)]
+    queries = sum(case.folder is not None for case in selected) - len(cases)
+    if not cases:
+        message = f"there is no case to capture in {', '.join(options.paths)}"
+        hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
+        raise NothingSelected(Problem("BK509", message, hint if queries else "add one to `cases:`"))
+    variables = operator_of(options.project).variables
+    ids = baseline_ids(case for case in suite.cases if has_answer(case))
+    cases = [with_values(case, variables, project) for case in cases]
     if not options.many.dry_run:
         with real_context() as context:
             cases = [with_script_inputs(case, project, context.clients) for case in cases]
@@ -86,28 +94,3 @@ def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
             yield f"{subject} not captured: only a judge is asked, by baselinekit run"
 
     return replace(batch, notes=notes)
-
-
-def _cases(project: Project, options: DraftOptions) -> tuple[list[Case], dict[str, str], int]:
-    """The cases to capture, the baseline id of each case, and the number of trigger queries, which cannot be
-    captured because only a judge is asked about them."""
-    paths = [word for path in options.paths for word in _prompt_folders_for(path, project)]
-    suite = load(project, paths, None)
-    selected = choose(suite.cases, Choice(cases=options.cases)) if options.cases else list(suite.cases)
-    cases = [case for case in selected if has_answer(case)]
-    queries = sum(case.folder is not None for case in selected) - len(cases)
-    if not cases:
-        message = f"there is no case to capture in {', '.join(options.paths)}"
-        hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
-        raise NothingSelected(Problem("BK509", message, hint if queries else "add one to `cases:`"))
-    variables = operator_of(options.project).variables
-    ids = baseline_ids(case for case in suite.cases if has_answer(case))
-    return [with_values(case, variables, project) for case in cases], ids, queries
-
-
-def _prompt_folders_for(path: str, project: Project) -> list[str]:
-    """The prompt folders below a folder; a file, an id or an alias stays as it is."""
-    if not os.path.isdir(os.path.join(project.cwd, path)):
-        return [path]
-    folders = (os.path.join(project.root, folder) for folder in _prompts_at(path, project))
-    return [os.path.relpath(folder, project.cwd) for folder in folders]

@@ -70,10 +70,5 @@ def run_elsewhere(
     stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
-        job,
-        where,
-        lambda order: partial(RunWorker, order, cases.together, saves),
-        OF_ATTEMPTS,
-        named,
-        stated,
+        job, where, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS, named, stated
     )

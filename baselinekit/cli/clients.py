@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import reduce
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -209,10 +210,9 @@ class LazyModels:
     @property
     def spent(self) -> ModelUsage | None:
         """What the models have been asked, if anything."""
-        spent: ModelUsage | None = None if self._models is None else self._models.spent
-        if spent is None or self._spent_elsewhere is None:
-            return spent or self._spent_elsewhere
-        return added_usage(spent, self._spent_elsewhere)
+        parts = (None if self._models is None else self._models.spent, self._spent_elsewhere)
+        known = [part for part in parts if part is not None]
+        return reduce(added_usage, known) if known else None
 
     def with_totals(self, report: Report) -> Report:
         """The report with what the models were asked. A completed run removes its journal, as there is

@@ -143,10 +143,8 @@ def compare_once(
             )
             elsewhere = _elsewhere(project, options, policy, context, models)
             with elsewhere or nullcontext():
-                command = command_line(project)
-                report = compare_baselines(
-                    project, options.paths, chosen, policy, context, command, elsewhere
-                )
+                how = policy, context, command_line(project), elsewhere
+                report = compare_baselines(project, options.paths, chosen, *how)
             typed = replace(typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)
@@ -195,9 +193,8 @@ def _elsewhere(
     from baselinekit.cli.worker import Job
 
     common = (project, context, models, options.recording, options.resume, "compare")
-    return compare_elsewhere(
-        Job(*common, options.jobs, policy.maxfail is not None), options.where, options.paths, policy
-    )
+    job = Job(*common, options.jobs, policy.maxfail is not None)
+    return compare_elsewhere(job, options.where, options.paths, policy)
 
 
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:

@@ -315,7 +315,7 @@ def move_in(options: ConvertOptions) -> int:
     ]
     also = f", {moved.known:,} there already" if moved.known else ""
     return Delivery(
-        texts={name: dump_yaml(baseline.record) for name, baseline in moved.new.items()},
+        texts={name: dump_yaml(one.record) if options.dry_run else "" for name, one in moved.new.items()},
         existing=moved.there,
         lost=lost,
         count=count_noun(len(names), "answer" if tool == VCR else "value"),

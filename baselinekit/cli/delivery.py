@@ -105,15 +105,8 @@ def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> T
         config = nearest_config(os.getcwd())
         name = config and from_top(os.path.relpath(config, os.getcwd()))
         operator += ("--config", name) if name and os.path.dirname(name) else ()
-    asking = tuple(words_from_top(typed.asking))
-    return replace(
-        typed,
-        operator=operator,
-        asking=asking,
-        paths=paths,
-        results=results,
-        unkept=typed.unkept or not results,
-    )
+    asking, unkept = tuple(words_from_top(typed.asking)), typed.unkept or not results
+    return replace(typed, operator=operator, asking=asking, paths=paths, results=results, unkept=unkept)
 
 
 def write_report(path: str, text: str) -> str:

@@ -77,10 +77,7 @@ class GateOptions:
         help="Let the rates cover failing regressions of this criticality; can be repeated.",
     )
     named_plans: tuple[str, ...] = several(
-        "--phase",
-        "--trigger",
-        metavar="FILE",
-        help="A plan: the eval steps of a phase, or an eval_trigger.",
+        "--phase", "--trigger", metavar="FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
     )
     phase_id: str | None = option(
         metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
@@ -103,10 +100,7 @@ class GateOptions:
 
     @property
     def plans(self) -> list[str]:
-        return [
-            *self.named_plans,
-            *(path for path in self.results if path.lower().endswith(_PLANS)),
-        ]
+        return [*self.named_plans, *(path for path in self.results if path.lower().endswith(_PLANS))]
 
     @property
     def files(self) -> list[str]:
@@ -267,13 +261,9 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
         return [f"report: {shown_path}"]
     if judged.state != "met" or not gate.archive:
         return []
-    file, pages = (
-        gate.suite or gate.file,
-        {".gate.json": format_gates_json, ".phase.md": format_gates_markdown},
-    )
-    texts = {ending: form([judged]) for ending, form in pages.items()} | {
-        ".json": render_report(report, ".json")
-    }
+    file = gate.suite or gate.file
+    texts = {".gate.json": format_gates_json([judged]), ".phase.md": format_gates_markdown([judged])}
+    texts[".json"] = render_report(report, ".json")
     try:
         folder = settings.results_of(root, file, None)
         paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))

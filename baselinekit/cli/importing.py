@@ -13,7 +13,7 @@ from baselinekit.cli.options import command, parse_pairs, project_of, read_text
 from baselinekit.cli.recipes import with_files
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import NewBaseline, group_of
-from baselinekit.commands.importing import Batch, holds_requests, read_requests, summarize
+from baselinekit.commands.importing import Batch, reader_of, summarize
 from baselinekit.commands.loading import load
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
@@ -38,17 +38,17 @@ def capture_files(options: DraftOptions) -> int:
         message = f"--case names a case of a prompt folder, and {other_paths[0]} is none"
         raise InvalidInput(Problem("BK508", message, "leave it out"))
     texts = {} if prompts else {path: text for path in options.paths if (text := _text(path)) is not None}
-    texts = {path: text for path, text in texts.items() if holds_requests(path, text)}
-    paths = [path for path in options.paths if path not in texts]
+    readers = {path: reader for path, text in texts.items() if (reader := reader_of(path, text)) is not None}
+    paths = [path for path in options.paths if path not in readers]
 
     def read() -> Batch:
         if prompts:
             return read_cases(options, settings)
         project = project_of(options.project)
         batch = Batch(project, ())
-        if texts:
+        if readers:
             choices = _choices(options, project)
-            files = {path: read_requests(path, text, choices) for path, text in texts.items()}
+            files = {path: reader(choices) for path, reader in readers.items()}
             batch = summarize(project, files, lambda draft: _record(draft, options, project), settings)
         return replace(batch, new=[*batch.new, *_drafts(paths, project)]) if paths else batch
 

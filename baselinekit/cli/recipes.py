@@ -21,7 +21,6 @@ from baselinekit.cli.capture_options import (
     SkillOptions,
 )
 from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
-from baselinekit.clients.trust import origin
 from baselinekit.commands.capture import group_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
@@ -29,7 +28,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import Read, is_curl, parse_words
-from baselinekit.importers.drafts import path_of
+from baselinekit.importers.drafts import addressed, path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
@@ -424,7 +423,10 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
         del execution["verify"]
     fields = dict(parsed.request)
     request: dict[str, Json] = {"method": fields.pop("method")}
-    request["endpoint"] = _endpoint(str(fields.pop("url")), execution, project)
+    base_url = project.override_base_url or project.base_url
+    request["endpoint"], base = addressed(str(fields.pop("url")), base_url)
+    if base is not None and base != (project.base_url or "").rstrip("/"):
+        execution["base_url"] = base
     request |= drop_unset(headers=fields.pop("headers", None))
     if options.params:
         request |= {"params": parse_lists("--param", options.params, "NAME=VALUE")}
@@ -512,15 +514,3 @@ def _absolute_url(url: str, project: Project) -> str:
         message = f"{url!r} is not a URL"
         raise _refusal(message, "as in: capture http GET http://127.0.0.1:8000/users")
     return url
-
-
-def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
-    """The part of the URL below the base; a base other than the project's is added to `execution`."""
-    base = project.override_base_url or project.base_url
-    if base is not None and (url == base or url.startswith(base.rstrip("/") + "/")):
-        return url[len(base.rstrip("/")) :] or "/"
-    parts = urlsplit(url)
-    if project.base_url is None or origin(project.base_url) != origin(url):
-        execution["base_url"] = f"{parts.scheme}://{parts.netloc}"
-    query = f"?{parts.query}" if parts.query else ""
-    return (parts.path or "/") + query

@@ -229,9 +229,8 @@ def suggest_checks(
     own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
     replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
     arguments = (*typed_command().asking, *typed_command().operator)
-    screen.next_commands(
-        check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
-    )
+    commands = check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
+    screen.next_commands(commands)
     screen.next_commands([shlex.join(command) for command in own.values() if command][:_MOST_NAMED])
 
 

@@ -138,9 +138,7 @@ class RunOptions:
     where: WhereOptions = including(WhereOptions)
     resume: bool = flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = option(
-        type=Number(0, 1),
-        metavar="RATE",
-        help="The share of cases that must pass; the default is all.",
+        type=Number(0, 1), metavar="RATE", help="The share of cases that must pass; the default is all."
     )
     preset: str | None = option(
         type=click.Choice(list(PRESETS)),

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from baselinekit.changes.placing import placed, places_of, with_literals, with_spans
 from baselinekit.clients.trust import check_inside, origin
 from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
@@ -27,17 +26,20 @@ from baselinekit.errors import (
 from baselinekit.kinds.kind import ALONE, Flag, RecipeKind
 from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.evidence import MOST_VALUES, evidence_of
 from baselinekit.learning.lesson import LearningCase, Lesson, learn_new, with_lookalikes
 from baselinekit.learning.templating import (
     DECLARED,
     IN_A_NAME,
     OutputTemplater,
+    placed,
+    places_of,
     secrets_in,
     single_element_arrays,
+    with_literals,
     with_names,
+    with_spans,
 )
-from baselinekit.learning.varying import UnlearnablePlace, Volatile, masked_places
+from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile, evidence_of, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, default_type, is_limit
 from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe

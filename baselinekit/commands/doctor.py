@@ -9,7 +9,7 @@ from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.evidence import evidence_for
+from baselinekit.learning.varying import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import OLD_NAMES, PURPOSE, Baseline, FieldRule, Rules, least_similarity
 from baselinekit.model.recipes import Config, Recipe

@@ -55,21 +55,20 @@ class Batch(Struct):
         return base, new[base], self.stated.get(base, 0)
 
 
-def holds_requests(name: str, text: str) -> bool:
-    """Whether the content of a file has a format that holds requests."""
-    return importer_of(SourceText(name, text)) is not None
-
-
-def read_requests(name: str, text: str, choices: ImportChoices) -> ImportedFile:
-    """Read the requests in such a file."""
+def reader_of(name: str, text: str) -> Callable[[ImportChoices], ImportedFile] | None:
+    """Return what reads the requests in a file, by its content; None if it has no form that holds any."""
     source = SourceText(name, text)
     importer = importer_of(source)
     if importer is None:
-        raise InvalidInput(Problem("BK550", "nothing there says what is to be asked", "", Place(name)))
-    imported = importer.read(source, choices)
-    if not (imported.drafts or imported.left_out or imported.unsafe or imported.unselected):
-        raise InvalidInput(Problem("BK550", f"{importer.form} without requests", "", Place(name)))
-    return imported
+        return None
+
+    def read(choices: ImportChoices) -> ImportedFile:
+        imported = importer.read(source, choices)
+        if not (imported.drafts or imported.left_out or imported.unsafe or imported.unselected):
+            raise InvalidInput(Problem("BK550", f"{importer.form} without requests", "", Place(name)))
+        return imported
+
+    return read
 
 
 def summarize(

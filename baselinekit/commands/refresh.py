@@ -11,7 +11,6 @@ from functools import partial
 from itertools import chain
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
-from baselinekit.changes.placing import placed, places_of
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.capture import (
@@ -33,10 +32,19 @@ from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.evidence import evidence_of, select_valid_evidence
 from baselinekit.learning.lesson import LearningCase, Lesson, learn_again
-from baselinekit.learning.templating import OutputTemplater, secrets_in, single_element_arrays
-from baselinekit.learning.varying import masked_places
+from baselinekit.learning.templating import (
+    OutputTemplater,
+    placed,
+    places_of,
+    secrets_in,
+    single_element_arrays,
+)
+from baselinekit.learning.varying import (
+    evidence_of,
+    masked_places,
+    select_valid_evidence,
+)
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
@@ -295,9 +303,11 @@ def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
     """Return the plan with the lines of the placeholders that would be lost."""
     at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
     found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
-    changes = (
-        replace(one, lost=tuple(loss.placed(next(found)) for loss in one.lost)) for one in plan.changes
-    )
+    changes = []
+    for change in plan.changes:
+        pairs = zip(change.lost, found, strict=False)
+        located = tuple(replace(one, line=place.line, file=place.file) for one, place in pairs)
+        changes.append(replace(change, lost=located))
     return replace(plan, changes=tuple(changes))
 
 

@@ -321,9 +321,8 @@ def _is_stricter(path: Path, old: Any, new: Any) -> bool:
 
 def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
     left = [check for check in before.checks if not any(is_same(check, one) for one in after.checks)]
-    new = [
-        (n, one) for n, one in enumerate(after.checks) if not any(is_same(one, old) for old in before.checks)
-    ]
+    checks = before.checks
+    new = [(n, one) for n, one in enumerate(after.checks) if not any(is_same(one, old) for old in checks)]
     for check in left:
         name = next(iter(check), "")
         known = next((pair for pair in new if name in pair[1]), None)

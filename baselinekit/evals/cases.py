@@ -214,16 +214,16 @@ Key = tuple[str, int]
 _FINISHED = {"finished": True}
 
 
-def _read_attempt(told: Json) -> CaseAttempt | None:
+def _read_attempt(record: Json) -> CaseAttempt | None:
     """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
     try:
-        restore_usage(told["attempt"])
-        for spot in told["spots"]:
+        restore_usage(record["attempt"])
+        for spot in record["spots"]:
             restore_difference(spot)
-        told["drift"] = restore_drift(told["drift"])
+        record["drift"] = restore_drift(record["drift"])
     except (AttributeError, KeyError, TypeError):
         return None
-    return read_as(CaseAttempt, told)[0]
+    return read_as(CaseAttempt, record)[0]
 
 
 def key_of(
@@ -279,13 +279,13 @@ class Memory:
     def add(self, case: Case, attempt: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            told = {
+            record = {
                 "attempt": written(attempt.attempt),
                 "spots": [written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
                 "count": attempt.count,
                 "drift": drift_document(attempt.drift),
             }
-            self._journal.add({"id": case.id, "failures": failures, "told": told})
+            self._journal.add({"id": case.id, "failures": failures, "told": record})
 
     def finish(self) -> None:
         """Record that the run is done, for when the plan that it belongs to is resumed."""

@@ -333,10 +333,10 @@ def load_schema(case: Case, path: str, root: str) -> Json:
 
 
 def check_reachable(
-    suite: Suite, stated: Mapping[str, float], attempts: int | None, root: str, whose: str = ""
+    suite: Suite, stated: Mapping[str, float], attempts: int | None, root: str, owner: str = ""
 ) -> None:
-    """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with so many
-    attempts; InvalidInput for those that need more attempts than that."""
+    """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
+    number of attempts; InvalidInput for those that need more."""
     tries = attempts or suite.config.attempts
     thresholds, problems = {**suite.thresholds, **stated}, []
     read_thresholds(thresholds)
@@ -348,7 +348,7 @@ def check_reachable(
                 hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
                 place = None
                 if name in stated:
-                    message = f"{whose}: {message}" if whose else message
+                    message = f"{owner}: {message}" if owner else message
                 elif suite.file is not None:
                     place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
                 problems.append(Problem("BK724", message, hint, place))

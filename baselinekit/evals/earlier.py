@@ -67,11 +67,7 @@ def _part(record: Json, key: str) -> dict[str, Json]:
 
 
 def compare_runs(
-    now: Report,
-    before: Report,
-    across: Collection[str] = (),
-    strict: bool = False,
-    with_scores: bool = False,
+    now: Report, before: Report, across: Collection[str] = (), strict: bool = False, with_scores: bool = False
 ) -> EarlierComparison:
     """Compare two runs by the cases that both have. `with_scores`: the scores are compared too."""
     before_by_id = {result.id: result for result in before.results if result.case is not None}

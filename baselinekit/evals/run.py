@@ -41,7 +41,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Grade, Grader, iterate_grades
+from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.store.journal import Journal
@@ -379,13 +379,12 @@ def _results(
 def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
     """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
     in a file is found."""
-    paths_by_result: list[dict[str, Path]] = []
-    for result, case in zip(results, cases, strict=True):
-        is_open = result.case and result.outcome not in ("passed", "skipped")
-        attempts = result.case.attempts if result.case and is_open else ()
-        grades = (grade for attempt in attempts for grade in iterate_grades(attempt.grades))
-        failed = {grade.grader for grade in grades if grade.outcome != "passed"}
-        paths_by_result.append({name: at for name, at in _paths_of(case.graders) if at and name in failed})
+    paths_by_result = [
+        {name: at for name, at in _paths_of(case.graders) if at}
+        if result.case and result.outcome not in ("passed", "skipped")
+        else {}
+        for result, case in zip(results, cases, strict=True)
+    ]
     requests = [(case.source, [*paths.values()]) for case, paths in zip(cases, paths_by_result, strict=True)]
     placed = []
     for result, paths, places in zip(results, paths_by_result, locate_each(requests, root), strict=True):

@@ -11,13 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from baselinekit.commands.history import load_parts
-from baselinekit.errors import (
-    BaselinekitError,
-    InvalidInput,
-    NothingSelected,
-    Problem,
-    suggest,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.evals.earlier import SURE, compare_runs
 from baselinekit.graders.verdict import exact_fraction
 from baselinekit.metrics import mcnemar_exact

@@ -19,6 +19,9 @@ from baselinekit.values.texts import count_noun
 _INLINE = lazy_pattern(
     r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE
 )
+_BEFORE_DEEP_FENCE = lazy_pattern(r"^[^\n]*\n(?=(?: {4}|\t)[ \t]*(?:```|~~~)[ \t]*[A-Za-z])", re.MULTILINE)
+"""A line of prose directly above a fence that is indented so far that Markdown takes it for prose, too."""
+
 _LANGUAGE = lazy_pattern(r"[{.\s]*(?:(?:code-cell|code-block|code)\}?[ \t]+)?([A-Za-z0-9_+#.-]*)", re.I)
 _PYTHON = lazy_pattern(
     r"python(?:-?[23](?:\.\d+)?)?|py[23]?|i?python[23]?|pycon[23]?|python-repl|pyrepl", re.I
@@ -59,6 +62,8 @@ def code_in(reply: str, function: str) -> ExtractedCode:
     if len(text) > _LONGEST:
         return ExtractedCode(text, "the whole reply, too long to be examined")
     blocks = list(islice(_blocks(text), _MOST_BLOCKS + 1))
+    if not blocks:
+        blocks = list(islice(_blocks(_BEFORE_DEEP_FENCE.sub("\n", text)), _MOST_BLOCKS + 1))
     if len(blocks) > _MOST_BLOCKS:
         return ExtractedCode("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
     if blocks:

@@ -13,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
-from baselinekit.structs import Struct, field
+from baselinekit.structs import Struct, field, replace
 
 Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
 """From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the
@@ -117,6 +117,25 @@ class SourceText:
             index = position(nodes[-1], at_key=True) if nodes else 0
             numbers.append(place(self.name, self.text, index).line or 1)
         return numbers
+
+
+def imported_at(
+    source: SourceText,
+    above: Path,
+    drafts: Sequence[tuple[int, DraftRecipe]],
+    left_out: Sequence[tuple[int, str, str]],
+    secrets: Mapping[str, tuple[str, tuple[str, ...]]],
+) -> ImportedFile:
+    """The result of a file whose entries are in a list: each by its number, and what is left out with the
+    reason."""
+    numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
+    lines = source.lines([(*above, number) for number in numbers])
+    reasons = zip(left_out, lines[len(drafts) :], strict=True)
+    return ImportedFile(
+        tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False)),
+        tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons),
+        secrets=secrets,
+    )
 
 
 def _with_merges(value: Json) -> Json:

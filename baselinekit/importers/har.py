@@ -19,7 +19,6 @@ from baselinekit.importers.drafts import (
     DraftRecipe,
     ImportChoices,
     ImportedFile,
-    LeftOut,
     NotCarried,
     SourceText,
     add_value,
@@ -27,6 +26,7 @@ from baselinekit.importers.drafts import (
     body_of,
     cookie_pairs,
     flaw_of_url,
+    imported_at,
     media_of,
     recorded_request,
 )
@@ -107,18 +107,9 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         else:
             hidden = [credentials.hidden(request) for _, request in steps]
             drafts.append((entry.number, replace(_draft(hidden, choices), status=entry.status)))
-    numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
-    lines = source.lines([("log", "entries", number) for number in numbers])
-    return ImportedFile(
-        tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False)),
-        tuple(
-            LeftOut(line, message, hint)
-            for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
-        ),
-        unsafe=len(first) - len(allowed),
-        unselected=len(entries) - len(first) + other_count,
-        secrets=credentials.found,
-    )
+    imported = imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
+    unselected = len(entries) - len(first) + other_count
+    return replace(imported, unsafe=len(first) - len(allowed), unselected=unselected)
 
 
 def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:

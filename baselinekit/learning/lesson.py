@@ -10,58 +10,40 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from baselinekit.changes.rows import (
-    BY,
-    Rows,
-    Unlike,
-    by_shape,
-    keys_naming,
-    order_rule,
-    placeholder_for,
-    unify,
-)
+from baselinekit.changes.rows import Rows, Unlike, by_shape, keys_naming, order_rule, placeholder_for, unify
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.learning.evidence import evidence_below, evidence_for, is_handwritten
 from baselinekit.learning.links import bind_links
-from baselinekit.learning.templating import OutputTemplater, single_element_arrays
-from baselinekit.learning.varying import ReplayView, UnlearnablePlace, Volatile, learn_places
+from baselinekit.learning.templating import OutputTemplater, arrays_to_order, single_element_arrays
+from baselinekit.learning.varying import (
+    ReplayView,
+    TextPart,
+    UnlearnablePlace,
+    Volatile,
+    evidence_below,
+    evidence_for,
+    fill_placeholders,
+    is_handwritten,
+    judge_parts,
+    learn_places,
+)
 from baselinekit.matching.dispatch import Matcher, compile_baseline
-from baselinekit.model.baselines import ArrayMode, Baseline, By, Comparison, Difference, Known
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Difference, Known
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
 from baselinekit.placeholders.formats import NEAR, holds_now, is_of_now
-from baselinekit.placeholders.grammar import (
-    Token,
-    escape_value,
-    has_marker,
-    is_template,
-    split,
-    texts_in,
-    unescaped,
-)
-from baselinekit.placeholders.lines import with_values as values_in_template
+from baselinekit.placeholders.grammar import escape_value, has_marker, is_template, texts_in, unescaped
 from baselinekit.placeholders.narrowest import (
-    Column,
     PlaceholderProposal,
-    TextPieces,
     accepts_all,
     is_alone,
     narrowest,
     proposals_from_table,
-    split_into_pieces,
     template_around_varying_parts,
 )
-from baselinekit.placeholders.nature import (
-    SinceCapture,
-    is_hash,
-    looks_like_id,
-    moment_of,
-    name_of,
-    nature_of_change,
-)
+from baselinekit.placeholders.nature import SinceCapture, is_hash, looks_like_id, moment_of, nature_of_change
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
@@ -148,6 +130,9 @@ _LIKELY = lazy_pattern(r"<<any_(?:digits|numeric|hex\((?:1[6-9]|[2-9][0-9]|[0-9]
 word."""
 
 
+Lists = Sequence[Rows]
+
+
 class ListRule(Struct):
     """How a list is compared from now on. `rows`: what is stored where rows come and go: the rows that are
     always there, or one that describes all; `volatile`: the placeholders of that one; `sizes`: the fewest and
@@ -171,9 +156,8 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
-            raw_lists, filled_lists = (
-                [value_at(output, path) for output in outputs] for outputs in (case.outputs, resolved)
-            )
+            raw_lists = [value_at(output, path) for output in case.outputs]
+            filled_lists = [value_at(output, path) for output in resolved]
             known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
         except (LookupError, TypeError):
             continue
@@ -205,37 +189,30 @@ def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterat
                 yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
 
 
-def _find_rule(
-    case: LearningCase,
-    path: Path,
-    stored_lists: Sequence[Rows],
-    raw_lists: Sequence[Rows],
-    service_lists: Sequence[Rows],
-) -> ListRule | None:
-    """Return the rule for one list. `stored_lists`: the lists as they are or could be stored;
-    `service_lists`: those that all come from one service."""
-    sizes = min(map(len, (*stored_lists, *raw_lists))), max(map(len, (*stored_lists, *raw_lists)))
-    if not _has_varying_rows(service_lists):
-        order = order_rule(service_lists)
-        if order is None:
-            return None
-        return ListRule(path, By(order.removeprefix(BY)) if order.startswith(BY) else "unordered", sizes)
+def _find_rule(case: LearningCase, path: Path, stored: Lists, came: Lists, service: Lists) -> ListRule | None:
+    """Return the rule for one list. `stored`: the lists as they are or could be stored;
+    `service`: those that all come from one service."""
+    sizes = min(map(len, (*stored, *came))), max(map(len, (*stored, *came)))
+    if not _has_varying_rows(service):
+        order = order_rule(service)
+        return ListRule(path, order, sizes) if order is not None else None
     if not sizes[0]:
         return None  # no row to describe
-    steady, gone = _always_there(stored_lists[0], service_lists)
-    literal = not all(any(map(is_template, texts_in(stored_lists[0][n]))) for n in steady)
-    names_rows = len({canonical(row) for row in stored_lists[0]}) == len(steady) > 1
+    steady, gone = _always_there(stored[0], service)
+    literal = not all(any(map(is_template, texts_in(stored[0][n]))) for n in steady)
+    names_rows = len({canonical(row) for row in stored[0]}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
-        core = tuple(row for n, row in enumerate(stored_lists[0]) if n in steady or n in gone)
+        core = tuple(row for n, row in enumerate(stored[0]) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for some in stored_lists for row in some]
-    rows += [escape_value(row) for some in raw_lists for row in some]
+    rows = [row for rows in stored for row in rows]
     try:
-        row = _describing_row(case, rows, (*path, 0))
+        row = _describing_row(
+            case, [*rows, *(escape_value(row) for rows in came for row in rows)], (*path, 0)
+        )
     except Unlike:
         return None
-    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, raw_lists)))
+    return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, came)))
 
 
 def _always_there(stored: Rows, lists: Sequence[Rows]) -> tuple[set[int], set[int]]:
@@ -402,26 +379,20 @@ def _finished(
     `ordered`."""
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
-    output, known, rules = with_values(case.stored, texts), set(known_singles), case.baseline.comparison
-    singles = [
-        render(path)
-        for path in single_element_arrays(output)
-        if path not in known and case.matcher.arrays.get(path) in (None, "each")
-        if case.matcher.type != "exact" and render(path) not in rules.arrays
-    ]
-    ordered: dict[str, ArrayMode] = dict.fromkeys(singles, "ordered")
-    rules = replace(rules, arrays={**ordered, **rules.arrays})
+    output, rules = with_values(case.stored, texts), case.baseline.comparison
+    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known_singles, output)
+    rules = replace(rules, arrays={**singles, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
         case = case.under(written)
-    refusals, paths = [*refusals], {place.path for place in refusals}
+    found, seen = [*refusals], {place.path for place in refusals}
     for spot in (spot for comparison in case.settled for spot in comparison.differences):
         at = spot.at
-        if not any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in paths):
-            paths.add(at)
+        if not any(at[: len(path)] == path or path[: len(at)] == at or spot.path == path for path in seen):
+            seen.add(at)
             message = "no placeholder was found that the rules accept in every replay"
-            refusals.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
-    return Lesson(written, tuple(volatile), tuple(refusals), tuple(singles))
+            found.append(UnlearnablePlace(at, "unresolved", message, "write a rule for it by hand"))
+    return Lesson(written, tuple(volatile), tuple(found), tuple(singles))
 
 
 def _view(case: LearningCase, agreed: Callable[[Path], bool] = lambda path: False) -> ReplayView:
@@ -452,7 +423,7 @@ def learn_new(case: LearningCase) -> Lesson:
     steady = _SteadyValues(case, known)
     volatile += steady.checked(moments_of_now(steady.values(), case.now, view))
     if len(outputs) == 1 and case.kind.writes(recipe):
-        made = made_by_write(outputs[0], recipe.input, case.now, view)
+        made = made_by_write(outputs[0], recipe.input, view)
         taken = {place for item in volatile for place in item.places}
         new = (item for item in made if item.places[0] not in taken)
         volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
@@ -461,7 +432,12 @@ def learn_new(case: LearningCase) -> Lesson:
     linking = replace(view, saved=saved, is_made=is_made, literal=steady.literal)
     volatile = bind_links(volatile, outputs, linking)
     taken = {place for item in volatile for place in item.places}
-    ids = {path: value for path, value in steady.ids() if path not in taken}
+    created = created_id_path(outputs[0])
+    ids = {
+        path: value
+        for path, value in steady.values()
+        if path not in taken and (path == created or looks_like_id(value, path))
+    }
     same = lookalikes(ids, steady.compared, view)
     is_as_it_came = len(outputs) == 1 and not volatile
     lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
@@ -502,24 +478,17 @@ class _SteadyValues:
         self._wholes = {(), *case.kind.answers(case.baseline.current)}
 
     def values(self) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths."""
+        """Yield them with their paths. The hash of a body of bytes is none: another one means another
+        body."""
         for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes:
+            if isinstance(value, dict | list) or path in self._wholes or not self.is_literal(path):
                 continue
-            if self._is_same(path, value) and self.is_literal(path):
+            if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
+                continue
+            if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
+                continue
+            if all(same_json(value_or_absent(output, path), value) for output in self._others):
                 yield path, value
-
-    def _is_same(self, path: Path, value: Json) -> bool:
-        if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
-            return False
-        if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
-            return False  # the hash of a body of bytes: another one means another body
-        return all(same_json(value_or_absent(output, path), value) for output in self._others)
-
-    def ids(self) -> Iterator[tuple[Path, Json]]:
-        """Yield the values that look like ids, and the number of what a request has created."""
-        created = created_id_path(self._output)
-        return ((path, item) for path, item in self.values() if path == created or looks_like_id(item, path))
 
     def is_literal(self, path: Path) -> bool:
         stored = value_or_absent(self._stored, path)
@@ -555,15 +524,12 @@ def moments_of_now(steady: Iterable[tuple[Path, Json]], now: float, view: Replay
     words = replace(view.words, now=now)
     for path, value in steady:
         proposal: PlaceholderProposal | None = None
-        if isinstance(value, str):
-            is_whole = is_of_now(value, now)
-            if not is_whole and holds_now(value, now):
-                proposal = template_around_varying_parts([value, value], view.write, words)
-        else:
-            when = moment_of(value)
-            is_whole = when is not None and abs(when - now) <= NEAR
+        is_text, when = isinstance(value, str), moment_of(value)
+        is_whole = is_of_now(value, now) if is_text else when is not None and abs(when - now) <= NEAR
         if is_whole:
             proposal = narrowest([value], view.write, words)[0]
+        elif is_text and holds_now(value, now):
+            proposal = template_around_varying_parts([value, value], view.write, words)
         if proposal is not None and not proposal.says_little:
             reason = f"{proposal.reason}, of now" if is_whole else "a moment of now in it"
             yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
@@ -583,27 +549,7 @@ def lookalikes(
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
 
 
-# What a write has made: an id that begins with the present time, the object that it created, by the status,
-# and the id of the request, by its name.
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_TO_BASE_32 = str.maketrans(_CROCKFORD, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_TIMED_ID = lazy_pattern(
-    rf"(?P<ulid>0[{_CROCKFORD}]{{9}})[{_CROCKFORD}]{{16}}|(?P<object_id>[0-9a-f]{{8}})[0-9a-f]{{16}}"
-    r"|(?P<uuid_7>[0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-)
-
-
-def _is_made_now(value: Json, now: float) -> bool:
-    match = _TIMED_ID.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return False
-    if match["ulid"]:
-        made = int(match["ulid"].translate(_TO_BASE_32), 32) / 1000
-    else:
-        made = int(match["object_id"] or "0", 16) or int(match["uuid_7"].replace("-", ""), 16) / 1000
-    return abs(made - now) <= NEAR
-
+# What a write has made: the object that it created, by the status, and the id of the request, by its name.
 
 _REQUEST_NAME = lazy_pattern(
     r"(?:x[-_])?(?:amzn?[-_]?)?(?:request|trace|span|correlation|invocation)[-_]?id", re.IGNORECASE
@@ -629,25 +575,19 @@ def created_id_path(output: Json) -> Path | None:
     return topmost[0] if len(topmost) == 1 else None
 
 
-def made_by_write(output: Json, request: Json, now: float, view: ReplayView) -> Iterator[Volatile]:
+def made_by_write(output: Json, request: Json, view: ReplayView) -> Iterator[Volatile]:
     """Yield the places whose value the write has made; none of them is part of the request."""
     request_text = json.dumps(request, default=str, ensure_ascii=False)
     created = created_id_path(output)
     for path, value in places(output):
         if isinstance(value, dict | list) or str(value) in request_text:
             continue
-        name = name_of(path)
-        if _is_made_now(value, now):
-            reason = "made now"
-        elif _REQUEST_NAME.fullmatch(name) and looks_like_id(value, (name,)):
-            reason = "of this request, by its name"
-        elif path == created and not _WORDS_OR_NUMBER.fullmatch(str(value)):
-            reason = "of what was created"
-        else:
-            continue
-        proposal = narrowest([value], view.write, view.words)[0]
-        made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {reason}")
-        yield Volatile(path, (path,), (value,), made)
+        is_of_request = _REQUEST_NAME.fullmatch(str(path[-1] if path else "")) and looks_like_id(value, path)
+        if is_of_request or (path == created and not _WORDS_OR_NUMBER.fullmatch(str(value))):
+            proposal = narrowest([value], view.write, view.words)[0]
+            origin = "of this request, by its name" if is_of_request else "of what was created"
+            made = PlaceholderProposal(proposal.text, f"{proposal.reason}, {origin}")
+            yield Volatile(path, (path,), (value,), made)
 
 
 # A stored baseline: what differs from it varies, or has changed. A value on which all answers agree, but not
@@ -674,8 +614,9 @@ def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
     """Whether a difference that stays would be learnt if the service is known to be unchanged: all but a key
     that is gone or new."""
     is_key = bool(place.path) and isinstance(place.path[-1], str)
-    comes_or_goes = place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
-    return place.hint == ACCEPT and not (is_key and comes_or_goes)
+    return place.hint == ACCEPT and not (
+        is_key and place.message in (_MESSAGES["missing"], _MESSAGES["extra"])
+    )
 
 
 def _ignoring(path: Path) -> str:
@@ -704,6 +645,7 @@ class _Answers:
 
     def __init__(self, case: LearningCase):
         self._case, self._stored, self._count = case, case.stored, len(case.observations)
+        self._all_answers = "the answer" if self._count == 1 else f"all {self._count} answers"
         self._templater = OutputTemplater(case.words.scope)
         self._span = since_capture(case.baseline, case.now)
         self._kept = {
@@ -713,60 +655,51 @@ class _Answers:
         }
         self._values: dict[Path, dict[int, Json]] = {}
         """The new values at each place, each by the number of its answer."""
-        self.stays: list[UnlearnablePlace] = []
-        self._changed_parts: list[UnlearnablePlace] = []
-        for number, comparison in enumerate(case.settled):
-            for difference in comparison.differences:
-                self._note(number, difference)
-        known = (self._stored, *([case.kept.resolved] if case.kept else []))
         self._optional: list[Volatile] = []
-        self.stays = [left for place in self.stays if (left := self._coming_and_going(place, known))]
+        self._changed_parts: list[UnlearnablePlace] = []
+        differing: list[UnlearnablePlace] = []
+        for number, comparison in enumerate(case.settled):
+            for spot in comparison.differences:
+                is_leaf = spot.kind in ("value", "type") and not isinstance(spot.actual, dict | list)
+                message = _MESSAGES.get(spot.kind, "it differs")
+                if case.is_definition(spot.at):
+                    differing.append(UnlearnablePlace(spot.path, "structural", message, _DEFINITION))
+                elif is_leaf and self._is_leaf(spot.at):
+                    self._values.setdefault(spot.at, {})[number] = spot.actual
+                elif all(place.path != spot.path for place in differing):
+                    differing.append(UnlearnablePlace(spot.path, "structural", message, ACCEPT))
+        self.stays = [left for place in differing if (left := self._coming_and_going(place))]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
         return value is not ABSENT and not isinstance(value, dict | list)
 
-    def _note(self, number: int, difference: Difference) -> None:
-        is_leaf = difference.kind in ("value", "type") and not isinstance(difference.actual, dict | list)
-        message = _MESSAGES.get(difference.kind)
-        if self._case.is_definition(difference.at):
-            message = message or "it says something else"
-            self.stays.append(UnlearnablePlace(difference.path, "structural", message, _DEFINITION))
-        elif is_leaf and self._is_leaf(difference.at):
-            self._values.setdefault(difference.at, {})[number] = difference.actual
-        elif all(place.path != difference.path for place in self.stays):
-            message = message or "it differs"
-            self.stays.append(UnlearnablePlace(difference.path, "structural", message, ACCEPT))
-
-    def _coming_and_going(self, place: UnlearnablePlace, known: Sequence[Json]) -> UnlearnablePlace | None:
+    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace | None:
         """Learn a key that only some of the answers have as optional, if it always has the same plain value;
         else return its place with the rule that settles it."""
-        settled = self._case.settled
-        number = sum(any(spot.path == place.path for spot in one.differences) for one in settled)
-        is_key = bool(place.path) and isinstance(place.path[-1], str)
-        if not is_key or place.hint != ACCEPT or number == self._count:
+        path, settled = place.path, self._case.settled
+        number = sum(any(spot.path == path for spot in one.differences) for one in settled)
+        if not (path and isinstance(path[-1], str)) or place.hint != ACCEPT or number == self._count:
             return place
-        found = [value_or_absent(output, place.path) for output in (*known, *self._case.outputs)]
+        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
+        found = [value_or_absent(output, path) for output in (*known, *self._case.outputs)]
         values = [value for value in found if value is not ABSENT]
         value = values[0]
         is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._case.mask(value, place.path), value):  # no secret
+        if is_plain and same_json(self._case.mask(value, path), value):  # no secret
             text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
             proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            self._optional.append(Volatile(place.path, (place.path,), (value,), proposal))
+            self._optional.append(Volatile(path, (path,), (value,), proposal))
             return None
         message = f"{place.message} in {number} of {self._count} answers"
-        is_known = any(value_or_absent(output, place.path) is not ABSENT for output in known)
-        rule = ("--ignore", render(place.path)) if is_known else ()  # a path that leads to nothing is refused
-        return UnlearnablePlace(place.path, "structural", message, _ignoring(place.path), rule)
+        is_known = any(value is not ABSENT for value in found[: len(known)])
+        rule = ("--ignore", render(path)) if is_known else ()  # a path that leads to nothing is refused
+        return UnlearnablePlace(path, "structural", message, _ignoring(path), rule)
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
-        learnt = {
-            path: values
-            for path in dict.fromkeys((*self._kept, *self._values))
-            if (values := self._values_at(path))
-        }
+        differing = dict.fromkeys((*self._kept, *self._values))
+        learnt = {path: values for path in differing if (values := self._values_at(path))}
         outputs = [
             with_values(self._stored, {path: values[n] for path, values in learnt.items()})
             for n in range(1 + bool(self._case.kept) + self._count)
@@ -777,91 +710,61 @@ class _Answers:
         self.stays += self._changed_parts
         return [*found.volatile, *self._optional], list(found.refusals)
 
+    def _stay(self, path: Path, message: str, hint: str = ACCEPT, *rule: str) -> list[Json]:
+        self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
+        return []
+
     def _values_at(self, path: Path) -> list[Json]:
         """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
         if nothing is to be learnt: a change is reported."""
-        new = self._values.get(path, {})
-        written = value_at(self._stored, path)
-        if not self._case.replaces_handwritten and is_handwritten(written, path, self._case.learnt):
-            if new:
-                self.stays.append(self._too_narrow(path, written, list(new.values())))
-            return []
+        case, new, written = self._case, self._values.get(path, {}), value_at(self._stored, path)
+        if not case.replaces_handwritten and is_handwritten(written, path, case.learnt):
+            shown = list(dict.fromkeys(short(case.mask(value, path)) for value in new.values()))
+            values = ", ".join(shown[:_MOST_VALUES]) + (", …" if len(shown) > _MOST_VALUES else "")
+            message = f"{written}, written by hand, does not accept {values}"
+            return self._stay(path, message, _REPLACE) if new else []
         stored = self._plain(written)
         is_literal = stored != written or not (isinstance(written, str) and has_marker(written))
         default = stored if is_literal else ABSENT
-        values = [new.get(number, default) for number in range(self._count)]
+        seen = [new.get(number, default) for number in range(self._count)]
         if not new and not is_literal:
-            outputs = self._case.outputs if self._case.is_unchanged else []
-            values = [value_or_absent(output, path) for output in outputs]
-            if not values or any(value is ABSENT or isinstance(value, dict | list) for value in values):
+            seen = [value_or_absent(output, path) for output in case.outputs if case.is_unchanged]
+            if not seen or any(value is ABSENT or isinstance(value, dict | list) for value in seen):
                 return []
         elif not new and not self._varies(path, stored, [self._kept[path]]):
-            value = short(self._case.mask(self._kept[path], path))
+            value = short(case.mask(self._kept[path], path))
             message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
             hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
-            rule = ("--ignore", render(path))
-            self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
-            return []
-        varies = not new or self._varies(path, stored, values)
-        if self._case.kept:
-            values.insert(0, self._kept.get(path, default))
-        present = [value for value in values if value is not ABSENT]
-        values = [present[0] if value is ABSENT else value for value in values]
-        if (
-            new
-            and not self._case.is_unchanged
-            and isinstance(written, str)
-            and _are_in_parts(written, values)
-        ):
-            return self._judge_text(path, written, is_literal, values)
-        if not varies:
-            sides = [self._case.mask(value, path) for value in (stored, values[-1])]
-            before, after = map(short, sides)
-            if before == after:  # 29 and "29"
-                before, after = f"{before} ({json_type(sides[0])})", f"{after} ({json_type(sides[1])})"
-            message = f"it changed from {before} (on file) to {after} (in {self._all_answers})"
-            self.stays.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
-            return []
-        return [stored if is_literal else present[0], *values]
+            return self._stay(path, message, hint, "--ignore", render(path))
+        varies = not new or self._varies(path, stored, seen)
+        if case.kept:
+            seen.insert(0, self._kept.get(path, default))
+        present = [value for value in seen if value is not ABSENT]
+        seen = [present[0] if value is ABSENT else value for value in seen]
+        if new and not case.is_unchanged and isinstance(written, str) and _are_in_parts(written, seen):
+            return self._judge_text(path, written, is_literal, seen)
+        if varies:
+            return [stored if is_literal else present[0], *seen]
+        sides = [case.mask(value, path) for value in (stored, seen[-1])]
+        before, after = map(short, sides)
+        if before == after:  # 29 and "29"
+            before, after = (f"{short(side)} ({json_type(side)})" for side in sides)
+        return self._stay(path, f"it changed from {before} (on file) to {after} (in {self._all_answers})")
 
     def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
-        """Do the same for a text, part by part. A part on which all answers agree, but not the stored text,
-        has changed, and stays as it is stored, however much varies beside it, unless by nature it changes
-        after a while. The last ones of the values are of the repeated requests."""
-        texts, words, repeats = [str(value) for value in values], self._case.words, self._count
-        stored = str(self._plain(written))
-        if not is_literal:  # with what its placeholders match: it then differs only by changes
-            parts = split(values_in_template(written, texts[0], words))
-            stored = "".join(part.text if isinstance(part, Token) else part for part in parts)
+        """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
+        however much varies beside it, unless by nature it changes after a while."""
+        texts, words = [str(value) for value in values], self._case.words
+        stored = str(self._plain(written)) if is_literal else fill_placeholders(written, texts[0], words)
 
         def is_natural(part: TextPart) -> bool:
             place = (*path, part.name) if part.name else path
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        answers, changes, line = texts, list[TextPart](), ""
-        if max(map(len, (stored, *texts))) <= _LONGEST_TEXT:
-            lengths = [len(split_into_pieces(text, words)) for text in texts]
-            texts = [  # an earlier answer of another length is another text
-                text if length in lengths[-repeats:] else texts[-repeats]
-                for text, length in zip(texts, lengths, strict=True)
-            ]
-            answers = [""] * len(texts)
-            for column, _ in TextPieces([stored, *texts], words).columns:
-                new = column[-repeats:]
-                part = TextPart(line[-_LINE:], column[0], new[0])
-                is_agreed = len(set(new)) == 1
-                if not is_literal and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
-                    has_changed = not is_alone(column[0].strip())
-                else:
-                    has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
-                changes += [part] if has_changed else []
-                for number, text in enumerate(column[1:]):
-                    is_earlier = number < len(texts) - repeats
-                    is_back = is_earlier and is_agreed and new[0] == column[0]
-                    keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
-                    answers[number] += column[0] if has_changed or keeps_stored else text
-                line = f"{line}{column[0]}".rpartition("\n")[2]
+        answers, changes = judge_parts(
+            stored, texts, self._count, is_natural, words, is_template=not is_literal
+        )
         for part in changes:
             before, after = (
                 short_words(str(self._case.mask(text, path)), _LONGEST_PART)
@@ -870,11 +773,11 @@ class _Answers:
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
-        if not is_literal and any(has_marker(part.before) for part in changes):
-            return []  # words have changed beside a placeholder: its place in the answers is unknown
         if is_literal:
             return [stored, *answers] if any(text != stored for text in answers) else []
-        return [] if accepts_all(written, list(answers), words) else [answers[0], *answers]
+        if any(has_marker(part.before) for part in changes):
+            return []  # words have changed beside a placeholder: its place in the answers is unknown
+        return [] if accepts_all(written, answers, words) else [answers[0], *answers]
 
     def _plain(self, written: Json) -> Json:
         """Return a stored value without its escapes, and with the values of its variables. One with another
@@ -883,17 +786,6 @@ class _Answers:
             return written
         expanded = self._templater.expanded(written)
         return unescaped(written) if expanded is None else expanded
-
-    def _too_narrow(self, path: Path, written: Json, new_values: Sequence[Json]) -> UnlearnablePlace:
-        """Report a handwritten placeholder that is too narrow: it is replaced only if the user says so."""
-        shown_values = list(dict.fromkeys(short(self._case.mask(value, path)) for value in new_values))
-        values = ", ".join(shown_values[:_MOST_VALUES]) + (", …" if len(shown_values) > _MOST_VALUES else "")
-        message = f"{written}, written by hand, does not accept {values}"
-        return UnlearnablePlace(path, "unresolved", message, _REPLACE)
-
-    @property
-    def _all_answers(self) -> str:
-        return "the answer" if self._count == 1 else f"all {self._count} answers"
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
@@ -913,34 +805,3 @@ def since_capture(baseline: Baseline, now: float) -> SinceCapture:
     """Return the time since a baseline was captured."""
     captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
     return SinceCapture(captured.timestamp() if captured else None, now)
-
-
-# A text is judged part by part.
-
-_LONGEST_TEXT = 200_000
-_LINE = 200
-_NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
-
-
-class TextPart(Struct):
-    """A part of a stored text and what all answers have in its place, with the text before it on its line."""
-
-    line: str
-    before: str
-    after: str
-
-    @property
-    def name(self) -> str:
-        """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
-        match = _NAME.search(self.line)
-        return match["name"] if match else ""
-
-
-def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
-    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
-    recognizable form, in its number of words and signs."""
-    if len(set(new)) == 1:
-        return stored != new[0]
-    counts = {len(split_into_pieces(text, words)) for text in new}
-    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
-    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts

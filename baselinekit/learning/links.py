@@ -14,7 +14,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
 from baselinekit.structs import Struct, replace
-from baselinekit.values.places import places, value_or_absent
+from baselinekit.values.places import places, value_at, value_or_absent
 
 Vector = tuple[Json, ...]
 """The values at a place, one for each replay."""
@@ -72,24 +72,8 @@ def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: Rep
     links = list(_links_of(volatiles, vectors, outputs, view))
     if not links:
         return list(volatiles)
-    free: dict[Places, Vector] = {}
-    if view.is_made:  # the places without a placeholder that could hold a link
-        taken = {path for item in volatiles for path in item.places}
-        known = {str(link.values[0]) for link in links}
-        others = ((path, value) for path, value in places(outputs[0]) if path not in taken)
-        could = {path: v for path, v in others if _is_scalar(v) and any(one in str(v) for one in known)}
-        compared = view.literal(list(could)) if could else ()
-        free = {(path,): (value,) for path, value in could.items() if path in compared}
-    for _ in range(2):
-        all_vectors = {**vectors, **free}.items()
-        held = {where: _held_at(where[0], vector, links, view) for where, vector in all_vectors}
-        numbers = [number for found in held.values() if found for number in found[0]]
-        least = 1 if view.is_made else 2  # a value at one place alone is no link, unless the flow made it
-        used = [link for number, link in enumerate(links) if numbers.count(number) >= least]
-        if len(used) == len(links):
-            break
-        links = used
-    texts, result = {where: found[1] for where, found in held.items() if found}, []
+    free = _free_places(volatiles, outputs[0], view, links) if view.is_made else {}
+    texts, result = _texts_at({**vectors, **free}, links, view), []
     for item in volatiles:
         text = texts.pop(item.places, None)
         result.append(item if text is None else replace(item, proposal=_proposal(text, item.proposal.reason)))
@@ -195,6 +179,35 @@ def _is_one(text: str) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _free_places(
+    volatiles: Sequence[Volatile], output: Json, view: ReplayView, links: Sequence[_Link]
+) -> dict[Places, Vector]:
+    """Return the places without a placeholder that could hold a link."""
+    taken = {path for item in volatiles for path in item.places}
+    values = {str(link.values[0]) for link in links}
+    free = [
+        path
+        for path, value in places(output)
+        if path not in taken and _is_scalar(value) and any(known in str(value) for known in values)
+    ]
+    compared = view.literal(free) if free else ()
+    return {(path,): (value_at(output, path),) for path in free if path in compared}
+
+
+def _texts_at(vectors: dict[Places, Vector], links: Sequence[_Link], view: ReplayView) -> dict[Places, str]:
+    """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
+    flow made it."""
+    for _ in range(2):
+        held = {where: _held_at(where[0], vector, links, view) for where, vector in vectors.items()}
+        numbers = [number for found in held.values() if found for number in found[0]]
+        least = 1 if view.is_made else 2
+        used = [link for number, link in enumerate(links) if numbers.count(number) >= least]
+        if len(used) == len(links):
+            break
+        links = used
+    return {where: found[1] for where, found in held.items() if found}
 
 
 def _held_at(

@@ -1,24 +1,34 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from baselinekit.changes.rows import BY, Shape, by_shape, order_rule, sort_rows_alike
+from baselinekit.changes.rows import Shape, by_shape, order_rule, sort_rows_alike
 from baselinekit.kinds.bodies import is_byte_hash
+from baselinekit.lazy import lazy_pattern
+from baselinekit.learning.templating import VARIABLE, secrets_in
+from baselinekit.model.baselines import By
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.grammar import Token, escape, split
+from baselinekit.placeholders.grammar import Token, escape, has_marker, split, tokens_in
+from baselinekit.placeholders.lines import with_values as values_in_template
 from baselinekit.placeholders.narrowest import (
     WIDE,
+    Column,
     PlaceholderProposal,
+    TextPieces,
     Write,
     accepts_all,
     is_alone,
     narrowest,
+    proposals_from_table,
+    split_into_pieces,
 )
 from baselinekit.placeholders.table import TABLE, PlaceholderContext
+from baselinekit.report.values import short
+from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import render
+from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import Wild, places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
@@ -52,13 +62,6 @@ class UnlearnablePlace(Struct):
     rule: tuple[str, ...] = ()
 
 
-class VaryingPlace(Struct):
-    """A place that held a value in every replay, but not always the same one."""
-
-    path: Path
-    values: tuple[Json, ...]
-
-
 class ReplayView(Struct):
     """How the replays are compared. `agreed`: whether the rules of the baseline accept a place as it is in
     every replay; `arrays`: how an array is compared, by its path; `numeric`: only numbers are compared.
@@ -86,7 +89,8 @@ class _ReplayDifferences:
 
     def __init__(self, view: ReplayView):
         self._view = view
-        self.leaves: list[VaryingPlace] = []
+        self.leaves: dict[Path, Sequence[Json]] = {}
+        """The values of each place that held one in every replay, but not always the same."""
         self.refusals: list[UnlearnablePlace] = []
 
     def compare(self, path: Path, values: Sequence[Json]) -> None:
@@ -125,8 +129,9 @@ class _ReplayDifferences:
             for index in range(lengths.pop()):
                 self.compare((*path, index), [value[index] for value in values])
         elif not self._view.agreed(path):
-            key, path_text = order.removeprefix(BY), render(path)
-            setting, option = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
+            path_text, setting, option = render(path), str(order), str(order)
+            if isinstance(order, By):
+                setting, option = f"{{by: {order.by}}}", f"by:{order.by}"
             rule = f"`arrays: {{{path_text}: {setting}}}` (--array '{path_text}={option}')"
             hint = f"if their order does not matter, {rule}"
             reason = "the same elements in another order"
@@ -149,7 +154,7 @@ class _ReplayDifferences:
             reason = "with `type: numeric` a number has a tolerance"
             self.refuse(path, "numeric", reason, hint, "--tolerance", f"{render(path)}={width}")
         else:
-            self.leaves.append(VaryingPlace(path, tuple(values)))
+            self.leaves[path] = values
 
     def refuse(self, path: Path, kind: RefusalKind, reason: str, hint: str, *rule: str) -> None:
         self.refusals.append(UnlearnablePlace(path, kind, reason, hint, rule if path else ()))
@@ -196,23 +201,36 @@ def learn_places(outputs: Sequence[Json], view: ReplayView) -> LearntPlaces:
     volatile: list[Volatile] = []
     refusals = list(differences.refusals)
     rows = by_shape((path, path) for path, _ in places(outputs[0])) if differences.leaves else {}
-    for shape, leaves in by_shape((leaf.path, leaf) for leaf in differences.leaves).items():
-        proposals = [narrowest(leaf.values, view.write, view.words)[0] for leaf in leaves]
-        pairs = zip(leaves, proposals, strict=True)
-        found = [Volatile(leaf.path, (leaf.path,), _distinct(leaf.values), one) for leaf, one in pairs]
-        if len({one.text for one in proposals}) == 1 and 1 < len(rows[shape]) < 2 * len(leaves):
-            others = set(rows[shape]) - {leaf.path for leaf in leaves}
-            values = [value_at(output, path) for path in others for output in outputs]
-            if accepts_all(proposals[0].text, values, view.words):  # one place for all rows
-                seen = _distinct(value for leaf in leaves for value in leaf.values)
-                found = [Volatile(shape, tuple(rows[shape]), seen, proposals[0])]
-        for place in found:
+    for shape, paths in by_shape((path, path) for path in differences.leaves).items():
+        leaves = {path: differences.leaves[path] for path in paths}
+        for place in _volatile_places_of(shape, leaves, rows[shape], outputs, view):
             refusal = _find_refusal(place, view.wholes, outputs[0])
             if refusal is None:
                 volatile.append(place)
             else:
                 refusals.append(refusal)
     return LearntPlaces(tuple(volatile), tuple(refusals))
+
+
+def _volatile_places_of(
+    shape: Shape,
+    leaves: Mapping[Path, Sequence[Json]],
+    rows: Sequence[Path],
+    outputs: Sequence[Json],
+    view: ReplayView,
+) -> Iterator[Volatile]:
+    """Yield one volatile place for all rows if most of them vary in the same way, else one for each that
+    varies."""
+    proposals = {path: narrowest(values, view.write, view.words)[0] for path, values in leaves.items()}
+    first = next(iter(proposals.values()))
+    if len({proposal.text for proposal in proposals.values()}) == 1 and 1 < len(rows) < 2 * len(leaves):
+        values = [value_at(output, path) for path in set(rows) - leaves.keys() for output in outputs]
+        if accepts_all(first.text, values, view.words):
+            seen = _distinct(value for values in leaves.values() for value in values)
+            yield Volatile(shape, tuple(rows), seen, first)
+            return
+    for path, proposal in proposals.items():
+        yield Volatile(path, (path,), _distinct(leaves[path]), proposal)
 
 
 def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:
@@ -223,28 +241,30 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     """Return the refusal of a placeholder that would hide too much: a whole output, or the content of a long
     text."""
     path, text = volatile.places[0], volatile.proposal.text
-    where = render(volatile.path)
+    path_text = render(volatile.path)
     meaning = "compare its meaning: `comparison: {type: semantic, method: judge}`"
     is_root = path == () or path in wholes
     fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     is_wide = any(wide in text for wide in WIDE)
     share = 2 if is_wide else 3  # of a text that must stay: half, or a third
-    is_recognizable = not is_wide and any(one.name in SURE for one in split(text) if isinstance(one, Token))
+    is_sure = not is_wide and any(part.name in SURE for part in split(text) if isinstance(part, Token))
     keeps_enough = not is_alone(text) and share * fixed_length >= min(map(len, map(str, volatile.values)))
-    if is_root and not (is_recognizable or keeps_enough):
+    if is_root and not (is_sure or keeps_enough):
         reason = "all of it varies: a placeholder would accept anything"
         hint = f"request something stable, or {meaning}"
-        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", where) if path else ())
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text) if path else ())
     parent = path[:-1]
     if parent in wholes and path[-1:] == ("sha256",) and is_byte_hash(value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
-        hint = f"request something stable, or `ignore_fields: [{where}]` if only the size counts"
-        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", where))
+        hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
+        return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))
     is_long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and is_long:
         reason = "only the length of the text would be checked"
-        hint = f"`ignore_values: [{where}]`, or `fields: {{{where}: {{type: semantic, method: judge}}}}`"
-        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", where))
+        hint = (
+            f"`ignore_values: [{path_text}]`, or `fields: {{{path_text}: {{type: semantic, method: judge}}}}`"
+        )
+        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", path_text))
     return None
 
 
@@ -256,3 +276,158 @@ def masked_places(
         replace(place, values=tuple(mask(value, place.places[0]) for value in place.values[:most]))
         for place in places
     )
+
+
+# A text is judged part by part where some part differs in each answer. A part on which all answers agree, but
+# not the stored text, has changed, however much varies beside it.
+
+_LONGEST_TEXT = 200_000
+_LINE = 200
+_NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
+
+
+class TextPart(Struct):
+    """A part of a stored text and what all answers have in its place, with the text before it on its line."""
+
+    line: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
+        match = _NAME.search(self.line)
+        return match["name"] if match else ""
+
+
+def judge_parts(
+    stored: str,
+    texts: Sequence[str],
+    repeats: int,
+    is_natural: Callable[[TextPart], bool],
+    words: PlaceholderContext,
+    *,
+    is_template: bool = False,
+) -> tuple[Sequence[str], list[TextPart]]:
+    """Judge each part of a stored text against the answers (`texts`). Return the answers, with the stored
+    text wherever they only differ from it by a change, and these changes. `repeats`: how many of the answers,
+    the last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though
+    the answers agree on it. `is_template`: whether the stored text may hold placeholders that match
+    nothing."""
+    changes: list[TextPart] = []
+    if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
+        return texts, changes
+    lengths = [len(split_into_pieces(text, words)) for text in texts]
+    texts = [  # an earlier answer of another length is another text
+        text if length in lengths[-repeats:] else texts[-repeats]
+        for text, length in zip(texts, lengths, strict=True)
+    ]
+    answers, line = [""] * len(texts), ""
+    for column, _ in TextPieces([stored, *texts], words).columns:
+        new = column[-repeats:]
+        part = TextPart(line[-_LINE:], column[0], new[0])
+        is_agreed = len(set(new)) == 1
+        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
+            has_changed = not is_alone(column[0].strip())
+        else:
+            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
+        changes += [part] if has_changed else []
+        for number, text in enumerate(column[1:]):
+            is_earlier = number < len(texts) - repeats
+            is_back = is_earlier and is_agreed and new[0] == column[0]
+            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
+            answers[number] += column[0] if has_changed or keeps_stored else text
+        line = f"{line}{column[0]}".rpartition("\n")[2]
+    return answers, changes
+
+
+def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
+    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
+    recognizable form, in its number of words and signs."""
+    if len(set(new)) == 1:
+        return stored != new[0]
+    counts = {len(split_into_pieces(text, words)) for text in new}
+    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
+    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
+
+
+def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:
+    """Return the stored text with what its placeholders match in an answer: compared with this text, the
+    answer differs only by changes."""
+    parts = split(values_in_template(template, text, words))
+    return "".join(part.text if isinstance(part, Token) else part for part in parts)
+
+
+# The evidence for each placeholder that was learnt, one line for each place: how many replays, and which
+# values. A placeholder without a line was written by a person.
+
+MOST_VALUES = 3
+"""How many values of each place are shown as examples."""
+
+_LONGEST_VALUE = 40
+_HIDDEN = "***"
+
+
+def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) -> dict[str, str]:
+    """Return one line for each place, as the file holds it: paths to texts. The values are masked already; as
+    these lines are stored, values that merely look like secrets are hidden as well."""
+    lines, times = {}, f"{replays} replay{'s' * (replays != 1)}"
+    for item in volatile:
+        values = [
+            _HIDDEN if any(secrets_in(value, redactor, item.places[0])) else short(value, _LONGEST_VALUE)
+            for value in item.values[:MOST_VALUES]
+        ]
+        further = ", …" if len(item.values) > MOST_VALUES else ""
+        rows = f" of {len(item.places)} rows" if len(item.places) > 1 else ""
+        lines[render(item.path) or "$"] = f"{times}{rows}: {', '.join(values)}{further}"
+    return lines
+
+
+_INDEX = lazy_pattern(r"\[[0-9]+\]")
+
+
+def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
+    """Return the line about a place: its own, that of all rows, or that of another row, from which a refresh
+    gave this place its placeholder."""
+    own_line = next((learnt[key] for key in _evidence_keys(path) if key in learnt), None)
+    if own_line is not None:
+        return own_line
+    shape = render(of_any_row(path))
+    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
+
+
+def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether any line is about a place in the rows of an array."""
+    rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
+    return any(key.startswith(rows) for key in learnt)
+
+
+def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
+    """Whether a person wrote the placeholder at a place."""
+    return bool(_placeholders_of(value)) and evidence_for(path, learnt) is None
+
+
+def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
+    """Return the lines whose placeholder still stands at the same place: a refreshed output may have lost or
+    replaced it."""
+    old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
+    return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}
+
+
+def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
+    """Return the placeholders at the places that each line is about."""
+    placeholders: dict[str, set[str]] = {}
+    for path, value in places(output) if learnt else ():
+        for key in _evidence_keys(path):
+            if key in learnt:
+                placeholders.setdefault(key, set()).update(_placeholders_of(value))
+    return placeholders
+
+
+def _evidence_keys(path: Path) -> tuple[str, str]:
+    return render(path) or "$", render(of_any_row(path))
+
+
+def _placeholders_of(value: Json) -> set[str]:
+    tokens = tokens_in(value) if isinstance(value, str) else ()
+    return {token.text for token in tokens if token.name != VARIABLE}

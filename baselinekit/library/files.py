@@ -58,8 +58,9 @@ def load(path: str | os.PathLike[str], id: str | None = None) -> Baseline:
         (id,) = baselines
     if id is None or id not in baselines:
         ids = ", ".join(list(baselines)[:_MOST_IDS_NAMED])
-        what = f"{name} holds {len(baselines)} baselines" if id is None else f"there is no {id!r} in {name}"
-        raise InvalidInput(Problem("BK509", what, suggest(id or "", baselines) or f"name one of them: {ids}"))
+        message = f"there is no {id!r} in {name}" if id else f"{name} holds {len(baselines)} baselines"
+        hint = suggest(id or "", baselines) or f"name one of them: {ids}"
+        raise InvalidInput(Problem("BK509", message, hint))
     baseline = baselines[id]
     stored = baseline.baseline
     output = None if stored is None or stored.output is ABSENT else stored.output
@@ -85,10 +86,11 @@ def _open_setting(baseline: object, asking: Asking) -> Iterator[tuple[Setting, C
     """Open the project of a baseline, with clients that stay open inside the `with` block."""
     if not isinstance(baseline, Baseline):
         message = f"expected a baseline, found a {type(baseline).__name__}"
-        raise InvalidInput(Problem("BK105", message, "what load(…) gives: check(load('users.yaml'))"))
+        hint = "what load(…) gives: check(load('baselines/users.yaml'))"
+        raise InvalidInput(Problem("BK105", message, hint))
     operator = Operator(cwd=baseline.root, environ=os.environ, now=clock()(), work=time.thread_time, **asking)
     with open_clients(clock(), None, Stop()) as context:
         project = open_project(operator)
         context = with_models(context, project)
-        setting = project.setting_of(baseline.stated, context.clients)
-        yield setting, CaptureEnvironment(project, context.clients)
+        environment = CaptureEnvironment(project, context.clients)
+        yield project.setting_of(baseline.stated, context.clients), environment

@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from baselinekit.cli.entry import clock
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.library.forms import NoJsonError
-from baselinekit.library.values import as_json, serializer
+from baselinekit.library.values import NoJsonError, as_json, serializer
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, quoted, split
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, kind_of

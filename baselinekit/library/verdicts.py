@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from baselinekit.cli.entry import clock
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.learning.templating import single_element_arrays
+from baselinekit.learning.templating import arrays_to_order, single_element_arrays
 from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import as_json
 from baselinekit.matching.dispatch import Matcher, compile_baseline, reported
@@ -96,14 +96,11 @@ class Verdict:
         if self.passed:
             return "passed"
         count = self._comparison.count
-        return f"{count_noun(count, 'difference')}\n{format_lines(self.lines(Style()))}".rstrip()
+        lines = format_lines(difference_lines(result_of(self._baseline, self._comparison), Style()))
+        return f"{count_noun(count, 'difference')}\n{lines}".rstrip()
 
     def __repr__(self) -> str:
         return f"<Verdict {'passed' if self.passed else count_noun(self._comparison.count, 'difference')}>"
-
-    def lines(self, style: Style) -> list[str]:
-        """The differences as a terminal shows them."""
-        return list(difference_lines(result_of(self._baseline, self._comparison), style))
 
 
 def result_of(baseline: Baseline, comparison: Comparison, redactor: Redactor | None = None) -> Result:
@@ -137,7 +134,8 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
     output = with_values(before, places)
     current: Json = {"input": {"test": "compare"}, "execution": {"type": "pytest"}}
     baseline = parse_record({"id": "compare", "baseline": {"output": output}, "current": current})
-    arrays = {**comparison.arrays, **arrays_to_order(comparison, before, output)}
+    ordered = arrays_to_order(comparison, single_element_arrays(before), output)
+    arrays: dict[str, ArrayMode] = {**comparison.arrays, **ordered}
     return judge(replace(baseline, comparison=replace(comparison, arrays=arrays)), actual)
 
 
@@ -159,16 +157,6 @@ def _in_code(problem: Problem, call: str) -> Problem:
     names = {"ignore_fields": "ignore", "require_keys": "require"}
     words = [names.get(str(part), str(part)) for part in problem.at or () if part != "comparison"]
     return replace(problem, message=f"{call}({'.'.join(words)}): {problem.message}", at=None)
-
-
-def arrays_to_order(rules: model.Rules, before: Json, after: Json) -> dict[str, ArrayMode]:
-    """Return the arrays of one element that hold a placeholder only after a change. Nobody has said that the
-    element describes arrays of any length, so they are compared element by element."""
-    if rules.type == "exact":
-        return {}
-    configured = {path for text in rules.arrays for path, _ in find(parse(text), after)}
-    excluded = {*single_element_arrays(before), *configured}
-    return {render(path) or "$": "ordered" for path in single_element_arrays(after) if path not in excluded}
 
 
 def judge(baseline: Baseline, actual: object) -> Verdict:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from baselinekit.errors import Place, Problem
+from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.structs import Struct, field
@@ -21,9 +21,6 @@ class LostPlaceholder(Struct):
     text: str
     line: int | None = None
     file: str = ""
-
-    def placed(self, place: Place) -> "LostPlaceholder":
-        return LostPlaceholder(self.path, self.text, place.line, place.file)
 
 
 class Change(Struct):

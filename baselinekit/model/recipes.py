@@ -132,16 +132,8 @@ class Usage(Struct):
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add two usages; a value that only one of them states is kept."""
-        return Usage(
-            _sum(self.tokens_in, other.tokens_in),
-            _sum(self.tokens_out, other.tokens_out),
-            _sum(self.cost_usd, other.cost_usd),
-            _sum(self.tokens_cached, other.tokens_cached),
-        )
-
-
-def _sum(left: Any, right: Any) -> Any:
-    return right if left is None else left if right is None else left + right
+        pairs = ((getattr(self, name), getattr(other, name)) for name in Usage.__struct_fields__)
+        return Usage(*(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
 class Answer(Struct):

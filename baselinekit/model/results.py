@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from baselinekit.model.baselines import Kind, Number
 from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome, PassRule
@@ -12,15 +12,8 @@ from baselinekit.structs import AtLeastOne, Count, Meta, NotNegative, Struct, fi
 
 # The comparison of a run of eval cases with an earlier one.
 
-Verdict = Literal["regressed", "improved", "unchanged", "insufficient evidence", "not comparable"]
-
-VERDICTS: tuple[Verdict, ...] = (
-    "regressed",
-    "improved",
-    "insufficient evidence",
-    "not comparable",
-    "unchanged",
-)
+Verdict = Literal["regressed", "improved", "insufficient evidence", "not comparable", "unchanged"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Share(Struct):
@@ -89,16 +82,12 @@ class EarlierComparison(Struct):
 
 Started = Annotated[
     str,
-    Meta(
-        pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z",
-        description="a time such as 2024-01-20T14:00:00Z",
-    ),
+    Meta(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z", description="a time such as 2024-01-20T14:00:00Z"),
 ]
 Id = Annotated[
     str,
     Meta(
-        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z",
-        description="letters, digits, `.`, `_`, `-` and `/`",
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,511}\Z", description="letters, digits, `.`, `_`, `-` and `/`"
     ),
 ]
 

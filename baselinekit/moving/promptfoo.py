@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any, get_args
+from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import pretty
@@ -28,10 +28,11 @@ from baselinekit.moving.promptfooasserts import (
 )
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
 from baselinekit.moving.templates import filled, render
-from baselinekit.schema import describe_value
+from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
-from baselinekit.structs import Struct, Threshold, convert, defstruct, field, replace
+from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
 from baselinekit.suites.writing.sayings import as_name
+from baselinekit.values.paths import render as render_path
 from baselinekit.values.places import value_or_absent, with_texts
 
 # The form of a configuration.
@@ -53,29 +54,20 @@ Configuration = _form(
 )
 
 
-class OptionsOfTest(Struct, rename="camel"):
-    prefix: str | None = None
-    suffix: str | None = None
-    provider: Json = None
-    run_serially: Json = None
-    disable_default_asserts: Json = None
-    disable_var_expansion: Json = None
-
-
-class PromptfooTest(Struct):
-    """Also what holds for all tests, and the data of a scenario."""
-
-    description: Json = None
-    vars: dict[str, Json] | str | None = None
-    assertions: list[Json] | None = field(name="assert", default=None)
-    options: OptionsOfTest | None = None
-    threshold: Threshold | None = None
-    provider: Json = None
-    providers: list[Json] | None = None
-    prompts: list[Json] | None = None
-    metadata: dict[str, Json] | None = None
-
-
+OptionsOfTest = _form(
+    "OptionsOfTest",
+    *("provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion"),
+    **dict.fromkeys(("prefix", "suffix"), str | None),
+)
+PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
+    "PromptfooTest",
+    *("description", "provider"),
+    vars=dict[str, Json] | str | None,
+    options=OptionsOfTest | None,
+    threshold=Threshold | None,
+    metadata=dict[str, Json] | None,
+    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
+)
 Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
@@ -262,8 +254,12 @@ class PromptText(Struct):
     lost: str = ""
 
 
+class AskedMessage(Struct):
+    role: Role
+    content: str
+
+
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
-_ROLES = get_args(Role)
 
 
 def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
@@ -321,19 +317,12 @@ def _prompt(label: str, text: str) -> PromptText:
     parsed = ABSENT if is_yaml else value
     if not isinstance(value, list) or not any(isinstance(item, dict) and "role" in item for item in value):
         return PromptText(label, text, parsed)
-    if lost := next(filter(None, map(_lost_of_message, value)), ""):
-        return PromptText(label, text, parsed, lost=lost)
-    return PromptText(label, text, parsed, tuple((item["role"], item["content"]) for item in value))
-
-
-def _lost_of_message(message: Json) -> str:
-    if not isinstance(message, dict):
-        return f"a message that is {describe_value(message)}"
-    if message.get("role") not in _ROLES:
-        return f"a message whose role is {describe_value(message.get('role'))}"
-    if not isinstance(message.get("content"), str):
-        return "a message whose content is no text"
-    return next((f"`{key}` of a message" for key in message if key not in ("role", "content")), "")
+    messages, problems = read_as(list[AskedMessage], value)
+    if messages is None:
+        return PromptText(
+            label, text, parsed, lost=f"{render_path(problems[0].at or ())}: {problems[0].message}"
+        )
+    return PromptText(label, text, parsed, tuple((one.role, one.content) for one in messages))
 
 
 # Its providers, as models by their names in our configuration.

@@ -20,12 +20,12 @@ from baselinekit.importers.drafts import (
     DraftRecipe,
     ImportChoices,
     ImportedFile,
-    LeftOut,
     NotCarried,
     SourceText,
     body_of,
     cookie_pairs,
     flaw_of_url,
+    imported_at,
     media_of,
     recorded_request,
 )
@@ -76,7 +76,8 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             request_key = json.dumps(request, sort_keys=True, default=str)
             first_answer = first_answers.setdefault(request_key, answer)
             if first_answer is answer:
-                drafts.append((number, _draft(request, answer, credentials, choices), answer))
+                draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
+                drafts.append((number, replace(draft, status=answer.response.status), answer))
             elif (first_answer.response.status, first_answer.response.body) != (
                 answer.response.status,
                 answer.response.body,
@@ -88,19 +89,9 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
-    numbers = [number for number, *_ in (*drafts, *left_out)]
-    lines = source.lines([("interactions", number) for number in numbers])
-    return Cassette(
-        ImportedFile(
-            tuple(replace(draft, line=line) for (_, draft, _), line in zip(drafts, lines, strict=False)),
-            tuple(
-                LeftOut(line, message, hint)
-                for (_, message, hint), line in zip(left_out, lines[len(drafts) :], strict=True)
-            ),
-            secrets=credentials.found,
-        ),
-        tuple(answer for *_, answer in drafts),
-    )
+    entries = [(number, draft) for number, draft, _ in drafts]
+    imported = imported_at(source, ("interactions",), entries, left_out, credentials.found)
+    return Cassette(imported, tuple(answer for *_, answer in drafts))
 
 
 def _value(source: SourceText) -> Any:
@@ -108,13 +99,6 @@ def _value(source: SourceText) -> Any:
         documents = libyaml.load_foreign(source.text, source.name)
         return documents[0] if documents else None
     return JSON.load(source.text, source.name)[0]
-
-
-def _draft(
-    request: dict[str, Any], answer: RecordedAnswer, credentials: HiddenValues, choices: ImportChoices
-) -> DraftRecipe:
-    draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
-    return replace(draft, status=answer.response.status)
 
 
 # The request.

@@ -9,8 +9,7 @@ import pytest
 from baselinekit.pytest_plugin.session import Run
 
 if TYPE_CHECKING:
-    from baselinekit.pytest_plugin.files import Projects
-    from baselinekit.pytest_plugin.fixture import BaselineFixture, ValuesOfTest
+    from baselinekit.pytest_plugin.fixture import BaselineFixture, Projects, ValuesOfTest
 
 _ALL = "write the values that tests compare with `baseline`: new ones, and those that changed"
 UPDATES = (
@@ -75,11 +74,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def baseline(request: pytest.FixtureRequest) -> "Generator[BaselineFixture]":
     """The known-good value of this test, kept in a file: `assert value == baseline`."""
-    from baselinekit.pytest_plugin import files, fixture
+    from baselinekit.pytest_plugin import fixture
 
     config, item = request.config, request.node
     if _PROJECTS not in config.stash:
-        config.stash[_PROJECTS] = files.Projects(str(config.rootpath))
+        config.stash[_PROJECTS] = fixture.Projects(str(config.rootpath))
     values = fixture.ValuesOfTest(config.stash[_PROJECTS], item, plain_nodeid(config, item.nodeid))
     item.stash[_VALUES] = values
     yield fixture.BaselineFixture(values)
@@ -94,9 +93,7 @@ def plain_nodeid(config: pytest.Config, nodeid: str) -> str:
     return test if is_grouped and mark and "]" not in group else nodeid
 
 
-def pytest_assertrepr_compare(
-    config: pytest.Config, op: str, left: object, right: object
-) -> list[str] | None:
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: Any, right: Any) -> list[str] | None:
     if _PROJECTS not in config.stash:
         return None
     from baselinekit.pytest_plugin import fixture

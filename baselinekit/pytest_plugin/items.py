@@ -61,11 +61,16 @@ class Replays:
 
     def __init__(self, config: pytest.Config, options: Collection[str]):
         given = {name: getattr(config.option, f"baselinekit_{name.replace('-', '_')}") for name in options}
-        self._words = [word for name, value in given.items() for word in _typed(name, value)]
+        self._words: list[str] = []
+        """The options of this run as on our own command line."""
+        for name, value in given.items():
+            for item in value if isinstance(value, list) else [value]:
+                if item not in (None, False):
+                    self._words += [f"--{name}", *(() if item is True else (item,))]
         project_options = ProjectOptions(
             environment=given["environment"],
             base_url=given["base-url"],
-            variables=tuple(given["var"] or ()),
+            variables=tuple(("--var", value) for value in given["var"] or ()),
             env_files=tuple(given["env-file"] or ()),
             secrets=tuple(given["secret"] or ()),
             allow_hosts=tuple(given["allow-host"] or ()),
@@ -184,13 +189,6 @@ class Replays:
         return self.project.redactor.mask_said(f"{text.rstrip()}\n\n{lines}".rstrip())
 
 
-def _typed(name: str, value: Any) -> Iterator[str]:
-    """Yield an option of this run as on our own command line."""
-    for item in value if isinstance(value, list) else [value]:
-        if item not in (None, False):
-            yield from (f"--{name}", *(() if item is True else (item,)))
-
-
 def worker_of(config: pytest.Config) -> tuple[int, int]:
     """Return the number of this worker of pytest-xdist, and the count of all."""
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
@@ -224,9 +222,9 @@ def start_of(rootdir: str, invoked_in: str) -> str:
 class DidNotPass(Exception):
     """Carries an outcome to pytest's report. `text`: shown instead of a traceback."""
 
-    def __init__(self, message: str, text: str, file: str, line: int):
+    def __init__(self, message: str, text: str, line: int):
         super().__init__(message)
-        self.message, self.text, self.file, self.line = message, text, file, line
+        self.text, self.line = text, line
 
 
 class BaselineFile(pytest.File):
@@ -295,22 +293,21 @@ class BaselineItem(pytest.Item):
 
     def _did_not_pass(self, result: Result) -> DidNotPass:
         text = self.parent.replays.describe_result(result)
-        return DidNotPass(describe_in_brief(result), text, self._file(), result.line or self.line)
-
-    def _file(self) -> str:
-        return os.path.relpath(self.path, self.config.invocation_params.dir)
+        return DidNotPass(describe_in_brief(result), text, result.line or self.line)
 
     def report(self, report: pytest.TestReport, error: BaseException) -> None:
-        """Set what a report shows for this item instead of a traceback of our code."""
-        if isinstance(error, BaselineWarning):  # with -W error
-            error = DidNotPass(str(error), str(error), self._file(), self.line)
-        if isinstance(error, DidNotPass):
-            # the form that reports, JUnit files and the workers of pytest-xdist can process
-            traceback = code.ReprTracebackNative(f"{error.text}\n".splitlines(keepends=True))
-            place = code.ReprFileLocation(error.file, error.line, error.message)
-            report.longrepr = code.ReprExceptionInfo(traceback, place)
-        elif isinstance(error, pytest.skip.Exception):
+        """Set what a report shows for this item instead of a traceback of our code, in the form that reports,
+        JUnit files and the workers of pytest-xdist can process."""
+        if isinstance(error, pytest.skip.Exception):
             report.longrepr = str(self.path), self.line, f"Skipped: {error}"
+        elif isinstance(error, DidNotPass | BaselineWarning):  # a warning with -W error
+            text, line = str(error), self.line
+            if isinstance(error, DidNotPass):
+                text, line = error.text, error.line
+            traceback = code.ReprTracebackNative(f"{text}\n".splitlines(keepends=True))
+            file = os.path.relpath(self.path, self.config.invocation_params.dir)
+            place = code.ReprFileLocation(file, line, str(error))
+            report.longrepr = code.ReprExceptionInfo(traceback, place)
 
 
 class BaselineItems:

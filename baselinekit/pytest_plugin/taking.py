@@ -17,7 +17,6 @@ from uuid import UUID
 import pytest
 
 from baselinekit.files.jsontext import encode
-from baselinekit.library.forms import NoJsonError
 from baselinekit.library.placeholders import (
     Placeholder,
     any_integer,
@@ -27,7 +26,7 @@ from baselinekit.library.placeholders import (
     any_uuid,
     placeholder,
 )
-from baselinekit.library.values import as_json
+from baselinekit.library.values import NoJsonError, as_json
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.moving.snapshots import OPTION, TakenTest, TakenValue
 from baselinekit.pytest_plugin.matchers import is_matcher, placeholder_of

@@ -15,8 +15,9 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.pytest import PYTEST
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.pytest_plugin.files import Projects
+from baselinekit.pytest_plugin.fixture import Projects
 from baselinekit.pytest_plugin.session import Run, Used
+from baselinekit.report.wording import first_of
 from baselinekit.store import atomic, reading, records
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
@@ -50,19 +51,17 @@ def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
     return [*lines, *lines_of_unused(unused, partial, folder, prune), *failed]
 
 
-def lines_of_used(used: Sequence[Used], folder: str) -> Iterator[str]:
-    """Yield what was written, and the notes of each file, with paths relative to `folder`."""
-    paths = [(os.path.relpath(os.path.join(top, file), folder), use, notes) for top, file, use, notes in used]
+def lines_of_used(used: Sequence[Used], start: str) -> Iterator[str]:
+    """Yield what was written, and the notes of each file, with paths relative to `start`."""
+    seen = [(os.path.relpath(os.path.join(root, file), start), use, notes) for root, file, use, notes in used]
     for reported in ("written", "updated"):
-        names = list(dict.fromkeys(path for path, use, _ in paths if use == reported))
+        names = list(dict.fromkeys(path for path, use, _ in seen if use == reported))
         if len(names) == 1:
             yield f"1 baseline {reported}: {names[0]}"
         elif names:
             yield f"{count_noun(len(names), 'baseline')} {reported}:"
-            yield from (f"  {name}" for name in names[:_MOST_WRITTEN])
-        if len(names) > _MOST_WRITTEN:
-            yield f"  … and {len(names) - _MOST_WRITTEN:,} more"
-    yield from (f"{path}: {note}" for path, _, notes in paths for note in notes)
+            yield from (f"  {name}" for name in first_of(names, _MOST_WRITTEN))
+    yield from (f"{path}: {note}" for path, _, notes in seen for note in notes)
 
 
 def left_out(config: pytest.Config, exit_status: int) -> str:
@@ -143,9 +142,9 @@ def remove(unused: Unused) -> Iterator[str]:
         with atomic.lock(root, file):
             atomic.remove(root, file)
             for output_file in unused.baseline.output_files[:1]:
-                place, name = records.output_location(root, file, output_file)
-                if place == root and os.path.dirname(name) == folder and records.MARK in name:
-                    atomic.remove(root, name)
+                in_root, name = records.output_location(root, file, output_file)
+                if (in_root, os.path.dirname(name)) == (root, folder) and records.MARK in name:
+                    atomic.remove(root, name)  # one elsewhere, or of another name, is not its own
     except BaselinekitError as error:
         yield from (f"{file} is still there: {problem.message}" for problem in error.problems)
         return

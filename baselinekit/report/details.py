@@ -7,7 +7,7 @@ from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade, iterate_grades
 from baselinekit.model.results import Result
 from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, LineTone, Note, Table, table
-from baselinekit.report.differences import Bounds, diff_lines, diffs, unified
+from baselinekit.report.differences import diff_lines, diffs, unified
 from baselinekit.report.evals.evalreport import (
     all_grades_of,
     evidence,
@@ -39,9 +39,9 @@ _SIDES: dict[str, tuple[LineTone, str]] = {"expected": ("gone", "-"), "actual": 
 _SHOWN_ABOVE = ("expected", "actual", "differences")
 
 
-def result_blocks(result: Result, unshared: Result | None, bounds: Bounds) -> Iterator[Block]:
+def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterator[Block]:
     """Yield the details of a result. `unshared`: the result without the differences that are shown for
-    several baselines at once."""
+    several baselines at once; `most`: how many differences, and lines of a text."""
     place = format_place(result)
     yield CodeLine(result.target, place) if result.target else CodeLine(place)
     facts = [describe_usage(result.usage)]
@@ -55,11 +55,11 @@ def result_blocks(result: Result, unshared: Result | None, bounds: Bounds) -> It
     if result.code and (code := explain(result.code)):
         yield CodeLine(f"baselinekit explain {result.code}", f"{result.code}: {code.title}. More:")
     if unshared is not None:
-        shown_diffs, left_out = diffs(unshared, bounds=bounds)
+        shown_diffs, left_out = diffs(unshared, most=most)
         yield from shown_diffs
         if left_out:
             yield Note(describe_unshown(left_out), "dim")
-    yield from _case_blocks(result, bounds)
+    yield from _case_blocks(result, most)
     changed, commits = describe_drift(result)
     if changed:
         rows = [(short(name), short(was), short(now)) for name, was, now in changed[:_MOST_DRIFTS]]
@@ -69,13 +69,13 @@ def result_blocks(result: Result, unshared: Result | None, bounds: Bounds) -> It
     yield from (Note(f"note: {note}", "dim") for note in result.notes[:_MOST_NOTES])
 
 
-def _case_blocks(result: Result, bounds: Bounds) -> Iterator[Block]:
+def _case_blocks(result: Result, most: int) -> Iterator[Block]:
     """Yield the details of an eval case beyond those of every result."""
     grades = grades_of(result)
     if result.outcome != "passed" and not result.differences:
         for grade in [*iterate_grades(grades)][:_MOST_GRADES]:
             yield from _structure_differences(grade)
-        yield from _expected_and_actual(result, bounds.lines)
+        yield from _expected_and_actual(result, most)
     if grades:
         yield _grades_table(result)
     attempts = result.case.attempts if result.case else ()

@@ -245,23 +245,17 @@ REMARKS: dict[Kind, str] = {
 _FOLDED: dict[Kind, str] = {"extra": "extra", "value": "differs"}
 
 
-class Bounds(Struct):
-    """How much of one result is shown: differences, and lines of a text."""
-
-    diffs: int = 50
-    lines: int = 40
+MOST_SHOWN = 50
+"""How many differences of one result are shown, and how many lines of a text."""
 
 
-SHORT = Bounds()
-
-
-def diffs(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Diff], int]:
+def diffs(result: Result, fold: bool = True, most: int = MOST_SHOWN) -> tuple[list[Diff], int]:
     """Return the differences to show, and how many differences they leave out."""
     shown_diffs: list[Diff] = []
     for group in _groups(result.differences, fold):
-        if len(shown_diffs) == bounds.diffs:
+        if len(shown_diffs) == most:
             break
-        shown_diffs.append(_diff(group, bounds.lines, result.resolved))
+        shown_diffs.append(_diff(group, most, result.resolved))
     paths = escape_lookalikes([diff.path for diff in shown_diffs])
     shown_diffs = [replace(diff, path=path) for diff, path in zip(shown_diffs, paths, strict=True)]
     return shown_diffs, count_differences(result) - sum(diff.count for diff in shown_diffs)
@@ -330,7 +324,7 @@ def _samples(group: list[ReportedDifference]) -> Iterator[DiffLine]:
         yield DiffLine("dim", f"… and {len(group) - samples:,} more like {reference}")
 
 
-def sides_of(spot: ReportedDifference, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
+def sides_of(spot: ReportedDifference, most: int = MOST_SHOWN) -> tuple[DiffLine, ...]:
     """Return the lines of what was expected and what came. A part that a placeholder still matches is no
     difference."""
     expected, actual = spot.expected, spot.actual

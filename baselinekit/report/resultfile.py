@@ -1,5 +1,5 @@
 """Writes and reads the result file (`baselinekit.results/1`), from which every other form of report can be
-made. Its form is that of the classes of the model, but for what `written` states differently.
+made. The classes of the model are its form, but for what `written` states differently.
 
 Rare keys are written only when they have a value. A missing side of a difference has no key, since null is a
 value. A file that was read is written back to the same bytes."""

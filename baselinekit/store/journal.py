@@ -88,10 +88,8 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     """Return the entries before the first line that is not whole, and their size."""
     entries: list[Json] = []
     size = 0
-    with (
-        suppress(OSError, NotJson, UnicodeDecodeError),
-        open(path, "rb", opener=atomic.without_following) as file,
-    ):
+    ends = suppress(OSError, NotJson, UnicodeDecodeError)
+    with ends, open(path, "rb", opener=atomic.without_following) as file:
         for line in file:
             if line.endswith(b"\n"):
                 entries.append(decode_json(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))

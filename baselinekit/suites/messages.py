@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
@@ -73,14 +74,10 @@ class NamedFiles(MutableStruct):
 
     @property
     def folders(self) -> list[str]:
-        """The folders in which a path may start, in order; "" is the root."""
-        folders = [posixpath.dirname(self.file)]
-        while folders[-1]:
-            folders.append(posixpath.dirname(folders[-1]))
+        """The folders in which a path may start, in order."""
         working_folder = name_in_project(self.root, os.getcwd())
-        if not posixpath.isabs(working_folder):
-            folders.append("" if working_folder == "." else working_folder)
-        return list(dict.fromkeys(folders))
+        others = [] if posixpath.isabs(working_folder) else [working_folder]
+        return list(dict.fromkeys([*map(str, PurePosixPath(self.file).parents), *others]))
 
     def find(self, name: str, is_there: Callable[[str], bool] = os.path.isfile) -> str:
         """Return the path of a file relative to the root. The error lists all places that were searched. A

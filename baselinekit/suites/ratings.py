@@ -172,15 +172,15 @@ def with_rating(item: RatingItem, rating: Rating, again: bool = False) -> Rating
         message = f"the note has {len(rating.note):,} characters"
         raise InvalidInput(Problem("BK744", message, f"at most {_LONGEST_NOTE:,}"))
     who, most = same_person(rating.rater), item.method.evaluators.max_allowed
-    if item.rated_by(rating.rater) and not again:
+    is_repeated = item.rated_by(rating.rater)
+    if is_repeated and not again:
         message = f"{rating.rater} has already rated {item.case}"
         raise InvalidInput(Problem("BK744", message, "each person rates once; --change replaces it"))
-    others = [earlier for earlier in item.ratings if same_person(earlier.rater) != who]
-    is_full = len(replace(item, ratings=tuple(others)).raters) >= most
-    if is_full and not is_adjudicator(rating.rater, item.method):
+    if not is_repeated and len(item.raters) >= most and not is_adjudicator(rating.rater, item.method):
         message = f"{item.case} has {len(item.ratings)} ratings already"
         hint = f"no more than {most} are allowed (evaluators.max_allowed)"
         raise InvalidInput(Problem("BK744", message, hint))
+    others = [earlier for earlier in item.ratings if same_person(earlier.rater) != who]
     ratings = sorted((*others, rating), key=lambda rating: (rating.at, same_person(rating.rater)))
     return replace(item, ratings=tuple(ratings))
 
@@ -266,20 +266,15 @@ def load_labels(root: str, file: str) -> list[Label]:
     body = decode_text(read(root, file), file).body
     documents = [document for document in language(file).load(body, file) if document is not None]
     entries = documents[0] if documents else []
-    prefix: Path = ()
+    at: Path = ()
     if isinstance(entries, dict) and isinstance(entries.get("labels"), list):
-        entries, prefix = entries["labels"], ("labels",)
-    labels: list[Label] = []
-    problems: list[Problem] = []
-    for number, raw in enumerate(entries if isinstance(entries, list) else ()):
-        label, wrong = read_as(Label, raw)
-        labels += [label] if label is not None else []
-        problems += [replace(problem, at=(*prefix, number, *(problem.at or ()))) for problem in wrong]
+        entries, at = entries["labels"], ("labels",)
+    labels, problems = read_as(list[Label], entries)
     if not isinstance(entries, list):
         message = f"expected a list of labels, found {describe_value(entries)}"
-        problems.append(Problem("BK736", message, _LABEL_HINT, at=()))
+        problems = [Problem("BK736", message, _LABEL_HINT, at=())]
     if problems:
-        raise InvalidInput(*place_problems(body, file, {0: problems}))
+        raise InvalidInput(*place_problems(body, file, {0: prefix_paths(problems, at)}))
     if not labels:
         raise InvalidInput(Problem("BK736", "no label here", _LABEL_HINT, Place(file, 1, 1)))
     return labels

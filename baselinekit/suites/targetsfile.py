@@ -127,15 +127,20 @@ class TargetsFile(TargetList, kw_only=True):
         """Return a target, or its problems with paths below it. A model that the configuration describes is
         read no further; a file that was only found may not state an address or a key."""
         provider = str(raw.get("provider") or "").lower()
-        form, problems = _FORMS.get(provider, AnyTarget), list[Problem]()
+        form, message, hint = _FORMS.get(provider, AnyTarget), "", ""
         if provider in _MODEL_PROVIDERS and name in self.models:
             form = AnyTarget
         elif provider in _MODEL_PROVIDERS and not self.named:
+            message = "the configuration describes no model of this name"
             hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
-            message, form = "the configuration describes no model of this name", AnyTarget
-            problems.append(Problem("BK798", message, hint, at=("provider",)))
+        elif provider.partition("-")[0] in _AGENTS:
+            message = f"the provider {provider!r} starts an agent, which its command line describes here"
+            hint = "provider: cli, and command_template: such as `claude -p {PROMPT}`"
         elif form is AnyTarget:
-            problems.append(Problem("BK798", *_describe_unknown_provider(provider), at=("provider",)))
+            message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
+            hint = suggest(provider, _FORMS) or f"one of {', '.join(_FORMS)}"
+        problems = [Problem("BK798", message, hint, at=("provider",))] if message else []
+        form = AnyTarget if message else form
         values, spelt, new_problems = _in_our_keys(raw, form)
         stated, type_problems = read_as(form, values)
         known = {key: value for key, value in values.items() if key in form.__struct_fields__}
@@ -370,11 +375,3 @@ def _as_template(text: Text | None) -> str | None:
 
 def _seconds(milliseconds: int | float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
-
-
-def _describe_unknown_provider(provider: str) -> tuple[str, str]:
-    if provider.partition("-")[0] in _AGENTS:
-        message = f"the provider {provider!r} starts an agent, which is described by its command line here"
-        return message, "provider: cli, and command_template: such as `claude -p {PROMPT}`"
-    message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-    return message, suggest(provider, _FORMS) or f"one of {', '.join(_FORMS)}"

@@ -36,6 +36,7 @@ eval_suite:
     execution: {type: skill, skill_name: work}
   evals:
   - $ref: cases.yaml
+  - $ref: known.yaml
   reporting: {format: [json], output_dir: out}
 """
 REGRESSION = """\
@@ -50,17 +51,12 @@ def project(folder: Path) -> Path:
     folder.mkdir()
     (folder / "baselinekit.yaml").write_text(CONFIG)
     (folder / "work.py").write_text(WORK)
-    (folder / "suite.yaml").write_text(
-        SUITE.replace("- $ref: cases.yaml", "- $ref: cases.yaml\n  - $ref: known.yaml")
-    )
+    (folder / "suite.yaml").write_text(SUITE)
+    graded = {"expected": {"type": "exact", "value": "right"}}
+    graded["grader"] = {"type": "code", "config": {"method": "exact_match"}}
+    names = [f"c{number}" for number in range(CASES)]
     cases = [
-        {
-            "id": f"c{n}",
-            "input": {"type": "skill", "content": {"content": f"c{n}"}},
-            "expected": {"type": "exact", "value": "right"},
-            "grader": {"type": "code", "config": {"method": "exact_match"}},
-        }
-        for n in range(CASES)
+        {"id": name, "input": {"type": "skill", "content": {"content": name}}, **graded} for name in names
     ]
     (folder / "cases.yaml").write_text(json.dumps(cases))
     (folder / "known.yaml").write_text(REGRESSION)
@@ -68,28 +64,17 @@ def project(folder: Path) -> Path:
 
 
 def start(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
-    argv = [
-        sys.executable,
-        "-P",
-        "-m",
-        "baselinekit",
-        "run",
-        "--suite",
-        "suite.yaml",
-        "-o",
-        "result.json",
-        *words,
-    ]
+    words = ("run", "--suite", "suite.yaml", "-o", "result.json", *words)
+    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
     return subprocess.Popen(
         argv, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
 
 
-def finished(process: "subprocess.Popen[bytes]") -> int:
+def finish(process: "subprocess.Popen[bytes]") -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1, (out + err).decode()
-    return process.returncode
 
 
 def report(folder: Path) -> Any:
@@ -116,10 +101,21 @@ def journalled(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
 
 
+def killed_after(folder: Path, attempts: int) -> Counter[str]:
+    """Start a run, kill it once it has finished this number of attempts, and return those that it had."""
+    started = start(folder)
+    while sum(journalled(folder).values()) < attempts:
+        time.sleep(0.005)
+        assert started.poll() is None, started.communicate()
+    os.killpg(started.pid, signal.SIGKILL)
+    started.communicate()
+    return journalled(folder)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = project(tmp_path_factory.mktemp("whole") / "p")
-    assert finished(start(folder)) == 1
+    finish(start(folder))
     assert not list((folder / ".baselinekit" / "journal").glob("*")), "nothing is left to go on with"
     assert "failure_count: 1" in (folder / "known.yaml").read_text()
     return report(folder)
@@ -128,16 +124,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.parametrize("after", AFTER)
 def test_kill_9_and_resume_give_the_same_report(tmp_path: Path, whole: Any, after: int) -> None:
     folder = project(tmp_path / "p")
-    killed = start(folder)
-    while sum(journalled(folder).values()) < after:
-        time.sleep(0.005)
-        assert killed.poll() is None, killed.communicate()
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    known = journalled(folder)
+    known = killed_after(folder, after)
     assert sum(known.values()) >= after
     resumed = start(folder, "--resume")
-    assert finished(resumed) == 1
+    finish(resumed)
     assert report(folder) == whole
     again = calls(folder, resumed)
     assert again, "it asked for what was left"
@@ -160,19 +150,14 @@ def test_a_second_run_that_would_resume_is_kept_out(tmp_path: Path) -> None:
     _, err = second.communicate(timeout=60)
     assert (second.returncode, b"BK720" in err) == (3, True)
     hold.unlink()
-    assert finished(first) == 1
+    finish(first)
 
 
 def test_another_suite_is_not_resumed(tmp_path: Path) -> None:
     folder = project(tmp_path / "p")
-    killed = start(folder)
-    while not journalled(folder):
-        time.sleep(0.005)
-        assert killed.poll() is None, killed.communicate()
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
+    killed_after(folder, 1)
     changed = (folder / "cases.yaml").read_text().replace('"c7"', '"c7b"')
     (folder / "cases.yaml").write_text(changed)
     resumed = start(folder, "--resume")
-    assert finished(resumed) == 1
+    finish(resumed)
     assert len(calls(folder, resumed)) == CASES + 1, "all of them are run"

@@ -23,9 +23,7 @@ BITS = [bit for bits in fuzzing.TOKENS.values() for bit in bits if len(bit) < 10
 
 @pytest.mark.parametrize("first", [0, FILES // 2])
 @pytest.mark.parametrize("kind", ["yaml", "json"])
-def test_f25_a_broken_file_is_an_error_with_its_place_and_nothing_else(
-    tmp_path: Path, kind: str, first: int
-) -> None:
+def test_f25_a_broken_file_is_an_error_with_its_place(tmp_path: Path, kind: str, first: int) -> None:
     """In a process of its own, whose memory is bounded and whose death would be seen."""
     words = (fuzzing.__file__, kind, str(first), str(FILES // 2), str(tmp_path))
     script = [sys.executable, "-W", "error", *words]

@@ -10,18 +10,17 @@ from storehelp import write
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.graders.by_field import FieldAccuracy, GradedField
-from baselinekit.graders.by_program import CodeJudge, ModelAccess
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge
-from baselinekit.graders.by_template import PromptScript, TemplateJudge
-from baselinekit.graders.by_trace import ToolTrajectory, WantedCall
-from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.by_program import CodeJudge
+from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.graders import row_of
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
+from baselinekit.structs import plain
 from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_cases, load_evals
 from baselinekit.suites.settings import named_text
@@ -215,55 +214,54 @@ def test_a6_without_evaluators_a_model_judges_by_the_expected_outcome(tmp_path: 
 
 
 CALLS = "{tool: find, args: {q: a}, max_duration_ms: 250}, {tool: save, args: any}"
-FIELDS = "[{path: 'rows[0].n', match: numeric_tolerance, tolerance: 1.0, required: false}]"
+EXPECTED_CALLS = [{"tool": "find", "args": {"q": "a"}, "max_seconds": 0.25}, {"tool": "save"}]
+FIELD = {"path": "rows[0].n", "match": "numeric_tolerance", "required": False, "tolerance": 2}
+FIELDS = "[{path: 'rows[0].n', match: numeric_tolerance, tolerance: 2, required: false}]"
+SCRIPT = "script: [bun, run, x.ts], config: {strict: true}"
 
 
 @pytest.mark.parametrize(
-    ("evaluator", "method"),
+    ("evaluator", "config"),
     [
         (
-            "type: code_judge, script: a.js, cwd: .., target: {max_calls: 5}, words: [a], config: {b: 1}",
-            CodeJudge("a.js", "..", target=ModelAccess(5), config={"words": ["a"], "b": 1}),
+            "code_judge, script: a.js, cwd: .., target: {max_calls: 5}, words: [a], config: {b: 1}",
+            {"script": "a.js", "cwd": "..", "target": {"max_calls": 5}, "config": {"words": ["a"], "b": 1}},
         ),
-        ("type: llm_judge, prompt: judge.md, model: big", TemplateJudge("judge.md", "big")),
-        ("type: llm_judge, prompt: /evals/judge.md", TemplateJudge("judge.md")),
-        ("type: llm_judge, prompt: Is it polite?", TemplateJudge("Is it polite?")),
+        ("llm_judge, prompt: judge.md, model: big", {"prompt": "judge.md", "model": "big"}),
+        ("llm_judge, prompt: /evals/judge.md", {"prompt": "judge.md"}),
+        ("llm_judge, prompt: Is it polite?", {"prompt": "Is it polite?"}),
         (
-            "type: llm_judge, prompt: {script: [bun, run, x.ts], config: {strict: true}}",
-            TemplateJudge(PromptScript(["bun", "run", "x.ts"], {"strict": True})),
-        ),
-        ("type: llm_judge, rubrics: [Is polite]", RubricJudge(["Is polite"])),
-        (
-            "type: rubric, rubrics: [{id: b, description: Is polite, required: false}]",
-            RubricJudge([RubricItem("b", description="Is polite", required=False)]),
+            f"llm_judge, prompt: {{{SCRIPT}}}",
+            {"prompt": {"script": ["bun", "run", "x.ts"], "config": {"strict": True}}},
         ),
         (
-            f"type: tool_trajectory, mode: in_order, expected: [{CALLS}]",
-            ToolTrajectory(
-                "in_order", expected=[WantedCall("find", {"q": "a"}, max_seconds=0.25), WantedCall("save")]
-            ),
+            "rubric, rubrics: [{id: b, description: Is so}]",
+            {"rubrics": [{"id": "b", "description": "Is so"}]},
         ),
+        (f"tool_trajectory, mode: exact, expected: [{CALLS}]", {"mode": "exact", "expected": EXPECTED_CALLS}),
         (
-            "type: tool_trajectory, mode: any_order, minimums: {find: 2}",
-            ToolTrajectory("any_order", {"find": 2}),
+            "tool_trajectory, mode: any_order, minimums: {find: 2}",
+            {"mode": "any_order", "minimums": {"find": 2}},
         ),
-        (
-            f"type: field_accuracy, aggregation: all_or_nothing, fields: {FIELDS}",
-            FieldAccuracy(
-                [GradedField("rows[0].n", "numeric_tolerance", required=False, tolerance=1.0)],
-                "all_or_nothing",
-            ),
-        ),
-        ("type: latency, threshold: 2500", LatencyLimit(2.5)),
-        ("type: cost, budget: 0.05", CostLimit(0.05)),
-        ("type: token_usage, max_total: 100, max_output: 20", TokenLimit(100, max_output=20)),
+        (f"field_accuracy, fields: {FIELDS}", {"fields": [FIELD]}),
+        ("latency, threshold: 2500", {"max_seconds": 2.5}),
+        ("cost, budget: 0.05", {"max_usd": 0.05}),
+        ("token_usage, max_total: 100, max_output: 20", {"max_total": 100, "max_output": 20}),
     ],
 )
-def test_a20_a30_a50_evaluators_become_graders(tmp_path: Path, evaluator: str, method: Any) -> None:
+def test_a20_a30_a50_evaluators_become_graders(tmp_path: Path, evaluator: str, config: Any) -> None:
     write(tmp_path, "evals/judge.md", "Is {{candidate_answer}} good?")
-    (grader,) = load_one(tmp_path, f"input: hi\nevaluators: [{{name: a, weight: 2.5, {evaluator}}}]").graders
-    assert (grader.method, grader.weight, grader.required) == (method, 2.5, False)
+    stated = f"input: hi\nevaluators: [{{name: a, weight: 2.5, type: {evaluator}}}]"
+    (grader,) = load_one(tmp_path, stated).graders
+    assert row_of(grader).method == evaluator.partition(",")[0]
+    assert (plain(grader.method), grader.weight, grader.required) == (config, 2.5, False)
     assert (grader.name, grader.at) == ("a", ("evaluators", 0))
+
+
+def test_a40_an_llm_judge_with_rubrics_is_a_rubric(tmp_path: Path) -> None:
+    evaluator = "{name: a, type: llm_judge, rubrics: [Is polite]}"
+    (grader,) = load_one(tmp_path, f"input: hi\nevaluators: [{evaluator}]").graders
+    assert grader.method == RubricJudge(["Is polite"])
 
 
 def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:

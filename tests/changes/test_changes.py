@@ -153,9 +153,7 @@ def test_a_part_can_be_accepted_by_itself() -> None:
     assert only("b.z") == {**old, "b": {"x": 1, "y": "<<any>>", "z": 3}}
 
 
-LEAVES = st.sampled_from(
-    [0, 1, 2, True, False, None, 1.5, "a", "b", "<<any>>", "x <<any_integer>>", r"\<<any>>", ""]
-)
+LEAVES = st.sampled_from([0, 1, 2, True, False, None, 1.5, "a", "<<any>>", "x <<any_hex>>", r"\<<any>>", ""])
 VALUES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(

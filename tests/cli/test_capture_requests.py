@@ -20,9 +20,11 @@ FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n"}
 URL = "https://a.test/x"
 
 
-def asked(words: Sequence[str], base_url: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
+def asked(
+    words: Sequence[str], base_url: str = "", folder: str = "/"
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The `current:` for these words, and what is left out of them."""
-    project = open_project(Operator("/", base_url=base_url or None))
+    project = open_project(Operator(folder, base_url=base_url or None))
     found: list[Any] = []
 
     def work(options: HttpOptions | CurlOptions) -> None:
@@ -95,6 +97,13 @@ def test_how_it_is_sent(words: list[str], execution: dict[str, Any]) -> None:
 def test_what_stands_below_the_base_is_an_endpoint(words: list[str]) -> None:
     current, _ = asked(["http", *words], "https://a.test/v1")
     assert current["input"]["endpoint"] == "/x?a=1"
+
+
+def test_typed_request_beside_the_path_of_the_base_url_states_its_own(tmp_path: Path) -> None:
+    (tmp_path / "baselinekit.yaml").write_text("base_url: https://a.test/v1\n")
+    current, _ = asked(["http", "https://a.test/v2/x"], folder=str(tmp_path))
+    assert current["input"]["endpoint"] == "/v2/x"
+    assert current["execution"]["base_url"] == "https://a.test"
 
 
 def test_what_has_no_counterpart_is_named() -> None:

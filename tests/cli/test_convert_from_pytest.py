@@ -40,7 +40,7 @@ from syrupy.extensions.amber import AmberSnapshotExtension
 from syrupy.filters import paths, props
 from syrupy.matchers import path_type
 
-from baselinekit.library.forms import NoJsonError
+from baselinekit.library.values import NoJsonError
 from baselinekit.pytest_plugin.matchers import is_matcher, placeholder_of
 from baselinekit.pytest_plugin.taking import SyrupyOptions
 

@@ -229,17 +229,6 @@ def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
     assert _files(folder) == before
 
 
-def test_the_next_key_draws_the_screen_for_another_size(folder: Path) -> None:
-    with in_terminal(folder) as tty:
-        tty.until("q quit")
-        start = len(tty.seen)
-        tty.resize(12, 40)
-        tty.type("i", "")
-        tty.until("a r s m p g d i u ? q", start)
-        tty.type("q", "left")
-        assert tty.end() == 3
-
-
 def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
     """Keys that come early wait for their turn, but not to say yes to what nobody has seen."""
     with in_terminal(folder) as tty:
@@ -260,10 +249,12 @@ def test_a_terminal_that_cannot_move_its_cursor_is_shown_one_screen_after_the_ot
     assert "\x1b" not in tty.seen
 
 
-def test_the_diff_stays_on_the_screen(folder: Path) -> None:
-    with in_terminal(folder, "one") as tty:
+def test_review_keeps_the_diff_on_the_screen_and_draws_the_next_one_for_another_size(folder: Path) -> None:
+    with in_terminal(folder) as tty:
         tty.until("q quit")
         tty.type("d", "q quit")
-        tty.type("s", "left")
+        assert "+++ b/baselines/one.yaml" in _screen(tty.seen)
+        tty.resize(12, 40)
+        tty.type("i", "a r s m p g d i u ? q")
+        tty.type("q", "left")
         assert tty.end() == 3
-    assert "+++ b/baselines/one.yaml" in _screen(tty.seen)

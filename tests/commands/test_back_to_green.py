@@ -94,9 +94,7 @@ def test_compare_that_fails_is_green_after_two_proposed_commands(
         assert PASSWORD not in stored
 
 
-def test_list_that_only_grows_is_green_after_two_proposed_commands_and_a_changed_price_is_seen(
-    tmp_path: Path,
-) -> None:
+def test_list_that_only_grows_is_green_after_two_commands_and_a_changed_price_is_seen(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, Service(grows) as server:
         (here.folder / "baselinekit.yaml").write_text("version: 1\n")
         assert here.run(f"baselinekit capture http {server.url}/x --id x").exit_code == 0

@@ -160,9 +160,7 @@ EMPTY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("answer", "words", "empty"), EMPTY)
-def test_an_empty_answer_of_a_model_is_not_stored(
-    here: Console, answer: str, words: str, empty: bool | None
-) -> None:
+def test_an_empty_answer_is_not_stored(here: Console, answer: str, words: str, empty: bool | None) -> None:
     """None: it called tools, and the recipe keeps what it said alone."""
     asked(here, answer)
     if empty is None:

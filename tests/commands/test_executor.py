@@ -112,9 +112,7 @@ def ran(
     st.integers(1, 4),
     st.dictionaries(st.integers(0, 60), st.integers(1, 6), max_size=3),
 )
-def test_each_item_counts_once_whatever_is_lost(
-    claims: list[str | None], count: int, losing: dict[int, int]
-) -> None:
+def test_each_item_counts_once(claims: list[str | None], count: int, losing: dict[int, int]) -> None:
     workers = Workers(count, losing, set())
     outcomes, here, asked = ran(workers, claims, Limits())
     assert sorted(outcomes) == list(range(len(claims)))

@@ -113,9 +113,8 @@ def test_what_is_shown_cannot_do_anything(tmp_path: Path) -> None:
         keep_results(str(tmp_path), f"2024-01-20T14:00:0{second}Z", json.dumps(raw).encode())
     known = history.load(str(tmp_path))
     assert "<script>alert" not in history_page(known)
-    assert "\x1b" not in history_lines(known, Style(verbose=True), True) + history_page(known) + history_json(
-        known
-    )
+    shown = history_lines(known, Style(verbose=True), True) + history_page(known) + history_json(known)
+    assert "\x1b" not in shown
 
 
 def report_text(*results: Any) -> str:

@@ -10,9 +10,9 @@ from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
-from baselinekit.commands.importing import Batch, read_requests, summarize
+from baselinekit.commands.importing import Batch, reader_of, summarize
 from baselinekit.errors import BaselinekitError, Refused
-from baselinekit.importers.drafts import DraftRecipe, ImportChoices
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile
 from baselinekit.structs import replace
 
 pytestmark = pytest.mark.slow
@@ -28,6 +28,12 @@ def document(*names: str, **security: Any) -> str:
     schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
     parts = {"components": {"securitySchemes": schemes}}
     return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
+
+
+def read_requests(name: str, text: str, choices: ImportChoices) -> ImportedFile:
+    reader = reader_of(name, text)
+    assert reader is not None
+    return reader(choices)
 
 
 def summary_of(desk: Ticking, text: str, **options: Any) -> Batch:

@@ -79,9 +79,7 @@ def test_an_answer_that_went_wrong_teaches_nothing(tmp_path: Path) -> None:
 
 
 def test_a_value_with_a_secret_in_it_is_not_kept(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path, {"pid": 1, "request_id": made_up(1)}, [{"pid": 2, "request_id": "hunter22-hunter22"}]
-    )
+    desk = desk_of(tmp_path, {"pid": 1, "key": made_up(1)}, [{"pid": 2, "key": "hunter22-hunter22"}])
     desk.operator = {"secrets": {"word": "hunter22-hunter22"}}
     assert not passes(desk)
     (name,) = desk.pending()

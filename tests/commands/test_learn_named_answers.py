@@ -59,9 +59,7 @@ CHANGED_METRICS = [
 
 @pytest.mark.parametrize("is_unchanged", [True, False])
 @pytest.mark.parametrize(("answer", "place"), CHANGED_METRICS)
-def test_the_names_of_metrics_are_never_learnt(
-    tmp_path: Path, answer: str, place: str, is_unchanged: bool
-) -> None:
+def test_names_of_metrics_are_no_value(tmp_path: Path, answer: str, place: str, is_unchanged: bool) -> None:
     desk = ticking(tmp_path, metrics=lambda now, number: answer)
     desk.put("metrics", STORED_METRICS, "ignore_values: [body.*.samples]\n")
     file = tmp_path / "baselines/metrics.yaml"

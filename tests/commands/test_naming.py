@@ -78,9 +78,7 @@ def test_what_nothing_readable_tells_apart_has_a_hash(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_chosen", [False, True])
 @pytest.mark.parametrize("again", [asked(HERE, endpoint="/orders"), asked(endpoint="/orders")])
-def test_only_the_very_same_request_is_to_be_refreshed(
-    tmp_path: Path, is_chosen: bool, again: dict[str, Any]
-) -> None:
+def test_only_the_very_same_request_is_to_be_refreshed(tmp_path: Path, is_chosen: bool, again: Any) -> None:
     project = project_in(tmp_path, HERE)
     named(project, "orders", asked(HERE, endpoint="/orders"))
     with pytest.raises(InvalidInput) as raised:

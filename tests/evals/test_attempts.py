@@ -123,7 +123,7 @@ def test_h61_a_case_may_take_an_hour_or_what_the_configuration_grants(
         world.one(case(timeout=most + 1))
 
 
-def test_h61_nobody_waits_longer_than_there_is_time(tmp_path: Path) -> None:
+def test_h61_no_wait_is_longer_than_the_time_left(tmp_path: Path) -> None:
     world = World(tmp_path)
     clients = TimeLeft(3, lambda: 1.0, 0.0).within(world.clients())
     for seconds in (1, 5):
@@ -249,7 +249,7 @@ def test_e4_e5_what_is_quoted_of_an_answer_or_a_reply_has_no_secret_that_the_ans
     assert masked_classes(Classified("YES", None), redactor) == Classified("YES", None)
 
 
-def test_e5_a_reply_that_cannot_be_read_is_told_from_a_low_score(tmp_path: Path) -> None:
+def test_e5_a_reply_that_cannot_be_read_is_no_low_score(tmp_path: Path) -> None:
     unread, _ = judged(tmp_path, "yes", YES, JUDGE, reply="Fine, I think.")
     low, _ = judged(tmp_path, "yes", YES, JUDGE, reply=POOR)
     assert (unread.outcome, unread.verdict, unread.code) == ("error", "unparseable", "BK640")

@@ -57,7 +57,7 @@ def run(folder: Path, ids: list[str], *words: str, path: str) -> "subprocess.Com
     )
 
 
-def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_told_no_secrets(tmp_path: Path) -> None:
+def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_get_no_secrets(tmp_path: Path) -> None:
     ran = run(tmp_path, ["sleeps", "floods", "tells"], "--json", path=os.environ["PATH"])
     found = {one["id"]: one for one in json.loads(ran.stdout)["results"]}
     assert (found["sleeps"]["outcome"], found["sleeps"]["code"]) == ("error", "BK321"), ran.stderr
@@ -73,12 +73,9 @@ def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_told_no_secrets(tmp_p
 
 @pytest.mark.parametrize(
     ("words", "exit_code", "message"),
-    [
-        ([], 4, "BK406 evals/a.yaml:1:"),
-        (["--allow-exec"], 0, "ran outside a sandbox and could reach: "),
-    ],
+    [([], 4, "BK406 evals/a.yaml:1:"), (["--allow-exec"], 0, "ran outside a sandbox and could reach: ")],
 )
-def test_f39_where_there_is_no_sandbox_generated_code_is_refused_or_told(
+def test_f39_without_a_sandbox_generated_code_is_refused_or_reported(
     tmp_path: Path, words: list[str], exit_code: int, message: str
 ) -> None:
     ran = run(tmp_path, ["writes"], *words, path="/nowhere")

@@ -1,7 +1,6 @@
 """Cases of a prompt folder as baselines, over a real socket and with real scripts: what is stored, and what
 is not."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +35,6 @@ cases:
     inputs: {message: "My parcel is broken, in {{any}} way."}
     assert: [{contains: complaint}]
 """
-GUARD = "#!/bin/sh\necho ticket=4711\n"
 
 
 @pytest.fixture
@@ -70,10 +68,14 @@ def test_the_operators_values_are_stored_and_nothing_in_a_value_is_expanded(here
     assert "1 passed" in run(here, "compare", 0)
 
 
-def test_what_the_script_before_it_prints_is_stored_where_it_may_run(here: Console) -> None:
+def scripted(here: Console, *lines: str) -> None:
     guard = here.folder / "prompts/triage/guard.sh"
-    guard.write_text(GUARD)
-    os.chmod(guard, 0o755)
+    guard.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    guard.chmod(0o755)
+
+
+def test_what_the_script_before_it_prints_is_stored_where_it_may_run(here: Console) -> None:
+    scripted(here, "echo ticket=4711")
     assert "BK403 prompts/triage/guard.sh" in run(here, "capture triage --var ticket=7", 4)
     assert not (here.folder / "baselines").exists()
     assert "guard.sh ran now" in run(here, "capture triage --var ticket=7 --allow-exec", 0)
@@ -82,28 +84,33 @@ def test_what_the_script_before_it_prints_is_stored_where_it_may_run(here: Conso
 
 
 def test_a_script_that_stops_it_stores_nothing(here: Console) -> None:
-    guard = here.folder / "prompts/triage/guard.sh"
-    guard.write_text("#!/bin/sh\necho not today >&2\nexit 3\n")
-    os.chmod(guard, 0o755)
+    scripted(here, "echo not today >&2", "exit 3")
     assert "BK761" in run(here, "capture triage --allow-exec", 3)
     assert not (here.folder / "baselines").exists()
 
 
-def test_what_a_judge_cannot_score_is_not_stored(here: Console) -> None:
-    file = here.folder / "prompts/triage/eval.yml"
-    file.write_text(f"{CASE}    rubric: Is it right?\n    judge: {{model: broken}}\n")
-    assert "BK640 prompts/triage/eval.yml:2:5: triage/angry: " in run(here, "capture triage", 3)
+REFUSED = CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "message"),
+    [
+        (
+            f"{CASE}    rubric: Is it right?\n    judge: {{model: broken}}\n",
+            3,
+            "BK640 prompts/triage/eval.yml:2:5: triage/angry: ",
+        ),
+        (f"defaults: {{json_schema: refuse}}\n{REFUSED}", 2, "BK774 prompts/triage/eval.yml:5:"),
+        ('triggering:\n  should_match: ["sort this"]\n', 5, "BK509 there is no case to capture in triage"),
+    ],
+)
+def test_what_cannot_be_guarded_is_not_stored(here: Console, text: str, exit_code: int, message: str) -> None:
+    (here.folder / "prompts/triage/eval.yml").write_text(text)
+    assert message in run(here, "capture triage", exit_code)
     assert not (here.folder / "baselines").exists()
 
 
-def test_a_grader_that_no_baseline_has_is_told(here: Console) -> None:
-    file = here.folder / "prompts/triage/eval.yml"
-    refusing = "defaults: {json_schema: refuse}\n"
-    file.write_text(refusing + CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]"))
-    assert "BK774 prompts/triage/eval.yml:5:" in run(here, "capture triage", 2)
-
-
-def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Console) -> None:
+def test_cases_of_names_that_make_the_same_file_name_have_ids_of_their_own(here: Console) -> None:
     names = ["für alle", "f r alle", "F-R-ALLE!", "日本", "中国", "n" * 200, "n" * 199]
     cases = "".join(
         f"  - name: {name}\n    inputs: {{message: 'It is broken, {number}.'}}\n"
@@ -121,12 +128,6 @@ def test_cases_of_names_that_make_the_same_file_name_are_told_apart(here: Consol
     )
     assert "everything there is captured already" in run(here, "capture triage", 2)
     assert "7 passed" in run(here, "compare", 0)
-
-
-def test_queries_alone_are_nothing_to_capture(here: Console) -> None:
-    file = here.folder / "prompts/triage/eval.yml"
-    file.write_text('triggering:\n  should_match: ["sort this message"]\n')
-    assert "BK509 there is no case to capture in triage" in run(here, "capture triage", 5)
 
 
 def test_a_folder_of_prompts_is_taken_whole_and_one_with_baselines_is_not(here: Console) -> None:

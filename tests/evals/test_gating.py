@@ -23,7 +23,7 @@ POOLED = "pooled attempts"
 
 
 def metrics(*signs: str, retried: int = 0, **thresholds: float) -> dict[tuple[str, str], Metric]:
-    """Of cases with these attempts: `++-` are three, of which the last failed."""
+    """Of cases with these attempts: `++-` are three, and the last failed."""
     results = [result(f"c{number}", attempts, retried=retried) for number, attempts in enumerate(signs)]
     return {(one.name, one.view): one for one in measure(results, thresholds)}
 

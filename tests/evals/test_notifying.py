@@ -161,7 +161,7 @@ def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
     ("config", "by_suite", "warned"),
     [("version: 1", True, 1), ("version: 1", None, 0), ("notify: {command: [x]}", True, 0)],
 )
-def test_h60_a_suite_that_asks_to_notify_where_there_is_nobody_says_so_once(
+def test_h60_a_suite_that_asks_to_notify_where_no_address_is_set_warns_once(
     tmp_path: Path, config: str, by_suite: bool | None, warned: int
 ) -> None:
     (tmp_path / "baselinekit.yaml").write_text(f"{CONFIG}{config}\n")

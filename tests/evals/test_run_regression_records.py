@@ -113,10 +113,7 @@ def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path)
     assert world.example("regression-quality.yaml").results[0].outcome == "passed"
     (given,) = world.given
     assert (given["skill"], given["parameters"]) == ("code-review", {"depth": "thorough"})
-    assert given["input"] == {
-        "code_diff": "- let x\n+ const x\n",
-        "context": "React component refactoring",
-    }
+    assert given["input"] == {"code_diff": "- let x\n+ const x\n", "context": "React component refactoring"}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +194,7 @@ def test_h11_without_an_address_the_key_that_is_missing_is_named(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", EXAMPLE_RECORDS)
-def test_h12_an_unresolved_variable_is_told_before_any_request(tmp_path: Path, name: str) -> None:
+def test_h12_an_unresolved_variable_is_reported_before_any_request(tmp_path: Path, name: str) -> None:
     world = Service(tmp_path, USERS, variables={"api_base_url": "http://x"}, base_url="http://api.test")
     (result,) = world.example(name).results
     assert (result.outcome, result.code) == ("error", "BK501")

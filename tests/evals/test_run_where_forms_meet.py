@@ -121,7 +121,7 @@ def test_x5_paths_begin_at_the_file_that_names_them(tmp_path: Path) -> None:
             World(tmp_path / "project").one(known)
 
 
-def test_x6_times_that_nobody_states() -> None:
+def test_x6_times_that_no_file_states() -> None:
     assert (FunctionOutput("f").timeout_per_case, HumanRating().time_limit_minutes) == (5, None)
     assert Evaluators() == Evaluators(2, 5, 0.8)
 

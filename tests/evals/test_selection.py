@@ -63,7 +63,7 @@ def test_e13_cases_are_chosen_by_name_and_then_no_query_is(names: list[str], cho
         ([""], "there is no case ''"),
     ],
 )
-def test_e13_a_name_that_no_case_has_is_told_with_the_nearest(names: list[str], message: str) -> None:
+def test_e13_a_name_that_no_case_has_is_reported_with_the_nearest(names: list[str], message: str) -> None:
     with pytest.raises(NothingSelected) as raised:
         choose(NAMED, Choice(cases=names))
     assert str(raised.value).startswith(f"BK509 {message}")

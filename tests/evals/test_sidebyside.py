@@ -77,7 +77,7 @@ ROW = b'{"eval_id": "a", "score": 1}\n'
         (ROW + b"not json\n", "BK101", "2:1"),
     ],
 )
-def test_a53_a_broken_row_is_told_with_its_place(data: bytes, code: str, place: str) -> None:
+def test_a53_a_broken_row_is_reported_with_its_place(data: bytes, code: str, place: str) -> None:
     with pytest.raises(BaselinekitError) as caught:
         read_rows(data, "x.jsonl")
     assert [(one.code, str(one.place)) for one in caught.value.problems] == [(code, f"x.jsonl:{place}")]
@@ -192,7 +192,7 @@ def test_a53_the_rule_of_the_mean_difference(
     assert (found.mean, found.exit_code) == (Fraction(mean), code)
 
 
-def test_a53_what_the_mean_does_not_count_is_told() -> None:
+def test_a53_what_the_mean_does_not_count_is_listed() -> None:
     before = read_rows(lines(*({"eval_id": id, "score": 0.5} for id in "abc")), "x.jsonl")
     failed = {"eval_id": "a", "score": 0, "error": "timeout"}
     now = read_rows(lines(failed, {"eval_id": "d", "score": 1}), "y.jsonl")

@@ -96,6 +96,7 @@ REPLIES: list[tuple[str, str, object]] = [
     # indented, quoted
     ("in a list", f"1. Do this:\n\n{block(F, indent='   ')}\n2. Done.", 9),
     ("deep in a list", f"- a\n  - b\n\n{block(F, indent='      ')}", 9),
+    ("deep below a line of words", f"Here:\n{block(F, indent='      ')}\nDone.", 9),
     ("indented by a tab", block(F, indent="\t"), 9),
     ("on the line of the item", f"- {TICKS}python\n  def f(n):\n      return n * n\n  {TICKS}\n", 9),
     ("only the fences indented", f"  {TICKS}python\n{F}  {TICKS}\n", 9),

@@ -41,23 +41,14 @@ class Judge:
 
 @pytest.mark.parametrize(
     ("score", "threshold", "outcome"),
-    [
-        (3, 4, "failed"),
-        (4, 4, "passed"),
-        (4, 5, "failed"),
-        (2, 2, "passed"),
-    ],
+    [(3, 4, "failed"), (4, 4, "passed"), (4, 5, "failed"), (2, 2, "passed")],
 )
 def test_e5_a_score_passes_from_its_threshold_on(score: int, threshold: int, outcome: str) -> None:
     judge = Judge(f"SCORE={score} REASON=It changes what it should.")
     found = judge.of(ScoreLine("Is it right?", pass_threshold=threshold))
     assert (found.outcome, found.score) == (outcome, (score - 1) / 4)
-    assert found.details == {
-        "score": score,
-        "scale": [1, 5],
-        "pass_threshold": threshold,
-        "reason": "It changes what it should.",
-    }
+    stated = {"scale": [1, 5], "pass_threshold": threshold, "reason": "It changes what it should."}
+    assert found.details == {"score": score, **stated}
     wrong = f"{score} of 5, and {threshold} passes: It changes what it should."
     assert found.reason == ("" if outcome == "passed" else wrong)
     assert (found.verdict, found.code, found.usage) == (None, None, Usage(10, 5))

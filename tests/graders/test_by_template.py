@@ -232,20 +232,6 @@ def test_a30_a_program_that_prints_no_prompt_is_an_error(
 # Replies.
 
 
-@pytest.mark.parametrize(
-    ("score", "outcome", "verdict"),
-    [
-        (0.8, "passed", None),
-        (0.7999999999, "failed", "borderline"),
-        (0.6, "failed", "borderline"),
-        (0.59, "failed", None),
-    ],
-)
-def test_a32_the_verdict_is_that_of_the_score(score: float, outcome: str, verdict: str | None) -> None:
-    found, _ = graded(TemplateJudge(), {**GOOD, "score": score})
-    assert (found.outcome, found.verdict, found.score) == (outcome, verdict, score)
-
-
 def test_a32_a_low_score_says_why() -> None:
     points = {"hits": list("abcdef"), "misses": ["names 41"]}
     found, _ = graded(TemplateJudge(), {"score": 0.25, "reasoning": "It is off by one.", **points})

@@ -98,69 +98,47 @@ def test_a50_arguments_are_compared_by_the_keys_that_are_stated(args: Any, match
     assert not WantedCall("read", args, match).accepts(SEARCH)
 
 
-def test_a50_each_limit_of_time_counts_by_itself() -> None:
+def test_a50_limits_of_time_count_by_themselves_and_find_the_call_that_keeps_them() -> None:
     expected = [*wanted("search", max_seconds=1), *wanted("read", max_seconds=1), *wanted("answer")]
     found = judged(ToolTrajectory("in_order", expected=expected), observed(SEARCH, READ, ANSWER))
-    assert found.score == pytest.approx(4 / 5)
-    assert (found.outcome, found.details["misses"]) == (
-        "failed",
-        ["read took 1.5 s, at most 1 s is allowed"],
-    )
+    assert (found.outcome, found.score) == ("failed", pytest.approx(4 / 5))
+    assert found.details["misses"] == ["read took 1.5 s, at most 1 s is allowed"]
+    slow, how = ToolCall("search", {}, seconds=9.0), ToolTrajectory("in_order", expected=expected[:1])
+    assert judged(how, observed(slow, SEARCH)).score == 1
 
 
-def test_a50_the_call_that_is_fast_enough_is_the_one_that_counts() -> None:
-    slow = ToolCall("search", {}, seconds=9.0)
-    expected = wanted("search", max_seconds=1)
-    assert judged(ToolTrajectory("in_order", expected=expected), observed(slow, SEARCH)).score == 1
-
-
-def test_a50_what_the_trace_does_not_tell_is_an_error_and_no_failure() -> None:
-    untold = judged(ToolTrajectory("any_order", {"search": 1}), Observation("the Rhine", 1.0))
-    assert (untold.outcome, untold.score, untold.code) == ("error", None, "BK670")
+def test_a50_what_the_trace_does_not_hold_is_an_error_and_no_failure() -> None:
+    counted = ToolTrajectory("any_order", {"search": 1})
+    untraced = judged(counted, Observation("the Rhine", 1.0))
+    assert (untraced.outcome, untraced.score, untraced.code) == ("error", None, "BK670")
+    assert judged(counted, Observation("the Rhine", 1.0, tool_calls=(SEARCH,))).outcome == "passed"
+    assert judged(counted, Observation("x", 1.0, tool_calls=())).score == 0
     timeless = ToolTrajectory("in_order", expected=wanted("answer", max_seconds=1))
     assert judged(timeless, observed(ANSWER)).code == "BK672"
     assert judged(timeless, observed(READ)).score == 0  # it was not called, however long it would have taken
 
 
-def test_a50_the_calls_of_a_prompt_are_a_trace_as_well() -> None:
-    called = Observation("the Rhine", 1.0, tool_calls=(SEARCH,))
-    assert judged(ToolTrajectory("any_order", {"search": 1}), called).outcome == "passed"
-    assert judged(ToolTrajectory("any_order", {"search": 1}), Observation("x", 1.0, tool_calls=())).score == 0
-
-
-FOUR = wanted("find", "read", "write", "answer")
-NEARLY_WHOLE = {
-    "exact with a call too many": (
-        ToolTrajectory("exact", expected=FOUR),
-        ["find", "read", "write", "answer", "delete_all"],
-    ),
-    "in order without the last call": (
-        ToolTrajectory("in_order", expected=[*FOUR, *wanted("log")]),
-        ["find", "read", "write", "answer"],
-    ),
-    "one of five tools too seldom": (
-        ToolTrajectory("any_order", {"find": 1, "read": 1, "write": 1, "answer": 1, "log": 1}),
-        ["find", "read", "write", "answer"],
-    ),
-}
+FOUR = ("find", "read", "write", "answer")
+NEARLY_WHOLE = [
+    (EXACT(*FOUR), [*FOUR, "delete_all"]),
+    (IN_ORDER(*FOUR, "log"), FOUR),
+    (ToolTrajectory("any_order", dict.fromkeys((*FOUR, "log"), 1)), FOUR),
+]
 RULES = [PassRule(), PassRule("mean"), PassRule("mean", 0.5), PassRule("mean", borderline_passes=True)]
 
 
-@pytest.mark.parametrize("name", NEARLY_WHOLE)
 @pytest.mark.parametrize("rule", RULES)
-def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(
-    name: str, rule: PassRule
-) -> None:
-    how, tools = NEARLY_WHOLE[name]
-    calls = observed(*(ToolCall(tool, {}) for tool in tools))
+def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(rule: PassRule) -> None:
     other = Grade("other", "code", "passed", 1.0)
-    found = judged(how, calls, rule)
-    assert (found.outcome, found.score) == ("failed", 0.8)
-    assert combine_grades([found], rule)[0] == combine_grades([found, other], rule)[0] == "failed"
-    allowed = judged(replace(how, pass_at=0.8), calls, rule)
-    assert combine_grades([allowed, other], rule)[0] == "passed"
-    strict = judged(replace(how, pass_at=0.9), calls, PassRule())
-    assert (strict.outcome, strict.verdict) == ("failed", "borderline")
+    for how, tools in NEARLY_WHOLE:
+        calls = observed(*(ToolCall(tool, {}) for tool in tools))
+        found = judged(how, calls, rule)
+        assert (found.outcome, found.score) == ("failed", 0.8)
+        assert combine_grades([found], rule)[0] == combine_grades([found, other], rule)[0] == "failed"
+        allowed = judged(replace(how, pass_at=0.8), calls, rule)
+        assert combine_grades([allowed, other], rule)[0] == "passed"
+        strict = judged(replace(how, pass_at=0.9), calls, PassRule())
+        assert (strict.outcome, strict.verdict) == ("failed", "borderline")
 
 
 def test_too_long_a_trace_is_an_error_and_takes_no_time() -> None:

@@ -138,9 +138,7 @@ def values(name: str) -> tuple[Json, Json]:
         ("one line", 1),
     ],
 )
-def test_f55_a_large_difference_is_told_in_time_and_counted_completely(
-    tmp_path: Path, name: str, least: int
-) -> None:
+def test_f55_a_large_difference_is_counted_completely_in_time(tmp_path: Path, name: str, least: int) -> None:
     with world(tmp_path / "project") as here:
         here.baseline("big", *values(name))
         output = [word for report in REPORTS for word in ("-o", report)]

@@ -170,9 +170,7 @@ def test_f49_a_failing_request_gives_nothing_away(project: Attacked, server: Hos
     assert ran.exit_code == 3
     assert TOKEN in [seen.headers.get("x-key") for seen in server.asked("/broken")], "it was sent"
     assert TOKEN not in ran.said
-    project.baseline(
-        "user", ANY, {"input": {"url": "http://me:hunter2@127.0.0.1/"}, "execution": {"type": "http"}}
-    )
+    project.baseline("user", ANY, asking_url("http://me:hunter2@127.0.0.1/"))
     refused = project.run("compare", "-v", "--secret", f"TOKEN={TOKEN}")
     assert (refused.exit_code, "hunter2" in refused.said) == (2, False)
 
@@ -263,9 +261,7 @@ EVIL = {
 
 
 @pytest.mark.parametrize("form", ["", "-v", "--json", "xml", "md"])
-def test_f30_what_an_answer_says_is_text_and_nothing_else(
-    project: Attacked, server: HostileServer, form: str
-) -> None:
+def test_f30_what_an_answer_says_is_only_text(project: Attacked, server: HostileServer, form: str) -> None:
     for name, evil in EVIL.items():
         header = evil.encode().decode("latin-1").replace("\n", " ").replace("\r", " ")
         body = json.dumps({"text": evil, evil: 1}, ensure_ascii=False).encode()

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +118,7 @@ def test_e6_eight_runs_at_once_leave_eight_rows(here: Path, runs: Warm) -> None:
     assert all(map(whole, rows(here)))
 
 
-def plainly(
-    here: Path, *words: str, before: Callable[[], None] | None = None
-) -> "subprocess.CompletedProcess[str]":
+def plainly(here: Path, *words: str, before: Any = None) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
         [sys.executable, "-B", "-P", "-m", "baselinekit", *words],
         cwd=here,

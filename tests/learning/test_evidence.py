@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.learning.evidence import is_handwritten, select_valid_evidence
+from baselinekit.learning.varying import is_handwritten, select_valid_evidence
 from baselinekit.model.values import Path
 
 BEFORE: Any = {

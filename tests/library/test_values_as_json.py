@@ -14,8 +14,7 @@ import pydantic
 import pytest
 
 from baselinekit import compare, serializer
-from baselinekit.library.forms import NoJsonError
-from baselinekit.library.values import as_json
+from baselinekit.library.values import NoJsonError, as_json
 
 Point = namedtuple("Point", "x y")
 

@@ -21,8 +21,7 @@ import pydantic
 import pytest
 
 from baselinekit import compare
-from baselinekit.library.forms import NoJsonError
-from baselinekit.library.values import as_json
+from baselinekit.library.values import NoJsonError, as_json
 
 DAY = datetime.date(2024, 2, 29)
 MOMENT = datetime.datetime.fromisoformat("2024-02-29T10:30")
@@ -122,9 +121,7 @@ def test_responses_of_starlette() -> None:
         "text": lambda: responses.PlainTextResponse("é"),
         "stream": lambda: responses.StreamingResponse(parts()),
     }
-    routes = [
-        routing.Route(f"/{name}", lambda request, answer=answer: answer()) for name, answer in answers.items()
-    ]
+    routes = [routing.Route(f"/{name}", lambda request, made=made: made()) for name, made in answers.items()]
     transport = httpx.ASGITransport(app=starlette.Starlette(routes=routes))
 
     async def get(path: str) -> httpx.Response:

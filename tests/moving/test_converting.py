@@ -7,11 +7,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings, strategies as st
 from promptfiles import META, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
+from baselinekit.eva import writer as eva
 from baselinekit.importers.drafts import SourceText
 from baselinekit.kinds.programs import CliExecution
 from baselinekit.model.evals import Case
@@ -29,7 +31,6 @@ from baselinekit.moving.conversion import (
 from baselinekit.moving.reading import EvalFiles
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets
-from baselinekit.suites.writing import eva
 from baselinekit.suites.writing.sayings import CaseReader
 
 TODAY = "2026-03-01"
@@ -279,59 +280,36 @@ def test_the_description_of_a_folder_has_what_doctor_asks_for(tmp_path: Path) ->
     assert stated[:7] == [line.partition(":")[0] for line in META.splitlines()[:7]]
 
 
-JUDGES: dict[str, Json] = {
-    "plain": {"name": "llm_judge", "type": "llm_judge"},
-    "prompt": {"name": "depth", "type": "llm_judge", "prompt": "Is {{candidate_answer}} deep?", "weight": 2},
-    "program": {
-        "name": "p",
-        "type": "code_judge",
-        "script": ["python3", "c.py"],
-        "target": {"max_calls": 3},
-        "own": 1,
-    },
-    "rubric": {
-        "name": "r",
-        "type": "rubric",
-        "rubrics": [{"id": "a", "expected_outcome": "Says a", "weight": 2}],
-    },
-    "ranges": {
-        "name": "s",
-        "type": "rubric",
-        "rubrics": [{"id": "b", "score_ranges": {"0": "bad", "6": "good"}}],
-    },
-    "latency": {"name": "l", "type": "latency", "threshold": 1500, "required": True},
-    "cost": {"name": "c", "type": "cost", "budget": 0.5},
-    "tokens": {"name": "t", "type": "token_usage", "max_total": 100},
-    "trajectory": {
-        "name": "w",
-        "type": "tool_trajectory",
-        "mode": "exact",
-        "expected": [{"tool": "x", "args": {"k": 1}, "max_duration_ms": 20}],
-    },
-    "fields": {"name": "f", "type": "field_accuracy", "fields": [{"path": "a.b", "match": "date"}]},
-}
+JUDGES: dict[str, Json] = yaml.safe_load("""
+plain: {name: llm_judge, type: llm_judge}
+prompt: {name: depth, type: llm_judge, prompt: "Is {{candidate_answer}} deep?", weight: 2}
+program: {name: p, type: code_judge, script: [python3, c.py], target: {max_calls: 3}, own: 1}
+rubric: {name: r, type: rubric, rubrics: [{id: a, expected_outcome: Says a, weight: 2}]}
+ranges: {name: s, type: rubric, rubrics: [{id: b, score_ranges: {"0": bad, "6": good}}]}
+latency: {name: l, type: latency, threshold: 1500, required: true}
+cost: {name: c, type: cost, budget: 0.5}
+tokens: {name: t, type: token_usage, max_total: 100}
+trajectory:
+  {name: w, type: tool_trajectory, mode: exact, expected: [{tool: x, args: {k: 1}, max_duration_ms: 20}]}
+fields: {name: f, type: field_accuracy, fields: [{path: a.b, match: date}]}
+""")
 COMPOSITE = {"name": "both", "type": "composite", "evaluators": [JUDGES["latency"], JUDGES["program"]]}
 JUDGES["mean"] = {**COMPOSITE, "aggregator": {"type": "weighted_average", "weights": {"l": 3}}}
-JUDGES["judged"] = {
-    **COMPOSITE,
-    "name": "weighed",
-    "aggregator": {"type": "llm_judge", "prompt": "Weigh {{candidate_answer}}."},
-}
-MESSAGES: list[Json] = [
-    "Why?",
-    [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Why {{x}}?"}],
-    [
-        {
-            "role": "user",
-            "content": [{"type": "text", "value": "Read"}, {"type": "file", "value": "./notes.md"}],
-        }
-    ],
-    {"a": [1, None]},
-]
-REFERENCES: list[Json] = [
-    None,
-    "b",
-    [{"role": "assistant", "content": "b", "tool_calls": [{"tool": "x", "input": {"k": 1}, "output": None}]}],
+WEIGH = {"type": "llm_judge", "prompt": "Weigh {{candidate_answer}}."}
+JUDGES["judged"] = {**COMPOSITE, "name": "weighed", "aggregator": WEIGH}
+MESSAGES: list[Json] = yaml.safe_load("""
+- Why?
+- [{role: system, content: Be kind.}, {role: user, content: "Why {{x}}?"}]
+- [{role: user, content: [{type: text, value: Read}, {type: file, value: ./notes.md}]}]
+- {a: [1, null]}
+""")
+REFERENCES: list[Json] = yaml.safe_load("""
+- null
+- b
+- [{role: assistant, content: b, tool_calls: [{tool: x, input: {k: 1}, output: null}]}]
+""")
+MORE: list[dict[str, Json]] = [
+    *({}, {"sidecar": {"k": [1]}}, {"rubrics": ["Says b"]}, {"tags": ["t"]}, {"conversation_id": "c"}),
 ]
 
 
@@ -345,15 +323,7 @@ PROGRAM = CliExecution("cli", target="other", command=["other", "{EVAL_ID}", "{F
             st.lists(st.sampled_from([*JUDGES]), max_size=3, unique=True),
             st.sampled_from(MESSAGES),
             st.sampled_from(REFERENCES),
-            st.sampled_from(
-                [
-                    {},
-                    {"sidecar": {"k": [1]}},
-                    {"rubrics": ["Says b"]},
-                    {"tags": ["t"]},
-                    {"conversation_id": "c"},
-                ]
-            ),
+            st.sampled_from(MORE),
         ),
         min_size=1,
         max_size=3,

@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 
 for name in (
-    "baselinekit.pytest_plugin.differing",
+    "baselinekit.pytest_plugin.fixture",
     "baselinekit.pytest_plugin.items",
     "baselinekit.pytest_plugin.unused",
     "baselinekit.clients.programs.process",

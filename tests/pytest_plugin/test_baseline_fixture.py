@@ -104,9 +104,7 @@ def test_what_varies_by_nature_is_told_with_placeholders_for_it(pytester: pytest
     file = pytester.path / "baselines/test_it/test_it.yaml"
     text = file.read_text(encoding="utf-8").splitlines(keepends=True)
     captured = [line for line in text if "captured_at" in line]
-    file.write_text(
-        "".join(text).replace(captured[0], '  captured_at: "2026-11-23T10:44:03Z"\n'), encoding="utf-8"
-    )
+    file.write_text("".join(text).replace(captured[0], '  captured_at: "2026-11-23T10:44:03Z"\n'), "utf-8")
     source = pytester.makepyfile(test_it=test % new)
     result = pytester.runpytest_inprocess()
     told = 'baseline(placeholders={"rows.*.id": "<<any_uuid(4)>>", "rows.*.at": "<<any_iso_datetime>>"})'

@@ -9,8 +9,7 @@ import storehelp
 from hypothesis import given, settings
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.pytest_plugin.files import Projects
-from baselinekit.pytest_plugin.fixture import BaselineFixture, ValuesOfTest
+from baselinekit.pytest_plugin.fixture import BaselineFixture, Projects, ValuesOfTest
 from baselinekit.values.equality import same_json
 
 pytestmark = pytest.mark.slow

@@ -83,7 +83,7 @@ def written(**more: Any) -> dict[str, Any]:
     return found
 
 
-def told(raw: Any) -> str:
+def problems_of(raw: Any) -> str:
     with pytest.raises(InvalidInput) as error:
         read(json.dumps(raw, indent=1), "ci/results.json")
     assert error.value.exit_code == 2
@@ -138,15 +138,15 @@ def test_what_we_never_write_is_told_with_its_place(place: Any, value: Any, said
     for key in place[:-1]:
         inside = inside[key]
     inside[place[-1]] = value
-    assert said in told(raw)
+    assert said in problems_of(raw)
 
 
 def test_all_that_is_wrong_is_said_at_once_but_not_endlessly() -> None:
     raw = written()
     raw["run"]["tool"] = raw["run"]["id"] = 1
-    assert len(told(raw).splitlines()) == 2
+    assert len(problems_of(raw).splitlines()) == 2
     raw["results"] = [1] * 1000
-    assert len(told(raw).splitlines()) == 20
+    assert len(problems_of(raw).splitlines()) == 20
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, d
         write(folder, name, choose(["", "\ufeff"]) * (name == "known.yaml") + text)
     passed = [choose([True, False]) for _ in cases]
     for name in ("known.yaml", "searched.yaml"):
-        marks = [
-            Mark(one.source, verdict) for one, verdict in zip(load([name], str(folder)), passed, strict=True)
-        ]
+        marks = [Mark(one.source, it) for one, it in zip(load([name], str(folder)), passed, strict=True)]
         assert all(None not in mark.source.spans for mark in marks), text
         if name == "searched.yaml":
             marks = [replace(mark, source=replace(mark.source, spans=(None, None))) for mark in marks]

@@ -22,9 +22,7 @@ from baselinekit.structs import replace
 
 
 def seen(id: str, output: Json) -> KeptOutput:
-    return KeptOutput(
-        id, "hash", output, "2026-11-21T10:00:00Z", {"git": {"dirty": True}}, {"seconds": 0.5}, "with"
-    )
+    return KeptOutput(id, "hash", output, "2026-11-21", {"git": {"dirty": True}}, {"seconds": 0.5}, "with")
 
 
 def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:

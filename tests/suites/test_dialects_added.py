@@ -84,17 +84,13 @@ def test_what_is_wrong_in_it_has_its_place(tmp_path: Path) -> None:
 
 
 def test_it_lies_among_cases_of_other_forms_and_in_suites(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        "evals/a.yaml",
-        "{id: a, input: {type: prompt, content: x}, expected: {value: x}}\n",
-    )
+    write(tmp_path, "evals/a.yaml", "{id: a, input: {type: prompt, content: x}, expected: {value: x}}\n")
     text = "eval_suite:\n  name: s\n  evals:\n    - $ref: a.yaml\n    - {ask: 'b?', answer: b}\n"
     suite = load_evals([write(tmp_path, "evals/eval-suite.yaml", text)], str(tmp_path), dialects=ALL)
     assert [case.id for case in suite.cases] == ["a", "question"]
 
 
-def test_without_its_row_nobody_knows_it(tmp_path: Path) -> None:
+def test_without_its_row_it_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="BK710"):
         load_cases([write(tmp_path, "evals/q.yaml", "{ask: x, answer: y}\n")], str(tmp_path))
 

@@ -88,7 +88,7 @@ def mistakes(root: Path, *files: str) -> list[Problem]:
     return list(caught.value.problems)
 
 
-def test_h17_x3_x8_what_is_wrong_is_told_with_its_place(tmp_path: Path) -> None:
+def test_h17_x3_x8_what_is_wrong_is_reported_with_its_place(tmp_path: Path) -> None:
     cases = [f"{{id: c{number}, input: x, {rest}}}" for number, rest in enumerate(CASES)]
     cases += [
         f"{{id: i{number}, input: {text}, expected: {{value: y}}}}" for number, text in enumerate(INPUTS)

@@ -87,7 +87,7 @@ def test_h60_everything_that_a_reference_may_be(tmp_path: Path) -> None:
     assert suite.cases[-1].source.at == ("eval_suite", "evals", 4)
 
 
-def test_h60_h17_references_that_lead_nowhere_are_all_told(tmp_path: Path) -> None:
+def test_h60_h17_references_that_lead_nowhere_are_all_reported(tmp_path: Path) -> None:
     put(
         tmp_path,
         SUITE,
@@ -128,14 +128,12 @@ def test_h60_h17_references_that_lead_nowhere_are_all_told(tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("cases", "./cases/"), ("cases/one.yaml", "cases"), ("cases", "cases/one.yaml")]
-)
-def test_h60_a_folder_is_not_referred_to_twice_either(tmp_path: Path, first: str, second: str) -> None:
-    put_suite(tmp_path, first, second)
+def test_h60_a_folder_is_not_referred_to_twice_either(tmp_path: Path) -> None:
     put_cases(tmp_path, "evals/cases/one.yaml")
-    (line,) = mistakes(tmp_path)
-    assert "evals/cases/one.yaml is referred to twice, already by evals/suite.yaml: remove one" in line
+    for refs in (("cases", "./cases/"), ("cases/one.yaml", "cases"), ("cases", "cases/one.yaml")):
+        put_suite(tmp_path, *refs)
+        (line,) = mistakes(tmp_path)
+        assert "evals/cases/one.yaml is referred to twice, already by evals/suite.yaml: remove one" in line
 
 
 @pytest.mark.parametrize(
@@ -150,7 +148,7 @@ def test_f41_x5_a_reference_out_of_the_project_is_refused(tmp_path: Path, ref: s
         load_suite(SUITE, str(root))
 
 
-def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_f42_a_pipe_does_not_block(tmp_path: Path) -> None:
     put_suite(tmp_path, "pipe.yaml")
     os.mkfifo(tmp_path / "evals/pipe.yaml")
     assert mistakes(tmp_path) == [
@@ -225,30 +223,21 @@ def test_h64_graders_have_names_in_the_config_folder(tmp_path: Path) -> None:
     assert b.graders[0].method == FunctionOutput("factorial", [Call(6, [3])])
 
 
-CONFIG = [
-    (
-        "graders",
-        "graders: {polit: {type: model, config: {rubric: x}}}",
-        "c.yaml:3:9: there is no grader 'polite': did you mean 'polit'?",
-    ),
-    ("graders", "polite: {type: modle}", "config/graders.yaml:1:16: expected one of code, model, human"),
-    ("graders", "polite: {type: code}", "config/graders.yaml:1:9: the grader has no method"),
-    ("graders", "- polite", "config/graders.yaml:1:1: expected a mapping, found a list"),
-    ("graders", "graders: 3", "config/graders.yaml:1:1: expected a mapping, found 3"),
-    ("graders", "polite: [", "config/graders.yaml:1:10: not valid YAML"),
-    ("thresholds", "pass@1: 2", "config/thresholds.yaml:1:9: the lowest value is 2 (integer)"),
-    (
-        "thresholds",
-        "preset: produktion",
-        "config/thresholds.yaml:1:9: there is no preset 'produktion': did you",
-    ),
-]
+CONFIG = """\
+graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite': did
+graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code, model, human
+graders | polite: {type: code} | config/graders.yaml:1:9: the grader has no method
+graders | - polite | config/graders.yaml:1:1: expected a mapping, found a list
+graders | graders: 3 | config/graders.yaml:1:1: expected a mapping, found 3
+graders | polite: [ | config/graders.yaml:1:10: not valid YAML
+thresholds | pass@1: 2 | config/thresholds.yaml:1:9: the lowest value is 2 (integer)
+thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset 'produktion': did you
+"""
 
 
-@pytest.mark.parametrize(("name", "text", "line"), CONFIG)
-def test_h64_what_is_wrong_in_the_config_folder_is_told_once(
-    tmp_path: Path, name: str, text: str, line: str
-) -> None:
+@pytest.mark.parametrize("row", CONFIG.splitlines())
+def test_h64_what_is_wrong_in_the_config_folder_is_reported_once(tmp_path: Path, row: str) -> None:
+    name, text, line = row.split(" | ")
     write(tmp_path, f"evals/config/{name}.yaml", text)
     rest = "grader: polite" if name == "graders" else "expected: {value: 1}"
     write(tmp_path, "evals/c.yaml", f"id: a\ninput: {{type: prompt, content: x}}\n{rest}")
@@ -286,12 +275,8 @@ def test_h54_h64_thresholds_by_metric_or_by_preset(
 def test_h64_what_is_found_below_evals(tmp_path: Path) -> None:
     names = ("capability/deep/a.yaml", "b.yml", ".hidden/x.yaml", "fixtures/x.yaml", "results/x.yaml")
     put_cases(tmp_path, *(f"evals/{name}" for name in names))
-    for name in (
-        "config/graders.yaml",
-        "baselines/raw.json",
-        "capability/spec.md",
-        "regression/r.output.json",
-    ):
+    others = ("config/graders.yaml", "baselines/raw.json", "capability/spec.md", "regression/r.output.json")
+    for name in others:
         write(tmp_path, f"evals/{name}", "{}")
     write(tmp_path, "evals/regression/r.yaml", BASELINE.format(id="r"))
     write(tmp_path, "evals/gate.yaml", "eval_trigger: {suite: ./eval-suite.yaml}")
@@ -299,12 +284,8 @@ def test_h64_what_is_found_below_evals(tmp_path: Path) -> None:
     write(tmp_path, "evals/out/2024-01-20/run-1.eval.json", '{"eval_report": {}}')
     root = str(tmp_path)
     suite = load_evals(["evals"], root)
-    assert (suite.name, suite.file, suite.config, ids(suite)) == (
-        "evals",
-        None,
-        SuiteConfig(),
-        ["b", "a", "r"],
-    )
+    assert (suite.name, suite.file, suite.config) == ("evals", None, SuiteConfig())
+    assert ids(suite) == ["b", "a", "r"]
     assert ids(load_evals(["evals/fixtures/x.yaml", "evals/regression/"], root)) == ["x", "r"]
     for path, message in (
         ("evals/gate.yaml", "this looks like an eval trigger"),
@@ -345,14 +326,9 @@ def test_h60_a_file_by_itself_has_the_settings_of_the_suite_of_its_folder(tmp_pa
     put_suite(tmp_path, "a/one.yaml", more=config, name="evals/eval-suite.yaml")
     put_cases(tmp_path, "evals/a/one.yaml")
     root, paths = str(tmp_path), ["evals/a/one.yaml"]
-    for found in (
-        load_cases(paths, root),
-        load_evals(["evals/a"], root).cases,
-        load_evals(paths, root).cases,
-    ):
-        assert [(case.timeout, case.recipe.execution) for case in found] == [
-            (7, SkillExecution("skill", "s"))
-        ]
+    wanted = [(7, SkillExecution("skill", "s"))]
+    for found in (load_cases(paths, root), *(load_evals(each, root).cases for each in (["evals/a"], paths))):
+        assert [(case.timeout, case.recipe.execution) for case in found] == wanted
     put_suite(tmp_path, "b", more=", config: {executoin: 1}", name="evals/eval-suite.yaml")
     for named in (paths, ["evals"]):
         with pytest.raises(InvalidInput) as caught:

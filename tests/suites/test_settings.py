@@ -70,7 +70,7 @@ def test_f41_reports_stay_inside(root: Path, path: str) -> None:
         load_suite("evals/s.yaml", str(root))
 
 
-def test_f41_nor_does_the_folder_that_nobody_named_lead_out(root: Path) -> None:
+def test_f41_nor_does_the_default_folder_lead_out(root: Path) -> None:
     assert results_of(str(root), "evals/s.yaml", "..") == f"{root}/."  # the project itself will do
     (root / "evals/results").symlink_to(root.parent / "outside")
     write(root, "evals/s.yaml", SUITE % "")

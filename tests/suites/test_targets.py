@@ -337,7 +337,7 @@ def test_a8_a51_targets_and_models_of_a_file(tmp_path: Path, keys: str, expected
         ("provider: cli, command: run, healthcheck: {}", "a healthcheck has a `url` or a `command`"),
         (
             "provider: claude-code",
-            "the provider 'claude-code' starts an agent, which is described by its command",
+            "the provider 'claude-code' starts an agent, which its command",
         ),
         ("response: x", "it has no `provider`"),
         ("provider: mock, delay_min_ms: 9, delayMs: 3", "2:55: both `delay_min_ms` and `delayMs` are given"),

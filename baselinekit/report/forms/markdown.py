@@ -22,7 +22,7 @@ from baselinekit.report.blocks import (
     table,
 )
 from baselinekit.report.details import result_blocks
-from baselinekit.report.differences import Bounds, share
+from baselinekit.report.differences import share
 from baselinekit.report.evals.evalreport import check_lines, recommendation_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
@@ -45,7 +45,7 @@ _MOST_OPEN = 3
 _LONGEST_CELL = 200
 _LONGEST_NOTE = 2_000
 _MOST_NAMED = 50
-_BOUNDS = [Bounds(number, number) for number in (50, 40, 30, 20, 10, 5, 2, 0)]
+_SIZES = (50, 40, 30, 20, 10, 5, 2, 0)
 """How much of a result is shown, if it fits."""
 
 
@@ -102,7 +102,7 @@ def format_step_summary(report: Report, room: int) -> str:
         title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
         is_open = len(pairs) + len(shared) <= _MOST_OPEN
         # each time shorter
-        sections = (_folded(title, result_blocks(result, unshared, bounds), is_open) for bounds in _BOUNDS)
+        sections = (_folded(title, result_blocks(result, unshared, size), is_open) for size in _SIZES)
         if result.outcome != "skipped" and not any(map(page.add, sections)):
             break
         count += 1

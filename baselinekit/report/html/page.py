@@ -20,7 +20,7 @@ from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import Appearance, History, Report, Result
 from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, table
 from baselinekit.report.details import result_blocks
-from baselinekit.report.differences import Bounds, share
+from baselinekit.report.differences import share
 from baselinekit.report.evals.evalreport import count_results, grades_of, recommendation_blocks, summary
 from baselinekit.report.history import trends_table
 from baselinekit.report.html import pictures
@@ -46,7 +46,7 @@ MOST_ROWS = 20_000
 LONGEST = 6_000_000
 """The most characters of all details together."""
 
-_BOUNDS = Bounds(diffs=200, lines=400)
+_MOST_SHOWN = 400
 _MOST_OPEN = 10
 _MOST_WARNINGS = 50
 _MOST_NAMED = 50
@@ -140,7 +140,7 @@ def _details(report: Report, result: Result, unshared: Result | None) -> Iterato
     has_notes = result.notes or result.environment_drift or describe_reason(result) or grades_of(result)
     if result.outcome == "passed" and not has_notes:
         return
-    yield from result_blocks(result, unshared, _BOUNDS)
+    yield from result_blocks(result, unshared, _MOST_SHOWN)
     if unshared is not result:  # a filter finds the paths here too
         own_ids = set(map(id, unshared.differences if unshared is not None else ()))
         elsewhere = (row_pattern(spot.path) for spot in result.differences if id(spot) not in own_ids)

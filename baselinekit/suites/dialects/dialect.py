@@ -203,10 +203,10 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
 
 class Loading(MutableStruct):
     """A load of eval files. What it reads with: `fetch_file` reads a file named by the address of a git
-    repository, `targets` are the named targets, `files` are all files to read, of which the `discovered` ones
-    were found in a folder, not named. What it has read, besides cases, suites and problems: the limits of
-    `workers` that targets state, `descriptions` and `rename_hints` (how to change its ids) by file, the lists
-    of targets found near eval files, and what a file beside a file of cases states for all of them
+    repository, `targets` are the named targets, `files` are all files to read, and the `discovered` ones
+    among them were found in a folder, not named. What it has read, besides cases, suites and problems: the
+    limits of `workers` that targets state, `descriptions` and `rename_hints` (how to change its ids) by file,
+    the lists of targets found near eval files, and what a file beside a file of cases states for all of them
     (`shared_facts`). And about suites: `open_suites` are those on the way to the current file, `references`
     the files that suites refer to, with the top suite and the file of the first reference, and `defaults`
     those of each suite for its cases."""

@@ -10,7 +10,7 @@ from baselinekit.graders.graders import row_of
 from baselinekit.graders.task import Task
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader, Method, PassRule
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.values import Json
 from baselinekit.structs import plain
 from baselinekit.suites.dialects.dialect import MESSAGES
@@ -28,9 +28,7 @@ from baselinekit.suites.writing.sayings import (
     unique_id,
 )
 
-_DEFAULT_EXECUTION = {"type": "prompt"}
 _METADATA = ("difficulty", "tags", "criticality")
-_FILE_SETTINGS = ("timeout", "retries", "parallel", "judge_after_failure", "pass_rule")
 _KEY_NAMES = {"timeout": "timeout_seconds"}
 _DEFAULTS: dict[str, Any] = {
     "timeout": None,
@@ -44,49 +42,42 @@ _DEFAULTS: dict[str, Any] = {
 def write(wish: WriteRequest) -> Written:
     """Write all cases to one file. The run settings that most of them share are written once, at the top."""
     lost: list[Loss] = []
-    cases = [case for case in wish.cases if _can_be_written(case, lost)]
-    shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _FILE_SETTINGS}
+    cases: list[Case] = []
+    for case in wish.cases:
+        if case.baseline is not None:
+            lost.append(Loss("a baseline is no case", "keep its file: a suite can name it", case))
+        elif not case.graders:
+            lost.append(Loss("nothing says what is right", "give it a grader", case))
+        else:
+            cases.append(case)
+    shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _DEFAULTS}
     late_judging = [case.judge_after_failure for case in cases if judges_late(case)]
     shared["judge_after_failure"] = _most_frequent(late_judging) if late_judging else True
-    common_execution = _most_frequent([_format_execution(case) for case in cases if not _asks_nobody(case)])
+    executions = [_format_execution(case) for case in cases if not kind_of(case.recipe).asks_nobody]
+    common_execution = _most_frequent(executions)
     config = {
         _KEY_NAMES.get(key, key): _format_rule(value) if isinstance(value, PassRule) else value
         for key, value in shared.items()
         if value != _DEFAULTS[key]
     }
-    config |= {"execution": common_execution} if common_execution not in (None, _DEFAULT_EXECUTION) else {}
+    config |= {"execution": common_execution} if common_execution not in (None, {"type": "prompt"}) else {}
     metadata: dict[str, Json] = {"id": unique_id(wish.name, set(), "cases")}
     metadata |= {"description": wish.description} if wish.description else {}
-    taken_ids: set[str] = set()
+    kinds, taken_ids = {case.kind for case in cases}, set[str]()
     document: dict[str, Json] = {"schema_version": "1.0"}
-    kinds = {case.kind for case in cases}
-    document |= {"eval_type": kinds.pop()} if len(kinds) == 1 else {"eval_type": "capability"}
-    document |= {"metadata": metadata} | ({"config": config} if config else {})
+    document |= {"eval_type": kinds.pop() if len(kinds) == 1 else "capability", "metadata": metadata}
+    document |= {"config": config} if config else {}
+    shared["execution"] = common_execution
     document["test_cases"] = [
-        _format_case(
-            case,
-            unique_id(_id_in_file(case), taken_ids),
-            {**shared, "execution": common_execution},
-            wish,
-            lost,
-        )
+        # an id without the prefix of its file
+        {
+            "id": unique_id(case.id.partition("/")[2] or case.id, taken_ids),
+            **_format_case(case, shared, wish, lost),
+        }
         for case in cases
     ]
     name = f"{metadata['id']}.yaml"
     return Written({name: dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
-
-
-def _id_in_file(case: Case) -> str:
-    """Return the id without the prefix of its file."""
-    return case.id.partition("/")[2] or case.id
-
-
-def _can_be_written(case: Case, lost: list[Loss]) -> bool:
-    if case.baseline is not None:
-        lost.append(Loss("a baseline is no case", "keep its file: a suite can name it", case))
-    elif not case.graders:
-        lost.append(Loss("nothing says what is right", "give it a grader", case))
-    return case.baseline is None and bool(case.graders)
 
 
 def _most_frequent(values: Sequence[Any]) -> Any:
@@ -95,51 +86,46 @@ def _most_frequent(values: Sequence[Any]) -> Any:
     return max(values, key=lambda value: counts[repr(value)], default=None)
 
 
-def _asks_nobody(case: Case) -> bool:
-    """Whether its kind sends no request, so that the input needs no target."""
-    return kind_of(case.recipe).asks_nobody
-
-
 def _format_execution(case: Case) -> dict[str, Json]:
     return {"type": case.recipe.execution.type, **stated_fields(case.recipe.execution)}
 
 
-def _format_case(
-    case: Case, id: str, shared: dict[str, Any], wish: WriteRequest, lost: list[Loss]
-) -> dict[str, Json]:
-    entry: dict[str, Json] = {"id": id}
-    for key in ("name", "description", "category", "skip"):
-        if getattr(case, key) is not None:
-            entry[key] = getattr(case, key)
+def _format_case(case: Case, shared: dict[str, Any], wish: WriteRequest, lost: list[Loss]) -> dict[str, Json]:
+    keys = ("name", "description", "category", "skip")
+    entry: dict[str, Json] = {key: value for key in keys if (value := getattr(case, key)) is not None}
     entry["input"] = _format_input(case, wish.root)
-    if not _asks_nobody(case) and (execution := _format_execution(case)) != shared["execution"]:
+    execution, wanted = _format_execution(case), case.wanted
+    if not kind_of(case.recipe).asks_nobody and execution != shared["execution"]:
         entry["execution"] = execution
     if case.expected is not None:
         entry["expected"] = {"type": case.expected.type, **stated_fields(case.expected)}
-    entry |= _format_wanted(case)
-    entry |= {"pass_rule": _format_rule(case.pass_rule)} if case.pass_rule != shared["pass_rule"] else {}
-    if graders := [
-        _format_grader(grader, lost, case) for grader in case.graders if not _is_derived(grader, case)
-    ]:
-        entry["graders"] = [grader for grader in graders if grader]
-    metadata: dict[str, Json] = {key: plain(getattr(case, key)) for key in _METADATA if getattr(case, key)}
+    graders = [grader for grader in case.graders if not Task(grader, case).is_derived]  # of the expectation
+    metadata: dict[str, Json] = {key: plain(getattr(case, key)) for key in _METADATA}
     for key in ("timeout", "retries", "parallel"):
         if getattr(case, key) != shared[key]:
             metadata[_KEY_NAMES.get(key, key)] = getattr(case, key)
-    metadata |= {"weight": case.weight} if case.weight != 1 else {}
-    return entry | ({"metadata": metadata} if metadata else {})
+    metadata = {key: value for key, value in metadata.items() if value or key not in _METADATA}
+    parts: dict[str, Json] = {
+        "expected_outcome": wanted.outcome,
+        "reference": format_messages(wanted.messages, "assistant") if wanted.messages else None,
+        "sidecar": dict(wanted.sidecar),
+        "conversation_id": wanted.conversation_id,
+        "pass_rule": _format_rule(case.pass_rule) if case.pass_rule != shared["pass_rule"] else None,
+        "graders": [found for grader in graders if (found := _format_grader(grader, lost, case))],
+        "metadata": metadata | ({"weight": case.weight} if case.weight != 1 else {}),
+    }
+    return entry | {key: part for key, part in parts.items() if part}
 
 
 def _format_input(case: Case, root: str) -> dict[str, Json]:
     question = question_of(case, root)
     if case.wanted.asked:
-        asked: dict[str, Json] = {"type": MESSAGES}
-        asked["content"] = [message_of(message) for message in case.wanted.asked]
+        content = [message_of(message) for message in case.wanted.asked]
         id = case.target_id or received_id(case)
-        return asked | ({"case": id} if id else {})
-    if _asks_nobody(case):
-        content = question.text if question.text is not None else question.other
-        return {"type": kind_of(case.recipe).eval_input, "content": content}
+        return {"type": MESSAGES, "content": content} | ({"case": id} if id else {})
+    if kind_of(case.recipe).asks_nobody:
+        text = question.text if question.text is not None else question.other
+        return {"type": kind_of(case.recipe).eval_input, "content": text}
     if question.text is not None:
         return {"type": "prompt", "content": question.text}
     return {
@@ -148,49 +134,29 @@ def _format_input(case: Case, root: str) -> dict[str, Json]:
     }
 
 
-def _format_wanted(case: Case) -> dict[str, Json]:
-    """Return what a good answer is, with messages as every form writes them."""
-    wanted = case.wanted
-    entry: dict[str, Json] = {"expected_outcome": wanted.outcome} if wanted.outcome else {}
-    entry |= {"reference": format_messages(wanted.messages, "assistant")} if wanted.messages else {}
-    entry |= {"sidecar": dict(wanted.sidecar)} if wanted.sidecar else {}
-    return entry | ({"conversation_id": wanted.conversation_id} if wanted.conversation_id else {})
-
-
-def _format_composite(method: Method, lost: list[Loss], case: Case) -> dict[str, Json] | None:
-    """Return the config of a grader that is composed of others; None for any other grader."""
-    if not isinstance(method, Composite):
-        return None
-    aggregator: dict[str, Json] = (
-        {"on_error": method.on_error} if method.on_error != Composite(()).on_error else {}
-    )
-    if method.judge is not None:
-        config = stated_fields(method.judge.method)
-        aggregator = {"type": row_of(method.judge).method, "config": config, **aggregator}
-    composite: dict[str, Json] = {"graders": [_format_grader(part, lost, case) for part in method.graders]}
-    composite |= {"aggregator": aggregator} if aggregator else {}
-    return composite | ({"pass_at": method.pass_at} if method.pass_at is not None else {})
-
-
 def _format_rule(rule: PassRule) -> Json:
     """Write a rule by its name, or with its limits."""
     fields = stated_fields(rule)
     return rule.by if fields.keys() <= {"by"} else fields
 
 
-def _is_derived(grader: Grader, case: Case) -> bool:
-    """Whether the expectation alone implies the grader."""
-    return Task(grader, case).is_derived
-
-
 def _format_grader(grader: Grader, lost: list[Loss], case: Case) -> dict[str, Json] | None:
-    row = row_of(grader)
+    row, method = row_of(grader), grader.method
     if row.kind == "code" and not row.method:
         lost.append(Loss(f"the grader {grader.name}", "no file of ours names one of its kind", case))
         return None
-    composite = _format_composite(grader.method, lost, case)
-    settings = stated_fields(grader.method) if composite is None else composite
-    config = {**({"method": row.method} if row.method else {}), **settings}
+    config: dict[str, Json] = {"method": row.method} if row.method else {}
+    if isinstance(method, Composite):
+        config["graders"] = [_format_grader(part, lost, case) for part in method.graders]
+        aggregator: dict[str, Json] = {}
+        if method.judge is not None:
+            judged = stated_fields(method.judge.method)
+            aggregator = {"type": row_of(method.judge).method, "config": judged}
+        aggregator |= {"on_error": method.on_error} if method.on_error != Composite(()).on_error else {}
+        config |= {"aggregator": aggregator} if aggregator else {}
+        config |= {"pass_at": method.pass_at} if method.pass_at is not None else {}
+    else:
+        config |= stated_fields(method)
     entry: dict[str, Json] = {"type": grader.kind}
     entry |= {"name": grader.name} if grader.name != row.name else {}
     entry["config"] = config

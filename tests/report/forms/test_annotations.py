@@ -15,7 +15,7 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\r\n]*)(?:,\w+=[^:,\r\n]*)*)::([^\r\n]*)")
 
 
-def said(run: Report) -> list[tuple[str, dict[str, str], str]]:
+def commands_of(run: Report) -> list[tuple[str, dict[str, str], str]]:
     """Every line as a runner reads it: what kind, its properties, its text."""
     found = []
     for line in render_report(run, "github").splitlines():
@@ -41,7 +41,7 @@ def test_a_difference_is_annotated_at_the_line_of_the_expected_value() -> None:
     run = report(
         result("users", "failed", spot(("body", "a"), "tolerance", 1, 9, line=14, rule="tolerance.a"))
     )
-    assert said(run) == [
+    assert commands_of(run) == [
         (
             "error",
             {"file": FILE, "line": "14", "title": "users: body.a outside its tolerance"},
@@ -58,7 +58,7 @@ def test_results_without_differences_are_annotated_at_the_line_of_the_baseline()
         result("d", "passed", notes=("a note",)),
     )
     assert [
-        (level, properties["line"], properties["title"], text) for level, properties, text in said(run)
+        (level, properties["line"], properties["title"], text) for level, properties, text in commands_of(run)
     ] == [
         ("error", "3", "a: error", "BK301 refused"),
         ("warning", "3", "b: unscored", "no answer"),
@@ -67,7 +67,7 @@ def test_results_without_differences_are_annotated_at_the_line_of_the_baseline()
 
 def test_a_line_that_is_not_known_is_that_of_the_baseline_in_its_repository() -> None:
     run = report(result("a", "failed", spot(("k",), "extra", 1, line=None)), folder="services/shop")
-    ((_, properties, _),) = said(run)
+    ((_, properties, _),) = commands_of(run)
     assert (properties["line"], properties["file"]) == ("3", f"services/shop/{FILE}")
     assert render_report(report(result("a", "passed")), "github") == ""
 
@@ -84,7 +84,7 @@ def test_a_line_that_is_not_known_is_that_of_the_baseline_in_its_repository() ->
 def test_at_most_ten_of_a_kind_and_the_rest_is_counted(
     results: list[Result], shown: dict[str, int], left: int
 ) -> None:
-    *errors, last = said(report(*results, result("z", "unscored")))
+    *errors, last = commands_of(report(*results, result("z", "unscored")))
     if left:
         assert last[0] == "notice"
         assert last[2].startswith(f"{left} more are not annotated: ")
@@ -110,7 +110,7 @@ def test_f31_no_text_from_outside_makes_or_changes_a_command(one: str, other: st
         result(other, "error", reason=one, code="BK301"),
         folder=one.replace("\x00", ""),
     )
-    found = said(run)
+    found = commands_of(run)
     assert [level for level, *_ in found] == ["error", "error"]
     assert all(list(properties) == ["file", "line", "title"] for _, properties, _ in found)
     text = render_report(run, "github")
@@ -129,7 +129,9 @@ def test_f31_a_baseline_that_the_change_weakens_is_told_at_its_line(strict: bool
         result("users", "passed"),
         against=BaselineChanges(ref="main", commit="96e676b1a2b3", strict=strict, changes=revised),
     )
-    shown = [(kind, properties["line"], properties["title"], text) for kind, properties, text in said(run)]
+    shown = [
+        (kind, properties["line"], properties["title"], text) for kind, properties, text in commands_of(run)
+    ]
     word = "failed" if strict else "unscored, weakened"
     assert shown == [
         (level, "7", f"users (loosened since main): {word}", "ignore_fields: **.id\n\\::error::x"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baselinekit.changes.placing import placed
+from baselinekit.learning.templating import placed
 from baselinekit.placeholders.table import PlaceholderContext
 
 HEX = 'value="<<any_hex>>"'

@@ -40,7 +40,7 @@ CONTAINS = Grade("contains", "code", "passed", 1.0, line=14)
 MISSING = Grade("contains", "code", "failed", 0.0, MISSED, line=14)
 
 
-def one(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) -> Result:
+def judged(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) -> Result:
     code, verdict = more.pop("code", None), more.pop("verdict", None)
     attempt = Attempt(1, outcome, None, grades, reason, code, verdict, output="It is kept.")
     explained = tuple(explain_grades(attempt, FILE))
@@ -50,18 +50,18 @@ def one(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) ->
 
 
 RUN: Report = report(
-    one("low", "failed", CONTAINS, LOW, reason="judge: 2 of 5, and 4 passes: curt"),
-    one("unread", "error", CONTAINS, UNREAD, reason=UNPARSEABLE, code="BK640", verdict="unparseable"),
-    one("missing", "failed", MISSING, NOT_ASKED, reason=f"contains: {MISSED}"),
+    judged("low", "failed", CONTAINS, LOW, reason="judge: 2 of 5, and 4 passes: curt"),
+    judged("unread", "error", CONTAINS, UNREAD, reason=UNPARSEABLE, code="BK640", verdict="unparseable"),
+    judged("missing", "failed", MISSING, NOT_ASKED, reason=f"contains: {MISSED}"),
 )
 
 
-def told(verbose: bool = False) -> list[str]:
+def terminal_lines(verbose: bool = False) -> list[str]:
     return terminal.format_failures(RUN, Style(width=100, verbose=verbose)).splitlines()
 
 
 def test_e5_the_terminal_tells_them_apart() -> None:
-    assert {*told()} >= {
+    assert {*terminal_lines()} >= {
         "FAILED  low",
         "ERROR   unread",
         f"    failed   judge (model) 0.25  2 of 5, and 4 passes: curt  {FILE}:20",
@@ -72,12 +72,12 @@ def test_e5_the_terminal_tells_them_apart() -> None:
 
 
 def test_e4_a_check_that_failed_has_a_line_of_its_own_with_its_place() -> None:
-    assert told().count(f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14") == 1
+    assert terminal_lines().count(f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14") == 1
 
 
 def test_e5_what_was_replied_is_shown_to_who_wants_all_of_it() -> None:
     replied = "             it replied: Here is my verdict: SCORE=5"
-    assert (replied in told(verbose=True), replied in told()) == (True, False)
+    assert (replied in terminal_lines(verbose=True), replied in terminal_lines()) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_e5_the_page_shows_verdict_place_and_reply() -> None:
         assert words in page.text, words
 
 
-def test_line_of_is_that_of_the_check_that_says_why() -> None:
+def test_line_of_leads_to_the_check_that_explains_the_outcome() -> None:
     assert {result.id: line_of(result) for result in RUN.results} == {"low": 20, "unread": 20, "missing": 14}
