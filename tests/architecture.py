@@ -61,8 +61,8 @@ FEATURES = {
     "agentv": {"cli.generate", "evals.sidebyside"},
     "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
 }
-"""Folders of other tools, each with the modules that import it when it is chosen. Tables name what else is in
-them, so that all else works without them."""
+"""Folders of other tools, each with the modules that import it when it is chosen. Tables name the other
+modules in them, so that everything works without them."""
 
 
 PRINTS = "cli __main__ library pytest_plugin judge clients.programs.call sandbox.confined"
@@ -122,7 +122,7 @@ CUT_ELSEWHERE = {
     "store.at_revision": "a commit",
     "suites.settings": "a time",
 }
-"""Who cuts a text, and why half a secret cannot come of it."""
+"""The modules that cut a text, and why half a secret cannot come of it."""
 
 _LEAST_CUT = 11
 _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")

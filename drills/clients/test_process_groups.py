@@ -14,7 +14,7 @@ import pytest
 from baselinekit.sandbox.sandbox import bubblewrap_here
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="who descends from whom is told by /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descendants are found in /proc")
 SKILLS = """\
 import os, time
 def sleep(asked):
@@ -67,8 +67,8 @@ def below(pid: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
     found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
+    for ancestor in found:
+        found += [child for child, parent in parents.items() if parent == ancestor]
     return found[1:]
 
 

@@ -1,4 +1,4 @@
-"""A signal at any moment: the command ends soon, what was finished is kept, and nobody is left behind."""
+"""A signal at any moment: the command ends soon, what was finished is kept, and no process is left behind."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def start() -> Iterator[Start]:
 def gone(
     process: "subprocess.Popen[bytes]", *numbers: int, then: Callable[[], None] = lambda: None
 ) -> tuple[str, float]:
-    """What a process said after these signals, and the seconds that it took to end. `then`: what happens
+    """The output of a process after these signals, and the seconds that it took to end. `then`: what happens
     once it has had all of them."""
     began = time.monotonic()
     for number in numbers:
@@ -56,39 +56,39 @@ def gone(
     until(lambda: not is_pending(process.pid))
     then()
     out, err = process.communicate(timeout=4 * LONGEST)
-    said = (out + err).decode()
-    assert "Traceback" not in said, said
-    return said, time.monotonic() - began
+    output = (out + err).decode()
+    assert "Traceback" not in output, output
+    return output, time.monotonic() - began
 
 
-def clean(here: Drill, runs: Warm, ended: Ended) -> None:
+def clean(drill: Drill, runs: Warm, ended: Ended) -> None:
     """Ended by the signal or before it; whole files, and the next run is as always."""
     assert "Traceback" not in ended.said, ended.said
     assert ended.exit_code in (130, 1, -2, -15, -1), (ended.exit_code, ended.said)
-    before = here.standing()
+    before = drill.standing()
     for id, standing in before.items():
         assert standing in ((False, 0), (id in PASSING, int(id in FAILING))), id
-    again = runs.run(here.folder, "compare")
+    again = runs.run(drill.folder, "compare")
     assert again.exit_code == 1, again.said
-    after = here.standing()
+    after = drill.standing()
     assert all(after[id] == (True, 0) for id in PASSING)
     assert all(after[id].count == before[id].count + 1 for id in FAILING)
-    assert here.litter() == []
+    assert drill.litter() == []
 
 
 @pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
-def test_f02_a_signal_at_a_random_moment_leaves_whole_files(here: Drill, runs: Warm, number: int) -> None:
+def test_f02_compare_signal_at_any_moment_leaves_whole_files(drill: Drill, runs: Warm, number: int) -> None:
     source = random.Random(int(number))
-    here.lay()
-    whole = min(runs.run(here.folder, "compare").seconds for _ in range(3))
+    drill.lay()
+    whole = min(runs.run(drill.folder, "compare").seconds for _ in range(3))
     interrupted = 0
     for turn in range(100 if THOROUGH else 12):
-        here.lay()
+        drill.lay()
         when = source.uniform(0, whole)
         twice = [(when, number)] + [(when + source.uniform(0, 0.01), number)] * (turn % 2)
-        ended = runs.run(here.folder, "compare", signals=twice)
+        ended = runs.run(drill.folder, "compare", signals=twice)
         assert ended.seconds < LONGEST
-        clean(here, runs, ended)
+        clean(drill, runs, ended)
         interrupted += ended.exit_code != 1
     assert interrupted > 2
 
@@ -98,34 +98,36 @@ def test_f02_a_signal_at_a_random_moment_leaves_whole_files(here: Drill, runs: W
     [*((number, 1) for number in (*ENDING, signal.SIGPIPE)), (signal.SIGINT, 2), (signal.SIGTERM, 9)],
     ids=lambda value: getattr(value, "name", str(value)),
 )
-def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
+def test_f02_compare_interrupted_with_requests_in_flight_keeps_finished_ones(
     tmp_path: Path, start: Start, number: int, times: int
 ) -> None:
     ids = [f"n{index}" for index in range(12)]
     files = {f"baselines/{id}.yaml": record(id, 1) for id in ids}
     (tmp_path / "project").mkdir()
     with Steady({"n": 1}, slow_from=4) as service:
-        here = Drill(tmp_path / "project", service)
-        here.lay(files)
-        process = start(here.folder, "compare", "-j", "8")
+        drill = Drill(tmp_path / "project", service)
+        drill.lay(files)
+        process = start(drill.folder, "compare", "-j", "8")
         until(lambda: service.asked == 12)
-        until(lambda: sum(one.passed for one in here.standing(files).values()) == 4)
+        until(lambda: sum(state.passed for state in drill.standing(files).values()) == 4)
         then = service.go_on if number == signal.SIGPIPE else lambda: None
-        said, took = gone(process, *[number] * times, then=then)
+        output, took = gone(process, *[number] * times, then=then)
         service.go_on()
-        further = re.findall(r"^next: baselinekit (compare .*--lf.*)$", said, re.M)[:1]
+        further = re.findall(r"^next: baselinekit (compare .*--lf.*)$", output, re.M)[:1]
         if number != signal.SIGPIPE:
-            then_said, _ = start(here.folder, *further[0].split()).communicate(timeout=60)
-            assert b"8 passed in" in then_said, (said, then_said)
-    kept = here.standing(files)
-    if number == signal.SIGPIPE:  # no reason to end: a pipe that is not read is told where it is written to
-        assert (process.returncode, sum(one.passed for one in kept.values())) == (0, 12), said
+            next_output, _ = start(drill.folder, *further[0].split()).communicate(timeout=60)
+            assert b"8 passed in" in next_output, (output, next_output)
+    kept = drill.standing(files)
+    if (
+        number == signal.SIGPIPE
+    ):  # no reason to end: a pipe that is not read is an error only where it is written to
+        assert (process.returncode, sum(state.passed for state in kept.values())) == (0, 12), output
         return
     assert took < LONGEST
     assert process.returncode == 130
-    assert "8 skipped, 4 passed" in said, said
-    assert sum(one.passed for one in kept.values()) == 12  # 8 of them by the next command
-    assert here.litter() == []
+    assert "8 skipped, 4 passed" in output, output
+    assert sum(state.passed for state in kept.values()) == 12  # 8 of them by the next command
+    assert drill.litter() == []
 
 
 def until(condition: object) -> None:
@@ -136,25 +138,25 @@ def until(condition: object) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
-def test_f03_who_waits_for_a_lock_can_be_interrupted(here: Drill, start: Start, again: bool) -> None:
-    here.lay()
+def test_f03_compare_waiting_for_lock_can_be_interrupted(drill: Drill, start: Start, again: bool) -> None:
+    drill.lay()
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(here.folder)], stdout=subprocess.PIPE, cwd=ROOT
+        [sys.executable, "-c", HOLD, str(drill.folder)], stdout=subprocess.PIPE, cwd=ROOT
     )
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        process = start(here.folder, "compare")
-        until(lambda: here.standing()["d"].count == 1)
+        process = start(drill.folder, "compare")
+        until(lambda: drill.standing()["d"].count == 1)
         time.sleep(0.2)
-        said, took = gone(process, *[signal.SIGINT] * (1 + again))
+        output, took = gone(process, *[signal.SIGINT] * (1 + again))
     finally:
         holder.kill()
         holder.communicate()
-    assert (process.returncode, took < LONGEST) == (130, True), (said, took)
-    standing = here.standing()
+    assert (process.returncode, took < LONGEST) == (130, True), (output, took)
+    standing = drill.standing()
     assert (standing["b"].count, standing["d"].count) == (0, 1)
-    assert here.litter() == []
+    assert drill.litter() == []
 
 
 SLEEPER = """\

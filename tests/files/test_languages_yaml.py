@@ -52,7 +52,7 @@ SCALARS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "value"), SCALARS)
-def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any) -> None:
+def test_yaml_load_scalar_types_of_yaml_1_2(text: str, value: Any) -> None:
     (found,) = libyaml.load(text if text else "---\n", "f")
     assert same(found, value)
     if "\n" not in text:
@@ -60,7 +60,7 @@ def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any) -> None:
         assert same(found, [[value], {"k": value}]) or text in ("|", ">")
 
 
-def test_documents_and_aliases() -> None:
+def test_yaml_load_documents_and_aliases() -> None:
     assert YAML.load("", "f") == []
     assert YAML.load("# nothing\n", "f") == []
     assert YAML.load("---\na: 1\n---\n---\nb: 2\n...\n", "f") == [{"a": 1}, None, {"b": 2}]
@@ -118,6 +118,6 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
-def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
+def test_yaml_load_mistake_has_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         YAML.load(text, "f")

@@ -52,7 +52,7 @@ def _table(name: str) -> Any:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_their_verdict_is_ours(tool: str) -> None:
+def test_compare_published_cases_gives_their_verdict(tool: str) -> None:
     cases = list(published(tool))
     wrong_passes = [case for case in cases if _passes(case) and not case.passes]
     wrong_fails = [case for case in cases if case.passes and not _passes(case)]
@@ -69,7 +69,7 @@ def _passes(case: Published) -> bool:
     _table("otherwise"),
     ids=[f"{row[0]}: {row[1]}" for row in _table("otherwise")],
 )
-def test_where_another_tool_says_otherwise(
+def test_compare_documented_deviations_from_other_tools(
     tool: str,
     name: str,
     expected: Json,
@@ -97,13 +97,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("selector", REFUSED, ids=ascii)
-def test_what_is_no_selector_is_refused(selector: str) -> None:
+def test_parse_unsupported_selector_is_refused(selector: str) -> None:
     with pytest.raises(InvalidInput):
         parse(selector)
 
 
 @pytest.mark.parametrize("selector", SELECTORS["read all the same"], ids=ascii)
-def test_what_is_read_although_the_standard_has_it_otherwise(selector: str) -> None:
+def test_parse_accepts_lenient_selector(selector: str) -> None:
     assert parse(selector).absolute
 
 
@@ -111,7 +111,7 @@ def test_what_is_read_although_the_standard_has_it_otherwise(selector: str) -> N
 @pytest.mark.parametrize(
     ("selector", "document", "places"), SELECTS, ids=[f"{n}: {row[0]!a}" for n, row in enumerate(SELECTS)]
 )
-def test_what_a_selector_selects_may_change_and_nothing_else(
+def test_ignore_fields_selector_allows_changes_only_where_it_selects(
     selector: str, document: Json, places: list[list[str | int]]
 ) -> None:
     """Each leaf in turn becomes something else. It passes if the selector leads to it, or to something around

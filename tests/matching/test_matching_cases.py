@@ -40,7 +40,7 @@ CASES = list(cases())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_the_table(case: Case) -> None:
+def test_compare_case_gives_its_differences(case: Case) -> None:
     before = copy.deepcopy((case.expected, case.actual))
     found = ruled.compare(case.expected, case.actual, case.rules)
     assert ruled.shown(found) == case.differences
@@ -55,7 +55,7 @@ def test_the_table(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_every_difference_leads_to_what_was_expected_and_to_what_came(case: Case) -> None:
+def test_difference_paths_lead_to_expected_and_actual_values(case: Case) -> None:
     for difference in ruled.compare(case.expected, case.actual, case.rules).differences:
         if (difference.rule or "").startswith(("require_keys", "allow_field_reordering")):
             continue

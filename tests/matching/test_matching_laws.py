@@ -51,7 +51,7 @@ WAYS: list[dict[str, Any]] = [
 
 @given(JSON)
 @pytest.mark.parametrize("way", WAYS, ids=json.dumps)
-def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
+def test_compare_value_with_itself_passes(way: dict[str, Any], value: Json) -> None:
     if way.get("type") == "numeric":
         value = [value, 7]  # a baseline without a number could not fail
     written = escape_value(value)
@@ -63,7 +63,7 @@ def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
 
 
 @given(JSON, JSON)
-def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> None:
+def test_compare_passes_exactly_for_same_json(left: Json, right: Json) -> None:
     before = copy.deepcopy((left, right))
     assert ruled.compare(escape_value(left), right).passed == same_json(left, right)
     found = ruled.compare(escape_value(left), right)
@@ -73,7 +73,7 @@ def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> 
 
 
 @given(JSON, JSON)
-def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
+def test_identical_values_are_same_json(left: Json, right: Json) -> None:
     assert identical(left, copy.deepcopy(left))
     if identical(left, right):
         assert same_json(left, right)
@@ -84,7 +84,7 @@ def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
     ("left", "right"),
     [([1], [True]), ([1], [1.0]), ([0], [False]), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([2**70], [2.0**70])],
 )
-def test_bytes_tell_types_and_the_order_of_keys(left: Json, right: Json) -> None:
+def test_bytes_of_differ_by_type_and_key_order(left: Json, right: Json) -> None:
     assert left == right
     assert bytes_of(left) != bytes_of(right)
 
@@ -94,7 +94,7 @@ def test_bytes_tell_types_and_the_order_of_keys(left: Json, right: Json) -> None
     JSON,
     st.sampled_from([{}, {"type": "exact"}, {"require_keys": ["a"]}]),
 )
-def test_a_plain_matcher_finds_another_value_at_every_place(
+def test_plain_matcher_finds_changed_value_at_every_place(
     kind: str, value: Json, rules: dict[str, Any]
 ) -> None:
     output: Json = {"status": 200, "headers": {"ETag": "x", "content-type": "a/b; c=d"}, "body": value}
@@ -102,7 +102,7 @@ def test_a_plain_matcher_finds_another_value_at_every_place(
     matcher = ruled.matcher(escape_value(output), rules, kind)
     leaves = [path for path, leaf in places(output) if not isinstance(leaf, dict | list)]
     changed = with_values(output, dict.fromkeys(leaves, "\0"))
-    found = {one.at for one in matcher.compare(Observation(changed, 0.0)).differences}
+    found = {difference.at for difference in matcher.compare(Observation(changed, 0.0)).differences}
     assert not matcher.is_plain or found >= set(leaves)
 
 
@@ -121,8 +121,6 @@ def test_a_plain_matcher_finds_another_value_at_every_place(
         ({"a": "x"}, {"fields": {"a": {"type": "semantic", "method": "words"}}}),
     ],
 )
-def test_a_matcher_with_a_rule_that_may_leave_something_out_is_not_plain(
-    output: Json, rules: dict[str, Any]
-) -> None:
+def test_matcher_with_loosening_rule_is_not_plain(output: Json, rules: dict[str, Any]) -> None:
     assert ruled.matcher({"b": 1}, {}).is_plain
     assert not ruled.matcher(output, rules).is_plain

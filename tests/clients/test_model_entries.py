@@ -1,4 +1,4 @@
-"""What the configuration says of a model, and what is wrong with it before anybody is asked."""
+"""The entry of a model in the configuration, and the mistakes that a check finds in it."""
 
 from typing import Any
 
@@ -19,22 +19,22 @@ def problems(entry: Model, **more: Any) -> str:
     return str(caught.value)
 
 
-def test_an_unknown_model_is_told_with_the_nearest_and_an_example() -> None:
-    asked = Models({"small": Model(**LOCAL)}, Limits(), world())  # type: ignore[arg-type]
+def test_check_unknown_model_names_nearest_and_example() -> None:
+    model = Models({"small": Model(**LOCAL)}, Limits(), world())  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="BK601") as caught:
-        asked.check("smal")
+        model.check("smal")
     assert "did you mean 'small'?" in str(caught.value)
     assert "models: {smal: {openai: MODEL" in str(caught.value)
     with pytest.raises(InvalidInput, match="BK601"):
-        asked.ask(question())
+        model.ask(question())
 
 
-def test_an_entry_says_in_one_way_how_it_is_asked() -> None:
+def test_check_entry_needs_exactly_one_form() -> None:
     assert "does not say how it is called" in problems(Model())
     assert "states openai and command" in problems(Model(openai="x", command=["cat"]))
-    asked = models(Model(), world())
+    model = models(Model(), world())
     with pytest.raises(InvalidInput) as caught:
-        asked.check("m", asked=False)
+        model.check("m", asked=False)
     assert caught.value.problems[0].at == ("models", "m")
 
 
@@ -59,13 +59,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("entry", "word"), WRONG)
-def test_what_is_wrong_is_said_before_anybody_is_asked(entry: dict[str, Any], word: str) -> None:
+def test_check_entry_mistake_is_refused(entry: dict[str, Any], word: str) -> None:
     text = problems(Model(**entry))
     assert word in text
     assert "hunter2" not in text
 
 
-def test_everything_that_is_wrong_is_said_at_once_and_where() -> None:
+def test_check_entry_reports_all_mistakes_with_places() -> None:
     entry = Model(openai="x", headers={"Host": "x"}, output="text")
     with pytest.raises(InvalidInput) as caught:
         models(entry, world()).check("m")
@@ -76,17 +76,17 @@ def test_everything_that_is_wrong_is_said_at_once_and_where() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "two words\n", " x", "a\nb", "schlüssel€"])
-def test_a_variable_that_holds_no_key_is_told_without_its_value(key: str) -> None:
+def test_check_entry_invalid_key_is_refused_without_its_value(key: str) -> None:
     text = problems(Model(openai="x", key="k"), secret=lambda name: key)
     assert "BK603" in text
     assert "schlüssel" not in text
 
 
-def test_a_key_may_have_what_a_header_may_have() -> None:
+def test_check_entry_ascii_key_is_accepted() -> None:
     models(Model(openai="x", key="k"), world(secrets={"k": ASCII_KEY})).check("m")
 
 
-def test_a_model_goes_only_where_requests_may_go() -> None:
+def test_check_entry_origin_must_be_allowed() -> None:
     entry = Model(openai="x", base_url="https://llm.example.com")
     text = problems(entry, trust=Trust(allow_hosts=("api.example.com",)))
     assert "requests to https://llm.example.com:443 are not allowed" in text
@@ -95,12 +95,12 @@ def test_a_model_goes_only_where_requests_may_go() -> None:
     models(entry, world(trust=Trust(allow_hosts=("llm.example.com",)))).check("m")
 
 
-def test_a_recorded_answer_needs_no_key_and_no_program() -> None:
+def test_check_entry_of_recorded_answers_needs_no_key_or_program() -> None:
     models(Model(openai="x", key="nope"), world()).check("m", asked=False)
     models(Model(command=["no-such-program"]), world()).check("m", asked=False)
 
 
-def test_f16_a_model_is_asked_at_the_address_that_was_judged() -> None:
+def test_f16_model_request_admits_only_allowed_addresses() -> None:
     """The configuration names where it is, so that a private network is open to it, in CI too; metadata is
     not, where only a name leads there."""
     sent: list[Request] = []

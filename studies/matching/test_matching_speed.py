@@ -53,9 +53,7 @@ def seconds(count: int, loose: bool, rules: dict[str, Any]) -> Iterator[float]:
 
 
 @pytest.mark.parametrize(("name", "loose", "rules"), WAYS, ids=[way[0] for way in WAYS])
-def test_four_times_the_size_takes_at_most_six_times_as_long(
-    name: str, loose: bool, rules: dict[str, Any]
-) -> None:
+def test_compare_takes_time_in_proportion_to_size(name: str, loose: bool, rules: dict[str, Any]) -> None:
     small, large = seconds(1_000, loose, rules), seconds(4_000, loose, rules)
     assert is_in_proportion(small, large), name
 
@@ -68,9 +66,9 @@ def without_collector() -> Iterator[None]:
 
 
 def is_in_proportion(small: Iterator[float], large: Iterator[float]) -> bool:
-    """Of four times the size, the best of five takes less than six times as long as the best of five small
-    ones: that is known as soon as one of them does. Another process may have had the processor, so there are
-    three tries; and what the collector takes depends on all else that is in memory, so it waits."""
+    """The best of five large ones takes less than six times as long as the best of five small ones, of a
+    quarter the size. Another process may have had the processor, so there are three tries; the collector
+    is off, because its time depends on everything in memory."""
     for _ in range(3):
         most = 6 * min(islice(small, 5))
         if any(took < most for took in islice(large, 5)):
@@ -94,5 +92,5 @@ def seconds_of_differing(count: int) -> Iterator[float]:
         yield took
 
 
-def test_what_differs_throughout_takes_time_in_proportion_and_is_told_in_part() -> None:
+def test_compare_many_differences_takes_time_in_proportion() -> None:
     assert is_in_proportion(seconds_of_differing(20_000), seconds_of_differing(80_000))

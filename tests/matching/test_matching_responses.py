@@ -51,16 +51,16 @@ def differences(expected: Json, actual: Json = ACTUAL, **rules: Any) -> list[lis
         ({"headers": {"content-type": "text/html"}}, [["headers.content-type", "value"]]),
     ],
 )  # fmt: skip
-def test_only_what_is_stated_is_compared(expected: Json, found: list[list[str]]) -> None:
+def test_compare_response_compares_only_stated_parts(expected: Json, found: list[list[str]]) -> None:
     assert differences(expected) == found
 
 
-def test_what_is_stated_must_be_there() -> None:
+def test_compare_response_missing_part_is_a_difference() -> None:
     assert differences(ACTUAL, {"status": 200}) == [["headers", "missing"], ["body", "missing"]]
     assert differences(ACTUAL, "text") == [["$", "type"]]
 
 
-def test_rules_find_headers_in_any_case() -> None:
+def test_ignore_rule_matches_header_in_any_case() -> None:
     stored = {"headers": {"Date": "x", "X-Id": "7"}}
     assert differences(stored, ignore_fields=["headers.date"]) == []
     assert differences(stored, ignore_fields=["$.headers.DATE"]) == []
@@ -71,7 +71,7 @@ def test_rules_find_headers_in_any_case() -> None:
     ]
 
 
-def test_an_ignored_media_type_is_ignored() -> None:
+def test_ignore_rule_covers_content_type() -> None:
     stored = {"status": 200, "headers": {"content-type": "text/html"}}
     for rules in ({"ignore_values": ["headers.content-type"]}, {"ignore_fields": ["headers.*"]}):
         assert differences(stored, **rules) == []
@@ -98,11 +98,11 @@ STORED = {
         ["body", "headers"],
     ],
 )
-def test_a_path_starts_at_the_body_or_at_the_response(paths: list[str]) -> None:
+def test_rule_path_starts_at_body_or_response(paths: list[str]) -> None:
     assert differences(STORED, ignore_fields=paths) == []
 
 
-def test_a_path_that_both_have_is_refused() -> None:
+def test_rule_path_found_in_body_and_response_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         ruled.matcher(STORED, {"ignore_fields": ["status"], "require_keys": ["status"]}, "http")
     assert [(problem.code, problem.at) for problem in caught.value.problems] == [
@@ -116,13 +116,13 @@ def test_a_path_that_both_have_is_refused() -> None:
     assert differences(stored, actual, ignore_fields=["body.status"]) == [["status", "value"]]
 
 
-def test_a_path_that_neither_has_may_match_what_comes() -> None:
+def test_ignore_rule_matches_key_of_the_answer_only() -> None:
     stored = {"status": 200, "body": {"a": 1}}
     for path in ("etag", "body.etag", "$.body.etag"):
         assert differences(stored, {"status": 200, "body": {"a": 1, "etag": 5}}, ignore_fields=[path]) == []
 
 
-def test_a_jsonpath_that_misses_the_body_is_answered_with_a_suggestion() -> None:
+def test_stale_rule_report_suggests_path_in_body() -> None:
     found = ruled.compare(
         {"status": 200, "body": {"users": []}}, ACTUAL, {"ignore_fields": ["$.users"]}, "http"
     )
@@ -130,13 +130,13 @@ def test_a_jsonpath_that_misses_the_body_is_answered_with_a_suggestion() -> None
     assert "did you mean 'body.users'?" in report.message
 
 
-def test_the_default_tolerance_is_for_the_body() -> None:
+def test_default_tolerance_does_not_apply_to_status() -> None:
     stored = {"status": 200, "body": {"n": 5}}
     wide = {"*": {"abs": 1000}}
     assert differences(stored, {"status": 201, "body": {"n": 500}}, tolerance=wide) == [["status", "value"]]
 
 
-def test_keys_are_required_from_either_root() -> None:
+def test_require_keys_paths_start_at_body_or_response() -> None:
     stored = {"status": 200, "body": {"data": [], "meta": {"page": 1}}}
     required = ["data", "meta.page", "body.meta", "$.status", "meta.total"]
     loose = {"allow_missing_fields": True, "allow_additional_fields": True}
@@ -150,7 +150,7 @@ def test_keys_are_required_from_either_root() -> None:
     ) == [["body.data", "missing"], ["body.meta.page", "missing"], ["body.meta.total", "missing"]]
 
 
-def test_the_reference_examples() -> None:
+def test_compare_reference_examples() -> None:
     """regression-api-users and users-endpoint, against three users and against one without an address."""
     described = {"id": "{{any_uuid}}", "name": "{{any_string}}", "email": "{{any_email}}"}
     pages: Json = {"page": 1, "per_page": 20, "total": "{{any_number}}"}
@@ -200,13 +200,13 @@ def test_the_reference_examples() -> None:
         ([], "command", "not array"),
     ],
 )
-def test_an_output_has_the_form_of_its_recipe(output: Json, kind: str, what: str) -> None:
+def test_matcher_output_of_wrong_form_is_refused(output: Json, kind: str, what: str) -> None:
     with pytest.raises(InvalidInput, match="BK225") as caught:
         ruled.matcher(output, {}, kind)
     assert what in str(caught.value)
 
 
-def test_the_parts_of_a_command() -> None:
+def test_compare_command_compares_only_stated_parts() -> None:
     stored = {"exit_code": 0, "stdout": "a\r\n"}
     actual = {"exit_code": 0, "stdout": "a\n", "stderr": "x", "files": {}}
     assert ruled.shown(ruled.compare(stored, actual, {"type": "exact"}, "command")) == []
@@ -219,7 +219,7 @@ STEPS = [HttpRequest(endpoint="/login", name="login"), HttpRequest(endpoint="/me
 
 
 @pytest.mark.parametrize("collect", [["login", "2"], {"login": "login", "2": "2"}])
-def test_collected_responses_are_compared_as_responses(collect: Any) -> None:
+def test_compare_collected_responses_as_responses(collect: Any) -> None:
     recipe = Recipe(HttpFlow(STEPS, collect), HttpExecution("http"))
     stored = {"login": {"status": 200, "headers": {"X-A": "1"}}, "2": {"body": {"me": "<<any>>"}}}
     actual = {
@@ -234,13 +234,13 @@ def test_collected_responses_are_compared_as_responses(collect: Any) -> None:
     ]
 
 
-def test_an_answer_that_is_collected_is_in_the_output() -> None:
+def test_matcher_output_without_collected_answer_is_refused() -> None:
     recipe = Recipe(HttpFlow(STEPS, ["login", "2"]), HttpExecution("http"))
     with pytest.raises(InvalidInput, match="BK225 the answer of '2' is missing: `collect` names it"):
         ruled.matcher({"login": {"status": 200}}, {}, recipe)
 
 
-def test_collected_values_are_values_and_their_names_count() -> None:
+def test_compare_collected_values_by_name() -> None:
     recipe = Recipe(HttpFlow(STEPS, {"status": "login.status", "me": "2.body.me"}), HttpExecution("http"))
     assert (
         ruled.shown(

@@ -1,4 +1,4 @@
-"""A door to models that answer what a test has put into them, and remember what they were asked."""
+"""Models that give the answers of a test and keep the questions."""
 
 from dataclasses import dataclass, field
 
@@ -9,15 +9,15 @@ from baselinekit.structs import replace
 
 
 @dataclass
-class AskedModels:
+class FakeModels:
     """Knows the models by these names; answers from the list, the last one again and again."""
 
     answers: list[Answer] = field(default_factory=lambda: [Answer("fine")])
     names: tuple[str, ...] = ("default", "judge")
-    asked: list[ModelQuestion] = field(default_factory=list)
+    questions: list[ModelQuestion] = field(default_factory=list)
 
     def ask(self, ask: ModelQuestion) -> Answer:
-        self.asked.append(ask)
+        self.questions.append(ask)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def check(self, name: str) -> None:
@@ -25,8 +25,8 @@ class AskedModels:
             raise InvalidInput(Problem("BK601", f"no model is called {name!r}", at=("models", name)))
 
 
-def answering(setting: Setting, *answers: Answer | str) -> tuple[Setting, AskedModels]:
+def answering(setting: Setting, *answers: Answer | str) -> tuple[Setting, FakeModels]:
     """The setting with models that answer so."""
     made = [Answer(answer) if isinstance(answer, str) else answer for answer in answers]
-    models = AskedModels(made or [Answer("fine")])
+    models = FakeModels(made or [Answer("fine")])
     return replace(setting, clients=replace(setting.clients, models=models)), models
