@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from baselinekit.agentv.evaluators import JUDGE, RUBRIC, TYPES
-from baselinekit.agentv.form import CASES
+from baselinekit.agentv.form import CASES, JUDGE, RUBRIC, TYPES
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
@@ -16,7 +15,7 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.suites.targets import DEFAULT
-from baselinekit.suites.writing.sayings import (
+from baselinekit.suites.writing import (
     Loss,
     WriteRequest,
     Written,

@@ -23,8 +23,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.commands import history as past
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.evals.earlier import check_parts
-from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
+from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal

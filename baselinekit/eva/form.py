@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.eva import folders
-from baselinekit.eva.folders import TemplateFile
+from baselinekit.eva.folders import LISTS, TemplateFile
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
-from baselinekit.graders.checks import FORMS
+from baselinekit.graders.graders import FORMS
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
@@ -39,14 +39,12 @@ from baselinekit.schema import (
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
-from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
 SCALE = (1, 5)
 JUDGE = "judge"
-LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
-"""The lists of queries, and the decision that a judge must make for each."""
 
 MISSING: Any = None
 """The default of keys that are missing; null is not allowed there."""
@@ -71,7 +69,7 @@ class PromptDefaults(Struct):
 
 
 class PromptAssertion(Struct):
-    """An entry of `assert`: one of these keys. Its meaning is a check (graders/checks.py)."""
+    """An entry of `assert`: one of these keys. Its meaning is a check (graders/graders.py)."""
 
     contains: str = MISSING
     not_contains: str = MISSING

@@ -4,12 +4,13 @@ and its eval file."""
 from collections import Counter
 from collections.abc import Sequence
 
-from baselinekit.eva.form import JUDGE, LISTS, SCALE
+from baselinekit.eva.folders import LISTS
+from baselinekit.eva.form import JUDGE, SCALE
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
-from baselinekit.graders.checks import check_of
+from baselinekit.graders.graders import check_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -17,7 +18,7 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.writing.sayings import (
+from baselinekit.suites.writing import (
     Loss,
     WriteRequest,
     Written,

@@ -25,8 +25,15 @@ from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
 from baselinekit.graders import graders
-from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
-from baselinekit.graders.verdict import code_of, combine_grades
+from baselinekit.graders.task import (
+    GradeClients,
+    JudgeProgram,
+    JudgeRun,
+    code_of,
+    combine_grades,
+    keys_of,
+    parse_json_output,
+)
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
 from baselinekit.kinds.table import kind_of

@@ -15,8 +15,7 @@ from baselinekit.eva.scripts import ready_scripts, run_before
 from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.files.text import decode
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.checks import check_of
-from baselinekit.graders.graders import files_of, row_of
+from baselinekit.graders.graders import check_of, files_of, row_of
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES

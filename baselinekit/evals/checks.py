@@ -45,7 +45,7 @@ from baselinekit.store.discovery import discover_files, holds_baselines, is_fore
 from baselinekit.store.project import in_repository, name_in_project, read, repository_of
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects.gates import load_gates
+from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import named_text, resolve_named
@@ -286,7 +286,7 @@ def _check_model(name: str, case: Case, environment: CaptureEnvironment) -> None
     except InvalidInput as error:
         if error.problems[0].code != _UNKNOWN_MODEL:
             raise
-        from baselinekit.suites.targetsfile import add_discovered_targets  # most projects name no targets
+        from baselinekit.suites.targets import add_discovered_targets  # most projects name no targets
 
         project = environment.project
         targets = add_discovered_targets(project.targets, project.root, case.source.file, {})
@@ -379,7 +379,7 @@ def examine_all(
         findings = _with_evals(findings, project, places, clients, runnable)
     if not prompts:
         return findings
-    from baselinekit.eva.checks import examine
+    from baselinekit.eva.folders import examine
 
     broken, shape = examine(project.root, prompts)
     return replace(

@@ -19,7 +19,7 @@ from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.gates import SLOT
+from baselinekit.suites.gates import SLOT
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of
 # the estimates of all cases, by weight. Pooled: all attempts of all cases together. An attempt counts if it

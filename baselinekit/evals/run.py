@@ -1,5 +1,6 @@
 """run: every eval case attempted, graded, and counted."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -7,6 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_threads
+from baselinekit.commands.history import with_trends
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
@@ -44,10 +46,13 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
+from baselinekit.report.evalreport import without_details
+from baselinekit.report.forms.table import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, field, replace
+from baselinekit.suites import settings
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -414,6 +419,38 @@ def _at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") ->
     name = within + grade.grader
     line = grade.line if grade.outcome == "passed" else lines.get(name)
     return replace(grade, line=line, parts=tuple(_at_line(part, lines, f"{name}/") for part in grade.parts))
+
+
+# The reports of a run, if its suite asks for them.
+
+
+_ENDINGS = {
+    "json": (".json", ".eval.json"),
+    "markdown": (".md",),
+    "html": (".html",),
+    "junit": (".junit.xml",),
+    "sarif": (".sarif",),
+    "ctrf": (".ctrf.json",),
+}
+
+
+def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
+    """Write the reports. Return the files, or why there are none: a checkout that is read-only is no failure.
+    `x.json` is the result file, `x.eval.json` the report to pass on."""
+    if suite.file is None:
+        return [], ""
+    shown_report = report if suite.reporting.include_details else without_details(report)
+    if "html" in suite.reporting.format:
+        shown_report = with_trends(shown_report, project.root)
+    endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
+    texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
+    try:
+        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
+        root = settings.root_of(project.root, suite.file)
+        written, reason = settings.write_reports(folder, report.started, texts, root)
+    except BaselinekitError as error:
+        return [], f"the reports could not be kept: {error.problems[0].message}"
+    return [os.path.relpath(path, project.cwd) for path in written], reason
 
 
 # What a run would do: for run --list, and for a gate before its first suite costs anything. All problems in

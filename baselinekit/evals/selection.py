@@ -16,7 +16,7 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
 from baselinekit.structs import Struct, replace
-from baselinekit.suites.dialects.dialect import error_for
+from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
 

@@ -16,10 +16,11 @@ from baselinekit.graders.task import (
     GradeClients,
     GraderType,
     Task,
+    exact_fraction,
     never_fails,
     parse_json_output,
+    weighted_mean,
 )
-from baselinekit.graders.verdict import exact_fraction, weighted_mean
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade

@@ -8,9 +8,17 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
-from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
-from baselinekit.graders.verdict import exact_fraction, verdict_of
-from baselinekit.graders.wire import wire_of
+from baselinekit.graders.task import (
+    GradeClients,
+    GraderType,
+    JudgeProgram,
+    JudgeRun,
+    JudgeStopped,
+    Task,
+    exact_fraction,
+    verdict_of,
+    wire_of,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation

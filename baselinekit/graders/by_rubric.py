@@ -22,9 +22,7 @@ from baselinekit.graders.judging import (
     unusable_reply,
     words_of,
 )
-from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task
-from baselinekit.graders.verdict import weighted_mean
-from baselinekit.graders.wire import texts_of
+from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task, texts_of, weighted_mean
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade

@@ -22,9 +22,21 @@ from baselinekit.graders.judging import (
     unusable_reply,
     words_of,
 )
-from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
-from baselinekit.graders.verdict import exact_fraction, format_distinct, verdict_of
-from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
+from baselinekit.graders.task import (
+    MESSAGES,
+    TEXTS,
+    GradeClients,
+    GraderType,
+    JudgeProgram,
+    LabelScale,
+    Task,
+    exact_fraction,
+    format_distinct,
+    messages_of,
+    texts_of,
+    verdict_of,
+    wire_of,
+)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule

@@ -14,10 +14,13 @@ from baselinekit.graders.task import (
     ReadConfig,
     StatedPart,
     Task,
+    by_mean,
+    gates_of,
+    mean_of,
     never_fails,
+    still_open,
     threshold_problems,
 )
-from baselinekit.graders.verdict import by_mean, gates_of, mean_of, still_open
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage

@@ -25,18 +25,46 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import vcr
-from baselinekit.moving.snapshots import TakenTest, TakenValue
 from baselinekit.secrets.variables import names_in
 from baselinekit.store import schemafile, writing
 from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
-from baselinekit.suites.writing.sayings import Loss
+from baselinekit.suites.writing import Loss
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun
+
+PLUGIN = "baselinekit.pytest_plugin.taking"
+OPTION = "--baseline-taken-to"
+"""The plugin, and its option for the file where it writes them."""
+
+
+class TakenValue(Struct):
+    """One compared value. `code`: what the test compares it with; `file` and `line`: where it does; `output`:
+    the value as a JSON text; `rules`: how it was compared; `lost`: why it cannot be kept."""
+
+    code: str
+    name: str | None
+    file: str
+    line: int
+    output: str = "null"
+    placeholders: tuple[tuple[Path, str], ...] = ()
+    rules: Mapping[str, Json] = field(default_factory=dict)
+    lost: str = ""
+
+
+class TakenTest(Struct):
+    """A test that compared values, or asked for a fixture that does. `name`: its node id without the file."""
+
+    file: str
+    name: str
+    line: int
+    passed: bool
+    values: tuple[TakenValue, ...]
+
 
 PYTEST, VCR = "pytest", vcr.TITLE
 

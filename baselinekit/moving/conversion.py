@@ -28,10 +28,10 @@ from baselinekit.report.differences import shorten_pair
 from baselinekit.secrets.finding import mask_secrets
 from baselinekit.store.project import name_in_project
 from baselinekit.structs import Struct, plain, replace
+from baselinekit.suites import writing
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.messages import NamedFiles
-from baselinekit.suites.writing import ours
-from baselinekit.suites.writing.sayings import (
+from baselinekit.suites.writing import (
     CaseReader,
     Equivalent,
     Loss,
@@ -63,7 +63,7 @@ class WrittenForm(Struct):
 
 
 CASES = WrittenForm(
-    "cases", "a file of test cases", ("case", "test_cases"), ours.write, "evals/{}.yaml".format
+    "cases", "a file of test cases", ("case", "test_cases"), writing.write, "evals/{}.yaml".format
 )
 EVA = WrittenForm(
     "eva",

@@ -22,16 +22,17 @@ from baselinekit.moving.promptfooasserts import (
     Asserted,
     Assertion,
     AssertionSet,
+    filled,
     from_short,
     graded,
     in_set,
+    render,
 )
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
-from baselinekit.moving.templates import filled, render
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
-from baselinekit.suites.writing.sayings import as_name
+from baselinekit.suites.writing import as_name
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.places import value_or_absent, with_texts
 

@@ -8,7 +8,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.moving.reading import DraftEvals, EvalFiles, Reading
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct
-from baselinekit.suites.writing.sayings import as_name
+from baselinekit.suites.writing import as_name
 
 _TEXT_KEYS = ("text", "description", "expectation", "assertion", "name", "criterion")
 

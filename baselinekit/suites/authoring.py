@@ -13,9 +13,9 @@ from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_sche
 from baselinekit.store import schemafile
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import INPUTS, Dialect, StatedInput, TargetName
-from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
-from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.loading import DIALECTS
+from baselinekit.suites.settings import InlineGrader, NamedGrader
 
 # The JSON Schema of eval files and suites, for editors: every form that such a file may have, built from
 # the classes that read them.

@@ -27,7 +27,7 @@ from baselinekit.graders.graders import problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion
-from baselinekit.report.evals.terminal import format_grades
+from baselinekit.report.evalterminal import format_grades
 from baselinekit.report.wording import Style
 
 TWO = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])

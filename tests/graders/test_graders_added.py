@@ -14,7 +14,7 @@ from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import GraderContext, read
+from baselinekit.suites.settings import GraderContext, read_grader as read
 
 # The file.
 

@@ -13,9 +13,8 @@ from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
-from baselinekit.moving.promptfooasserts import Assertion, from_short, graded
+from baselinekit.moving.promptfooasserts import Assertion, filled, from_short, graded, render
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.moving.templates import filled, render
 from baselinekit.suites.loading import load_cases
 
 

@@ -21,9 +21,8 @@ from baselinekit.report.blocks import (
     Table,
     table,
 )
-from baselinekit.report.details import result_blocks
 from baselinekit.report.differences import share
-from baselinekit.report.evals.evalreport import check_lines, recommendation_blocks
+from baselinekit.report.evalreport import check_lines, recommendation_blocks, result_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
 from baselinekit.report.values import cut_line

@@ -14,7 +14,7 @@ from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.report.blocks import Table
 from baselinekit.report.differences import pair
-from baselinekit.report.evals.evalreport import describe_grades, line_of
+from baselinekit.report.evalreport import describe_grades, line_of
 from baselinekit.report.sections import WEAKENED, beside_blocks, weakened_results
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, from_repository

@@ -1,28 +1,34 @@
 """Our own cases: a capability record (`id, input, expected, grader, metadata`), alone or in a file of test
-cases (`metadata, config, test_cases`), which states what holds for all of its cases."""
+cases (`metadata, config, test_cases`), which states what holds for all of its cases; and a regression
+record, which is graded by its known-good output."""
 
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from baselinekit.errors import Problem
+from baselinekit.graders.by_schema import BaselineMatch
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
-from baselinekit.model.grades import PassRule
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import (
     Mistakes,
     Parts,
     Schema,
     add_part,
+    move_to_name,
     or_null,
     prefix_paths,
     read_as,
     read_right_keys,
     ref,
 )
-from baselinekit.store.dialects import native
+from baselinekit.store import records
+from baselinekit.store.dialects import harness, native
 from baselinekit.structs import Meta, Struct, field, replace
-from baselinekit.suites.dialects import dialect, graders
-from baselinekit.suites.dialects.dialect import (
+from baselinekit.suites import dialect, settings
+from baselinekit.suites.dialect import (
     NOT_A_CASE,
     CaseTimeLimit,
     Criticality,
@@ -31,9 +37,8 @@ from baselinekit.suites.dialects.dialect import (
     EvalItem,
     Retries,
 )
-from baselinekit.suites.dialects.graders import GraderContext, Weight
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
-from baselinekit.suites.settings import check_grader_paths
+from baselinekit.suites.settings import GraderContext, Weight, check_grader_paths
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -129,8 +134,8 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     if isinstance(values.get("graders"), list):
         own_graders += [(grader, ("graders", number)) for number, grader in enumerate(values["graders"])]
     own_graders = own_graders or [(grader, ()) for grader in defaults.graders]
-    case_graders, problems = graders.read_all(own_graders, given)
-    found += [problem for problem in problems if not expected_problems or graders.is_by_itself(problem)]
+    case_graders, problems = settings.read_graders(own_graders, given)
+    found += [problem for problem in problems if not expected_problems or settings.is_by_itself(problem)]
     if record is not None:
         found += native.check_id(record.id)
     if record is None or recipe is None or found:
@@ -312,3 +317,56 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     for number, case in enumerate(cases):
         problems += read_item(EvalItem("case", (*item.at, "test_cases", number), case), document, defaults)
     return problems
+
+
+RECORD_KEYS = frozenset(("current", "baseline", "comparison"))
+_BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
+
+
+def recognises_record(raw: dict[str, Json]) -> bool:
+    return records.is_response(raw) or bool(RECORD_KEYS & raw.keys() and not KEYS & raw.keys())
+
+
+def record_schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "JsonRecord", harness.RegressionFile)
+    return [ref("Record"), ref("JsonRecord")]
+
+
+def read_record_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
+    if baseline is None or problems:
+        return prefix_paths(problems, item.at)
+    load = partial(records.load, defaults.root, document.file)
+    stored, errors = records.fill_outputs(baseline.baseline, load)
+    for at, error in errors:
+        problems += [move_to_name(problem, (*at, "output_file")) for problem in error.problems]
+    if stored is None and not problems:
+        hint = f"capture it: baselinekit capture {document.file}"
+        problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
+    recipe, metadata, raw_metadata = baseline.current, baseline.metadata, item.raw.get("metadata")
+    kind = kind_of(recipe)
+    if defaults.target is not None and not kind.asks_nobody and kind.input_of_text("?", None) is not None:
+        target = defaults.target_for(recipe.execution)
+        if target.type != recipe.kind:
+            message = f"a record of `type: {recipe.kind}` cannot be sent to a target of `type: {target.type}`"
+            hint = f"name a --target of `type: {recipe.kind}`, or the files that are to be run"
+            problems.append(Problem("BK715", message, hint, at=("current", "execution")))
+        recipe = replace(recipe, execution=target)
+    if not problems:
+        case = defaults.case(
+            baseline.id,
+            recipe,
+            (_BASELINE,),
+            metadata.tags,
+            kind="regression",
+            name=baseline.name,
+            description=baseline.description,
+            category=raw_metadata.get("category") if isinstance(raw_metadata, dict) else None,
+            criticality=metadata.criticality,
+            skip=metadata.skip,
+            pass_rule=PassRule(),
+            baseline=replace(baseline, baseline=stored),
+            source=baseline.source,
+        )
+        document.cases.append(case)
+    return prefix_paths(problems, item.at)

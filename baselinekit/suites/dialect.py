@@ -1,4 +1,4 @@
-"""The base of all dialects of eval files, and the inputs that cases of all dialects have."""
+"""The base of all forms of eval files, and the inputs that cases of all forms have."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -31,8 +31,14 @@ from baselinekit.store.records import output_location
 from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
-from baselinekit.suites.targetsfile import TargetsFile, add_discovered_targets
+from baselinekit.suites.targets import (
+    DEFAULT,
+    NO_TARGETS,
+    Targets,
+    TargetsFile,
+    add_discovered_targets,
+    read_execution,
+)
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")

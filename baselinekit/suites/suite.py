@@ -24,8 +24,8 @@ from baselinekit.schema import (
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.structs import AtLeastOne, Meta, Struct, field, replace
-from baselinekit.suites.dialects.capability import CaseSettings, read_settings
-from baselinekit.suites.dialects.dialect import (
+from baselinekit.suites.capability import CaseSettings, read_settings
+from baselinekit.suites.dialect import (
     CaseTimeLimit,
     Defaults,
     EvalDocument,

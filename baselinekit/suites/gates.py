@@ -24,9 +24,9 @@ from baselinekit.schema import (
 )
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem, error_for
-from baselinekit.suites.dialects.suite import WRAPPER
+from baselinekit.suites.dialect import Defaults, EvalDocument, EvalItem, error_for
 from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
+from baselinekit.suites.suite import WRAPPER
 
 RATE = "pass rate"
 SLOT = "{phase_id}"
