@@ -10,9 +10,9 @@ from baselinekit.agentv.form import CASES, LINE
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
+from baselinekit.graders.base import texts_of_case
 from baselinekit.graders.by_rubric import RubricItem, item_problems
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
-from baselinekit.graders.task import texts_of_case
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.values import Edit, Json, Path

@@ -100,8 +100,8 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
+    from baselinekit.graders.base import GradeClients
     from baselinekit.graders.graders import grade_checks
-    from baselinekit.graders.task import GradeClients
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))

@@ -22,13 +22,7 @@ from baselinekit.secrets.variables import NAME, names_in
 from baselinekit.store.dialects import native
 from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.promptfolders import (
-    eval_file_in,
-    first_existing,
-    folders_below,
-    name_of,
-    names_of_all,
-)
+from baselinekit.suites import promptfolders
 from baselinekit.suites.settings import resolve_named
 from baselinekit.values.equality import canonical
 
@@ -295,8 +289,8 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
 def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[PromptFolder, list[Problem]]:
     """Return a folder, and the problems of its description and its template, each with its place.
     `eval_file`: the eval file to use, if it is known."""
-    file, data, problems = first_existing(root, folder, METAS), None, list[Problem]()
-    meta = PromptMeta(name_of(root, folder))
+    file, data, problems = promptfolders.first_existing(root, folder, METAS), None, list[Problem]()
+    meta = PromptMeta(promptfolders.name_of(root, folder))
     if file is not None:
         meta, data, problems = read_meta(root, file, meta.id)
     template, template_problems = read_template(root, folder)
@@ -305,7 +299,7 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         problems += undeclared(meta, template)
     if eval_file is None:
         try:
-            eval_file = eval_file_in(root, folder)
+            eval_file = promptfolders.eval_file_in(root, folder)
         except InvalidInput as error:
             problems += error.problems
     # a script that cannot be run, such as a broken link, is reported when it is run, not skipped
@@ -338,7 +332,7 @@ def load_valid_folder(root: str, folder: str) -> PromptFolder:
 
 def script_files(root: str) -> Iterator[str]:
     """Return the scripts of all prompt folders of a project, relative to its root."""
-    for folder in folders_below(root, [""]):
+    for folder in promptfolders.folders_below(root, [""]):
         files = (posixpath.join(folder, name) for name in (GUARD, VERIFY))
         yield from (file for file in files if os.path.lexists(os.path.join(root, file)))
 
@@ -366,7 +360,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
     warnings: list[Problem] = []
     folders_by_name: Mapping[str, Sequence[str]] = {}
     with suppress(InvalidInput):  # there are too many folders to search
-        folders_by_name = names_of_all(root) if folders else {}
+        folders_by_name = promptfolders.names_of_all(root) if folders else {}
     for path in folders:
         folder, folder_problems = read_folder(root, path)
         template, _ = read_template(root, path)
@@ -412,7 +406,7 @@ def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Ite
         value = raw.get(key)
         if value is None or (isinstance(value, str) and not value.strip()):
             yield Problem("BK756", f"the key {key!r} is missing", "add it", at=(key,) if key in raw else ())
-    name = name_of(root, folder.path)
+    name = promptfolders.name_of(root, folder.path)
     if isinstance(raw.get("id"), str) and raw["id"] != name:
         message = f"the id {raw['id']!r} is not the name of its folder"
         yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))

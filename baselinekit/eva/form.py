@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.eva import folders
 from baselinekit.eva.folders import LISTS, TemplateFile
@@ -24,18 +25,7 @@ from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import (
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    move_to_name,
-    or_null,
-    prefix_paths,
-    read_as,
-    read_right_keys,
-    ref,
-)
+from baselinekit.schema import Parts, Schema, add_part, move_to_name, or_null, prefix_paths, read_as, ref
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
@@ -179,7 +169,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     reading = _Reading(document, defaults, folder, template)
     _check_keys(raw, reading)
     if raw.get("defaults") is not None:
-        stated, problems = read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
+        stated, problems = schema.read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
         reading.defaults = stated or PromptDefaults()
         reading.problems += prefix_paths(problems, ("defaults",))
     body = decode(read(loading.root, document.file), document.file).body
@@ -220,7 +210,7 @@ def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
         stated = _without_nulls(entry)
-        prompt_case, problems = read_right_keys(PromptCase, stated)
+        prompt_case, problems = schema.read_right_keys(PromptCase, stated)
         reading.problems += prefix_paths(problems, at)
         if isinstance(stated, dict):
             name = stated.get("name")
@@ -255,11 +245,7 @@ def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> Non
 
 
 def _case(
-    stated: PromptCase,
-    source: Source,
-    values: dict[str, Json],
-    case_graders: list[Grader],
-    reading: _Reading,
+    stated: PromptCase, source: Source, values: dict[str, Json], case_graders: list[Grader], reading: _Reading
 ) -> Case:
     assert reading.template is not None
     at = source.at
@@ -505,12 +491,12 @@ def _normalized(query: str) -> str:
 # For editors.
 
 
-def schema(parts: Parts) -> list[Schema]:
+def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "PromptDefaults", PromptDefaults)
     add_part(parts, "PromptCase", PromptCase)
     add_part(parts, "PromptTriggering", PromptTriggering)
     values = parts["PromptAssertion"]["properties"]
-    ops = [{**closed_object({op: values[op]}), "required": [op]} for op in OPS]
+    ops = [{**schema.closed_object({op: values[op]}), "required": [op]} for op in OPS]
     parts["PromptAssertion"] = {"anyOf": ops}
     add_part(
         parts,

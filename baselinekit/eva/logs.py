@@ -25,16 +25,8 @@ from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.model.values import Edit, Json, parse_time
 from baselinekit.schema import place_problems, read_as
-from baselinekit.store import atomic
-from baselinekit.store.project import (
-    MAX_OUTPUT_BYTES,
-    METAS,
-    TEMPLATE,
-    check_open_file,
-    is_prompt_folder,
-    read,
-    resolve,
-)
+from baselinekit.store import atomic, project
+from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder
 from baselinekit.structs import Struct, asdict, field, replace
 from baselinekit.suites.promptfolders import names_of_all
 from baselinekit.values.changes import Hints
@@ -193,10 +185,10 @@ def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
 
 def _append_line(root: str, file: str, line: bytes) -> list[str]:
     folder, name = os.path.split(file)
-    path = os.path.join(resolve(root, folder), name)
+    path = os.path.join(project.resolve(root, folder), name)
     log = atomic.open_log(path, file, 0o666)
     try:
-        check_open_file(root, log, path, file)
+        project.check_open_file(root, log, path, file)
         size = os.fstat(log).st_size
         is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"
         atomic.append(log, file, b"\n" + line if is_torn else line)
@@ -225,7 +217,7 @@ def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
         return Log()
     rows: list[Row | None] = []
     notes: list[Problem] = []
-    for number, line in enumerate(read(root, file, MAX_OUTPUT_BYTES).split(b"\n"), 1):
+    for number, line in enumerate(project.read(root, file, project.MAX_OUTPUT_BYTES).split(b"\n"), 1):
         if not line.strip():
             continue
         row, reason = None, "it is no JSON, or not all of it"
@@ -435,7 +427,7 @@ def promoted(body: str, file: str, status: Status, now: str) -> str:
 def _status(root: str, folder: PromptFolder) -> Status:
     """Read the status in the file of a prompt."""
     file = folder.meta_file
-    body = decode(read(root, file), file).body
+    body = decode(project.read(root, file), file).body
     stated = _stated(body, file)
     statuses: tuple[Status, ...] = get_args(Status)
     for status in statuses:

@@ -18,15 +18,8 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.writing import (
-    Loss,
-    WriteRequest,
-    Written,
-    judges_late,
-    question_of,
-    unique_id,
-    without_expectation,
-)
+from baselinekit.suites import writing
+from baselinekit.suites.writing import Loss, WriteRequest, Written
 
 _INPUT = "prompt"
 _DEFAULT_TIME = 60
@@ -49,7 +42,7 @@ def write(wish: WriteRequest) -> Written:
             queries.remove(case)
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = unique_id(wish.name, set(), "prompt")
+    id = writing.unique_id(wish.name, set(), "prompt")
     evals: dict[str, Json] = {}
     defaults, model = _common_defaults(queries + cases, cases)
     evals |= {"defaults": defaults} if defaults else {}
@@ -87,7 +80,7 @@ def _is_query(case: Case) -> bool:
 
 
 def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
-    question = question_of(case, wish.root)
+    question = writing.question_of(case, wish.root)
     reason = ""
     if case.baseline is not None:
         reason = "a baseline is no case of a prompt"
@@ -112,7 +105,7 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
 def equivalent(grader: Grader, case: Case) -> Sequence[Grader]:
     """Replace a grader by assertions of one kind each, or by a judge that replies in one line."""
     parts: list[Grader] = []
-    for part in without_expectation(grader, case):
+    for part in writing.without_expectation(grader, case):
         parts += [replace(part, method=method) for method in _in_single_checks(part.method)]
     return parts
 
@@ -167,7 +160,7 @@ def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[
     time = times.most_common(1)[0][0] if times else _DEFAULT_TIME
     defaults: dict[str, Json] = {"model": model} if model != _DEFAULT_MODEL else {}
     defaults |= {"timeout_s": time} if time != _DEFAULT_TIME else {}
-    judged = Counter(case.judge_after_failure for case in cases if judges_late(case))
+    judged = Counter(case.judge_after_failure for case in cases if writing.judges_late(case))
     defaults |= {"judge_after_failure": True} if judged[True] > judged[False] else {}
     return defaults, model
 
@@ -175,7 +168,7 @@ def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[
 def _format_case(
     case: Case, defaults: dict[str, Json], model: str, names: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
-    text = Scope().expand(question_of(case, wish.root).text)
+    text = Scope().expand(writing.question_of(case, wish.root).text)
     entry: dict[str, Json] = {"name": _unique_name(case, names), "inputs": {_INPUT: text}}
     if case.recipe.execution.model != model:
         entry["model"] = case.recipe.execution.model

@@ -17,13 +17,7 @@ from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, itera
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.report.resultfile import (
-    drift_document,
-    restore_difference,
-    restore_drift,
-    restore_usage,
-    written,
-)
+from baselinekit.report import resultfile
 from baselinekit.schema import read_as
 from baselinekit.store.journal import Journal, name_of
 from baselinekit.structs import Struct, field, replace
@@ -217,10 +211,10 @@ _FINISHED = {"finished": True}
 def _read_attempt(record: Json) -> CaseAttempt | None:
     """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
     try:
-        restore_usage(record["attempt"])
+        resultfile.restore_usage(record["attempt"])
         for spot in record["spots"]:
-            restore_difference(spot)
-        record["drift"] = restore_drift(record["drift"])
+            resultfile.restore_difference(spot)
+        record["drift"] = resultfile.restore_drift(record["drift"])
     except (AttributeError, KeyError, TypeError):
         return None
     return read_as(CaseAttempt, record)[0]
@@ -280,10 +274,10 @@ class Memory:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
             record = {
-                "attempt": written(attempt.attempt),
-                "spots": [written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
+                "attempt": resultfile.written(attempt.attempt),
+                "spots": [resultfile.written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
                 "count": attempt.count,
-                "drift": drift_document(attempt.drift),
+                "drift": resultfile.drift_document(attempt.drift),
             }
             self._journal.add({"id": case.id, "failures": failures, "told": record})
 

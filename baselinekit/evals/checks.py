@@ -6,18 +6,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from baselinekit import errors
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import (
-    WITHOUT_VARIABLE,
-    BaselinekitError,
-    InvalidInput,
-    Problem,
-    Refused,
-    internal_error,
-    raise_interrupt,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
@@ -25,8 +18,8 @@ from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
+from baselinekit.graders.base import keys_of
 from baselinekit.graders.graders import Position
-from baselinekit.graders.task import keys_of
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, granted_timeout
 from baselinekit.kinds.settings import Clients, Setting, above
@@ -92,7 +85,7 @@ def prepare_cases(
     wrong but variables without a value, only the cases that need them are errors, when they are run.
     `listed`: the cases will not be run."""
     prepared, problems, refused = checked_cases(environment, cases, runnable, listed)
-    if any(problem.code not in WITHOUT_VARIABLE for problem in problems) or (problems and refused):
+    if any(problem.code not in errors.WITHOUT_VARIABLE for problem in problems) or (problems and refused):
         raise InvalidInput(*problems, *refused)
     if refused:
         raise Refused(*refused)
@@ -114,7 +107,7 @@ def checked_cases(
         try:
             prepared.append(_prepared(environment, case, runnable, listed))
         except Exception as error:  # an unexpected one is reported as the error of this case when it is run
-            raise_interrupt(error)
+            errors.raise_interrupt(error)
             prepared.append(Prepared(case, fault=error))
             if isinstance(error, BaselinekitError):
                 (refused if isinstance(error, Refused) else problems).append((case.source, error.problems))
@@ -439,7 +432,9 @@ def _with_evals(
     suite, problems = load_partly(files, root, project.fetch_file, project.targets)
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     faults = [one.fault for one in prepared if one.fault is not None]
-    invalid += [internal_error(one).problems[0] for one in faults if not isinstance(one, BaselinekitError)]
+    invalid += [
+        errors.internal_error(one).problems[0] for one in faults if not isinstance(one, BaselinekitError)
+    ]
     checks: list[Callable[[], object]] = [partial(load_gates, file, root) for file in gates]
     checks.append(partial(facts_of, root, suite.cases))
     for check in checks:

@@ -16,20 +16,12 @@ from typing import Literal
 from baselinekit.commands.history import load_parts
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
-from baselinekit.graders.task import exact_fraction
+from baselinekit.graders.base import exact_fraction
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact, pass_at_k, pass_hat_k_unbiased
+from baselinekit.model import results
 from baselinekit.model.grades import Attempt, iterate_grades
-from baselinekit.model.results import (
-    CaseChange,
-    CaseFacts,
-    EarlierComparison,
-    MetricChange,
-    Report,
-    Result,
-    Share,
-    Verdict,
-)
+from baselinekit.model.results import CaseChange, EarlierComparison, MetricChange, Report, Result, Verdict
 from baselinekit.model.values import Json
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.results import load_results, result_files
@@ -176,7 +168,7 @@ def hangs_on_chance(pair: Pair) -> bool:
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
     """The attempts without retries: an attempt made because another failed says nothing about how often."""
-    facts = result.case or CaseFacts("")
+    facts = result.case or results.CaseFacts("")
     return facts.attempts[: len(facts.attempts) - facts.retried]
 
 
@@ -184,9 +176,9 @@ def _decided(result: Result) -> list[Attempt]:
     return [attempt for attempt in _attempts(result) if attempt.outcome in _DECIDED]
 
 
-def _passed(result: Result) -> Share:
+def _passed(result: Result) -> results.Share:
     decided = _decided(result)
-    return Share(sum(attempt.outcome == "passed" for attempt in decided), len(decided))
+    return results.Share(sum(attempt.outcome == "passed" for attempt in decided), len(decided))
 
 
 def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:

@@ -4,17 +4,10 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import fsum
 
+from baselinekit import metrics
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import (
-    PRESETS,
-    clustered_interval,
-    metric_name,
-    pass_at_k,
-    pass_hat_k,
-    pass_hat_k_unbiased,
-    wilson,
-)
+from baselinekit.metrics import metric_name
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
@@ -93,7 +86,7 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     if not decided:
         return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
     share = sum(result.outcome == "passed" for result in decided) / len(decided)
-    return Metric(RATE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), least)
+    return Metric(RATE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), least)
 
 
 def borderline_share(results: Sequence[Result]) -> list[Metric]:
@@ -103,11 +96,11 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
     if not borderline and not any(result.case and result.case.pass_rule.by == "mean" for result in decided):
         return []
     share = len(borderline) / len(decided)
-    return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), None)]
+    return [Metric(BORDERLINE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)]
 
 
 def _mean(name: str, counts: Counts, k: int) -> Metric:
-    rule = pass_hat_k_unbiased if name.endswith(_UNBIASED) else pass_at_k
+    rule = metrics.pass_hat_k_unbiased if name.endswith(_UNBIASED) else metrics.pass_at_k
     values = [rule(attempts, passed, k) for attempts, passed, _ in counts]
     weights = [weight for _, _, weight in counts]
     if not fsum(weights):
@@ -118,15 +111,15 @@ def _mean(name: str, counts: Counts, k: int) -> Metric:
         return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
     share = fsum((value or 0) * weight for value, weight in zip(values, weights, strict=True)) / fsum(weights)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
-    return Metric(name, share, _PER_CASE, *wilson(share, effective), len(counts), None)
+    return Metric(name, share, _PER_CASE, *metrics.wilson(share, effective), len(counts), None)
 
 
 def _pooled(name: str, counts: Counts, k: int) -> Metric:
     attempts, passed = sum(attempts for attempts, _, _ in counts), sum(passed for _, passed, _ in counts)
     if not attempts:
         return Metric(name, None, _POOLED, None, None, 0, None, "no attempt was decided")
-    low, high = clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
-    return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
+    low, high = metrics.clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
+    return Metric(name, metrics.pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
 
 
 # gate: whether the results of a run are good enough for the work to go on. A gate is judged only by the cases
@@ -169,7 +162,7 @@ def thresholds_of_options(
     preset: str | None, required: Sequence[str], rate: float | None
 ) -> dict[str, float]:
     """The thresholds by the options. One that is given by itself replaces that of the preset."""
-    least = {canonical(name): value for name, value in (PRESETS[preset] if preset else {}).items()}
+    least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
     if rate is not None:
         least[RATE] = rate
     least |= dict(map(requirement, required))

@@ -7,12 +7,12 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.graders import graders
+from baselinekit.graders.base import GradeClients, LabelScale, QuestionForm
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients, LabelScale, QuestionForm
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer

@@ -13,8 +13,8 @@ from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Probl
 from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
+from baselinekit.graders.base import code_of, combine_grades
 from baselinekit.graders.composite import grade_from_parts
-from baselinekit.graders.task import code_of, combine_grades
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Grade, Grader, HumanRating, PassRule
 from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet, same_person

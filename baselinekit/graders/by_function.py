@@ -12,8 +12,8 @@ from itertools import islice
 
 from baselinekit.errors import Problem
 from baselinekit.files.jsontext import encode
+from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
 from baselinekit.graders.by_text import matches_everything
-from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome

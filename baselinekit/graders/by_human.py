@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.graders.base import GradeClients, GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients, GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_most

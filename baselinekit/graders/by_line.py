@@ -12,21 +12,8 @@ from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.judging import (
-    JUDGE,
-    ask_until_readable,
-    between_marks,
-    nonce_of,
-    unusable_reply,
-)
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    never_passes,
-    text_of,
-    threshold_problems,
-)
+from baselinekit.graders.base import GradeClients, GraderType, Task, never_passes, text_of, threshold_problems
+from baselinekit.graders.judging import JUDGE, ask_until_readable, between_marks, nonce_of, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation

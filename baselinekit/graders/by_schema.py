@@ -8,16 +8,9 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, Task
 from baselinekit.graders.by_text import line_at, nothing_to_compare
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    keys_of,
-    never_fails,
-    parse_json_output,
-    text_of,
-)
 from baselinekit.model.baselines import Options, Rules, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
@@ -44,12 +37,12 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     config: JsonSchema = task.method
     schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
     top_level = schema if isinstance(schema, dict) else {}
-    keys = {*keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
+    keys = {*base.keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
     output, part = task.look(observation.output, keys), task.part(observation.output, keys)
-    value = parse_json_output(output)
+    value = base.parse_json_output(output)
     if value is ABSENT:
-        quoted = mask_and_clip(text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
+        quoted = mask_and_clip(base.text_of(output), _LONGEST_SHOWN, clients.mask)
+        return task.decide((False, _describe_bad_json(base.text_of(output)), {"actual": quoted}), part)
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
     details: dict[str, Json] = {"violations": messages} if messages else {}
     return task.decide((not messages, "; ".join(messages), details), part)
@@ -252,7 +245,7 @@ def compare_output(task: Task, observation: Observation, clients: GradeClients) 
 
 def structural_problems(task: Task) -> Iterator[Problem]:
     if any(value in _ANYTHING for value in task.expected if isinstance(value, str)):
-        yield never_fails("anything at all fits <<any>>", "state at least its type: <<any_string>>")
+        yield base.never_fails("anything at all fits <<any>>", "state at least its type: <<any_string>>")
     yield from nothing_to_compare(task)
 
 

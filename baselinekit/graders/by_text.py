@@ -9,17 +9,8 @@ from typing import Literal
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.files.jsontext import encode, json_in
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Judged,
-    ReadConfig,
-    Task,
-    keys_of,
-    never_fails,
-    never_passes,
-    text_of,
-)
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, Judged, ReadConfig, Task
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
@@ -251,7 +242,7 @@ def exact_match(task: Task, observation: Observation, clients: GradeClients) -> 
     """Compare with the expected text, both trimmed alike, or with the expected JSON."""
     normalize, output = task.method.normalize, observation.output
     for number, choice in enumerate(task.expected):
-        expected, actual = normalize(choice), normalize(task.look(output, keys_of(choice)))
+        expected, actual = normalize(choice), normalize(task.look(output, base.keys_of(choice)))
         if not isinstance(expected, str) and isinstance(actual, str):
             actual = json_in(actual)
         if same_json(expected, actual):
@@ -259,7 +250,7 @@ def exact_match(task: Task, observation: Observation, clients: GradeClients) -> 
                 (True, "", {"expected": expected, "actual": actual, **_alternative_details(number)})
             )
     first = task.expected[0] if task.expected else None
-    keys = keys_of(first)
+    keys = base.keys_of(first)
     details = {"expected": normalize(first), "actual": normalize(task.look(output, keys))}
     return task.decide((False, "it is not the expected output", details), task.part(output, keys))
 
@@ -297,7 +288,7 @@ class RegexMatch(Struct):
 
 def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Search for the patterns: a match of any one is enough. With `must_match: false` none may match."""
-    config, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
+    config, text, budget = task.method, base.text_of(task.look(observation.output)), clients.regex_budget()
     patterns = [config.pattern] if config.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     where = ""
@@ -343,7 +334,7 @@ def regex_problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
             continue
         if matches_everything(pattern, config.flags):
-            vacuous = never_fails if config.must_match else never_passes
+            vacuous = base.never_fails if config.must_match else base.never_passes
             hint = "state what has to be there, or must not; for any text that is not empty write .+"
             yield vacuous(f"{pattern!r} is found in every text", hint, *at)
         try:
@@ -398,7 +389,7 @@ class TokenCount(Struct):
 
 
 def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    config, count = task.method, len(text_of(task.look(observation.output)).split())
+    config, count = task.method, len(base.text_of(task.look(observation.output)).split())
     reason = ""
     if config.min is not None and count < config.min:
         reason = f"it has {count_noun(count, 'word')}, and {config.min:,} are the least"
@@ -410,10 +401,10 @@ def token_count(task: Task, observation: Observation, clients: GradeClients) -> 
 def token_problems(task: Task) -> Iterator[Problem]:
     least, most = task.method.min, task.method.max
     if not least and most is None:
-        yield never_fails("every text has 0 words or more", "state `min` from 1 on, or `max`", "config")
+        yield base.never_fails("every text has 0 words or more", "state `min` from 1 on, or `max`", "config")
     if least is not None and most is not None and most < least:
         message = f"no text has {least} words or more and {most} or fewer"
-        yield never_passes(message, "exchange the two", "config", "min")
+        yield base.never_passes(message, "exchange the two", "config", "min")
 
 
 TOKEN_COUNT = GraderType(
@@ -478,7 +469,7 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
     """Look for all of `all`, one of `any`, and none of `none`; without any of these, for the expected text
     (if it is a list, for every text in it) or an alternative."""
     config: Contains = task.method
-    searched = _SearchedText(text_of(task.look(observation.output)), clients, config.case_sensitive)
+    searched = _SearchedText(base.text_of(task.look(observation.output)), clients, config.case_sensitive)
     part = task.part(observation.output)
     if config.states_texts or not task.expected:
         return task.decide(searched.judge(config.all, config.any, config.none), part)
@@ -494,7 +485,7 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Look for every text that must be in the output, and none that must not be; or the same of an
     alternative."""
-    searched = _SearchedText(text_of(task.look(observation.output)), clients)
+    searched = _SearchedText(base.text_of(task.look(observation.output)), clients)
     choices = (task.method, *task.method.alternatives)
     number = next((number for number, choice in enumerate(choices) if searched.fits(choice)), 0)
     choice = choices[number]
@@ -547,7 +538,7 @@ def contains_problems(task: Task) -> Iterator[Problem]:
     if config.states_texts:
         for name in ("all", "any", "none"):
             if "" in getattr(config, name):
-                vacuous = never_passes if name == "none" else never_fails
+                vacuous = base.never_passes if name == "none" else base.never_fails
                 yield vacuous(_EMPTY, _STATE_TEXTS, "config", name)
         return
     if task.case.expected is None:
@@ -563,15 +554,15 @@ def contains_problems(task: Task) -> Iterator[Problem]:
             )
         elif not texts or "" in texts:
             reason = _EMPTY if texts else "the list of texts is empty"
-            yield never_fails(reason, _STATE_TEXTS, *task.at_expected)
+            yield base.never_fails(reason, _STATE_TEXTS, *task.at_expected)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
     for lists in (task.method, *task.method.alternatives):
         if "" in lists.must_include:
-            yield never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
+            yield base.never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
         if "" in lists.must_not_include:
-            yield never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
+            yield base.never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
 
 
 CONTAINS = GraderType(

@@ -12,13 +12,7 @@ from typing import Literal
 
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import encode
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    calls_of,
-    never_fails,
-)
+from baselinekit.graders.base import GradeClients, GraderType, Task, calls_of, never_fails
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall
@@ -190,11 +184,7 @@ def trajectory_problems(task: Task) -> Iterator[Problem]:
 
 
 TOOL_TRAJECTORY = GraderType(
-    ToolTrajectory,
-    tool_trajectory,
-    "tool_trajectory",
-    known_by=("minimums",),
-    problems=trajectory_problems,
+    ToolTrajectory, tool_trajectory, "tool_trajectory", known_by=("minimums",), problems=trajectory_problems
 )
 
 

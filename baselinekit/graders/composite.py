@@ -8,19 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    ReadConfig,
-    StatedPart,
-    Task,
-    by_mean,
-    gates_of,
-    mean_of,
-    never_fails,
-    still_open,
-    threshold_problems,
-)
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, StatedPart, Task
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage
@@ -145,7 +134,7 @@ def composite(task: Task, observation: Observation, clients: GradeClients) -> Gr
         details["pass_at"] = config.pass_at
     if config.judge is not None:
         details["aggregator"], details["judge"] = "judge", config.judge.name
-        if parts and not still_open(counted_parts(parts, config.on_error)):
+        if parts and not base.still_open(counted_parts(parts, config.on_error)):
             parts = (*parts, clients.part(len(parts), config.judge, results_of(parts)))
     whole = task.grader.graded("unscored", None, details=details, parts=parts)
     return grade_from_parts(whole, task.case.pass_rule)
@@ -160,7 +149,7 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
         rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
     judge_grades = [part for part in whole.parts if judge is not None and part.grader == judge]
     members = counted_parts([part for part in whole.parts if part not in judge_grades], on_error)
-    gates, undecided = gates_of(members), still_open(members)
+    gates, undecided = base.gates_of(members), base.still_open(members)
     deciding = members if gates or undecided else judge_grades or members
     outcome: Outcome
     if not members:
@@ -169,9 +158,9 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     elif judge is not None and deciding is members and not gates and not undecided:
         outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
     else:
-        outcome, _, reason, verdict = by_mean(deciding, rule)
-    decided = outcome in ("passed", "failed") and not still_open(deciding)
-    mean = mean_of([part for part in deciding if part.score is not None]) if decided else None
+        outcome, _, reason, verdict = base.by_mean(deciding, rule)
+    decided = outcome in ("passed", "failed") and not base.still_open(deciding)
+    mean = base.mean_of([part for part in deciding if part.score is not None]) if decided else None
     codes = [part.code for part in deciding if part.outcome == outcome]
     return replace(
         whole,
@@ -181,7 +170,7 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
         verdict=verdict,
         code=next(filter(None, codes), "BK675" if not members else None) if outcome == "error" else None,
         usage=sum((part.usage for part in whole.parts), Usage()),
-        failed_gates=gates_of([*members, *judge_grades]),
+        failed_gates=base.gates_of([*members, *judge_grades]),
     )
 
 
@@ -213,9 +202,9 @@ def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
 
 def composite_problems(task: Task) -> Iterator[Problem]:
     config: Composite = task.method
-    yield from threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
+    yield from base.threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
     if not config.graders:
-        yield never_fails(
+        yield base.never_fails(
             "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
         )
     elif config.judge is None and not any(grader.weight for grader in config.graders):

@@ -23,9 +23,9 @@ from baselinekit.graders import (
     by_trace,
     composite,
 )
+from baselinekit.graders.base import GradeClients, GraderType, Task, gates_of
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
-from baselinekit.graders.task import GradeClients, GraderType, Task, gates_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Recipe

@@ -6,14 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baselinekit.clients.trust import check_inside
-from baselinekit.commands.capture import (
-    CaptureOptions,
-    NewBaseline,
-    completed_record,
-    describe_hidden,
-    hide_secrets,
-    learn_from,
-)
+from baselinekit.commands import capture
+from baselinekit.commands.capture import CaptureOptions, NewBaseline
 from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
@@ -180,7 +174,7 @@ def _value_baseline(
     placeholders = dict(value.placeholders)
     stored = with_values(templating.template(output), placeholders)
     is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
-    stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
+    stored, hidden = capture.hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
     singles = [render(path) for path in single_element_arrays(stored)] if placeholders else []
     rules = dict(value.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     record = new_record(id_of(file, folder), test, value.name, stored, moment, rules)
@@ -188,7 +182,7 @@ def _value_baseline(
     compile_baseline(baseline, project.words_of(baseline))
     loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
     notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
-    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *describe_hidden(hidden))
+    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *capture.describe_hidden(hidden))
 
 
 # Cassettes: each request with its answer, as a capture stores it.
@@ -258,9 +252,9 @@ def _answered(
     """Return the record of a baseline whose request is answered with what was recorded, and the notes on
     it."""
     setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
-    learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
+    learnt = capture.learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
     known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
-    record, notes = completed_record(project, learnt.new, known)
+    record, notes = capture.completed_record(project, learnt.new, known)
     writing.check_names(new.draft.id, os.path.basename(new.folder))
     return record, (*learnt.notes, *notes)
 

@@ -31,17 +31,7 @@ from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites import writing
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.messages import NamedFiles
-from baselinekit.suites.writing import (
-    CaseReader,
-    Equivalent,
-    Loss,
-    WriteRequest,
-    Written,
-    judges_late,
-    question_of,
-    received_id,
-    stated_fields,
-)
+from baselinekit.suites.writing import CaseReader, Equivalent, Loss, WriteRequest, Written
 from baselinekit.values.texts import Mask, mask_and_clip
 
 T = TypeVar("T")
@@ -176,7 +166,7 @@ def _all_readable(
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:
     """Whether the target of a case holds a plain credential, which is listed. A target of the configuration
     is written out in full, and may hold one."""
-    credentials = credentials_in({"input": stated_fields(case.recipe.execution)})
+    credentials = credentials_in({"input": writing.stated_fields(case.recipe.execution)})
     for credential in credentials:
         message = f"it asks with a credential in plain text: {credential.message}"
         hint = f"declare {credential.name} under `variables:` and write {{{{{credential.name}}}}} for it"
@@ -246,13 +236,15 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
     if rule.by == "all" or (rule == PassRule("mean") and all(grader.required for grader in case.graders)):
         passes = "all required graders"
     facts: dict[str, Any] = {f"`{key}`": getattr(case, key) for key in _PLAIN_FIELDS}
-    if judges_late(case):
+    if writing.judges_late(case):
         facts["`judge_after_failure`"] = case.judge_after_failure
-    facts |= {f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()}
-    facts |= {f"what is wanted ({key})": value for key, value in stated_fields(case.wanted).items()}
+    facts |= {
+        f"who is asked ({key})": value for key, value in writing.stated_fields(case.recipe.execution).items()
+    }
+    facts |= {f"what is wanted ({key})": value for key, value in writing.stated_fields(case.wanted).items()}
     facts.pop("what is wanted (asked)", None)  # compared as the question
     return facts | {
-        "the id that its target gets": received_id(case),
+        "the id that its target gets": writing.received_id(case),
         "the pass rule": passes + (", which passes" if rule.borderline_passes else ""),
         "expected": None if equivalent or not case.expected else plain(case.expected),
         "guard.sh": case.scripts.before,
@@ -263,7 +255,7 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
 
 def facts_of_place(case: Case, root: str) -> dict[str, Any]:
     """What the place of its file may change: the question, which names files, and where programs start."""
-    question = question_of(case, root)
+    question = writing.question_of(case, root)
     programs = (row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
     start = posixpath.dirname(case.source.file)
     folders = {

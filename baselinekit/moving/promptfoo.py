@@ -17,17 +17,8 @@ from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.moving.promptfooasserts import (
-    SET,
-    Asserted,
-    Assertion,
-    AssertionSet,
-    filled,
-    from_short,
-    graded,
-    in_set,
-    render,
-)
+from baselinekit.moving import promptfooasserts
+from baselinekit.moving.promptfooasserts import SET, Asserted, Assertion, AssertionSet, filled, render
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
@@ -226,7 +217,7 @@ def _row(row: Mapping[str | None, str | list[str]], reading: Reading, at: Path) 
         if key is None or isinstance(value, list):
             reading.leave_out(at, f"{value!r} in no column")
         elif key.startswith("__expected"):
-            test["assert"] += [from_short(value)] if value and value.strip() else []
+            test["assert"] += [promptfooasserts.from_short(value)] if value and value.strip() else []
         elif key in ("__prefix", "__suffix"):
             test["options"][key[2:]] = value
         elif key == "__threshold":
@@ -585,7 +576,7 @@ def _asserted(
 ) -> Iterator[Asserted]:
     """The grader of an assertion; none if there is none, which is listed, and several of a set that only
     groups."""
-    raw = from_short(raw) if isinstance(raw, str) else raw
+    raw = promptfooasserts.from_short(raw) if isinstance(raw, str) else raw
     if isinstance(raw, dict) and isinstance(raw.get("$ref"), str):
         templates = _mapping(_mapping(reading.source.value).get("assertionTemplates"))
         raw = {**_mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
@@ -612,7 +603,7 @@ def _asserted(
                 raise NotCarried(
                     "an assert-set of which a part does not carry over", "a part less is another mean"
                 )
-            yield in_set([asserted for asserted in inner if asserted is not None], together)
+            yield promptfooasserts.in_set([asserted for asserted in inner if asserted is not None], together)
         return
     with reading.listing(at):
         stated = convert(raw, Assertion)
@@ -620,7 +611,7 @@ def _asserted(
         if isinstance(value, str) and value.startswith(_FILE):
             value = _file_value(value.removeprefix(_FILE), stated.type, reading)
         value = with_texts(value, lambda text: render(text, values, where))
-        asserted = graded(replace(stated, value=value), _judge(stated, test, reading))
+        asserted = promptfooasserts.graded(replace(stated, value=value), _judge(stated, test, reading))
         if asserted.note:
             reading.note(asserted.note)
         yield asserted

@@ -11,35 +11,13 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Attempt, Grade, iterate_grades, map_grades
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.blocks import (
-    Block,
-    Cell,
-    CodeLine,
-    Diff,
-    DiffLine,
-    Heading,
-    Items,
-    LineTone,
-    Note,
-    Table,
-    table,
-)
+from baselinekit.report import blocks, wording
+from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, Heading, Items, Note, Table
 from baselinekit.report.differences import diff_lines, diffs, unified
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import beside_document
 from baselinekit.report.values import cut_line, encode, first_lines, page, short
-from baselinekit.report.wording import (
-    collect_warnings,
-    count_borderline,
-    count_differences,
-    describe_drift,
-    describe_reason,
-    describe_unshown,
-    describe_usage,
-    format_place,
-    format_seconds,
-)
 from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.texts import count_noun
@@ -59,7 +37,7 @@ def render(report: Report) -> str:
 def document(report: Report) -> dict[str, Json]:
     cases = [result for result in report.results if result.case is not None]
     metrics = report.suite.metrics if report.suite else ()
-    beside, warnings = beside_document(report), collect_warnings(report)
+    beside, warnings = beside_document(report), wording.collect_warnings(report)
     left_out = [case for case in cases if case.outcome == "skipped"]
     skipped = [{"eval_id": case.id, "reason": case.reason} for case in left_out]
     return {
@@ -121,7 +99,7 @@ def count_results(results: Sequence[Result]) -> dict[str, Json]:
     counts |= {outcome: sum(result.outcome == outcome for result in results) for outcome in order}
     ran = len(results) - counts["skipped"]
     decided = counts["passed"] + counts["failed"]
-    if borderline := count_borderline(results):
+    if borderline := wording.count_borderline(results):
         counts["borderline"] = borderline
     counts["pass_rate"] = round(counts["passed"] / ran, 3) if ran else None
     counts["pass_rate_of_decided"] = round(counts["passed"] / decided, 3) if decided else None
@@ -359,35 +337,35 @@ _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
 _MOST_DIFFERENCES = 50
 _LONGEST_DETAIL = 400
-_SIDES: dict[str, tuple[LineTone, str]] = {"expected": ("gone", "-"), "actual": ("came", "+")}
+_SIDES: dict[str, tuple[blocks.LineTone, str]] = {"expected": ("gone", "-"), "actual": ("came", "+")}
 _SHOWN_ABOVE = ("expected", "actual", "differences")
 
 
 def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterator[Block]:
     """Yield the details of a result. `unshared`: the result without the differences that are shown for
     several baselines at once; `most`: how many differences, and lines of a text."""
-    place = format_place(result)
+    place = wording.format_place(result)
     yield CodeLine(result.target, place) if result.target else CodeLine(place)
-    facts = [describe_usage(result.usage)]
+    facts = [wording.describe_usage(result.usage)]
     facts += [count_noun(result.attempts, "attempt")] if result.attempts > 1 else []
     if unshared is not None and unshared is not result:
-        number, own = count_differences(result), count_differences(unshared)
+        number, own = wording.count_differences(result), wording.count_differences(unshared)
         facts.append(f"{count_noun(number, 'difference')}, {number - own:,} of them above")
     if words := ", ".join(filter(None, facts)):
         yield Note(words, "dim")
-    yield from map(Note, describe_reason(result).splitlines()[:_MOST_REASONS])
+    yield from map(Note, wording.describe_reason(result).splitlines()[:_MOST_REASONS])
     if result.code and (code := explain(result.code)):
         yield CodeLine(f"baselinekit explain {result.code}", f"{result.code}: {code.title}. More:")
     if unshared is not None:
         shown_diffs, left_out = diffs(unshared, most=most)
         yield from shown_diffs
         if left_out:
-            yield Note(describe_unshown(left_out), "dim")
+            yield Note(wording.describe_unshown(left_out), "dim")
     yield from _case_blocks(result, most)
-    changed, commits = describe_drift(result)
+    changed, commits = wording.describe_drift(result)
     if changed:
         rows = [(short(name), short(was), short(now)) for name, was, now in changed[:_MOST_DRIFTS]]
-        yield table(("what", "then", "now"), rows, "Changed since capture")
+        yield blocks.table(("what", "then", "now"), rows, "Changed since capture")
     if commits:
         yield Note(f"changed since capture: {commits}", "dim")
     yield from (Note(f"note: {note}", "dim") for note in result.notes[:_MOST_NOTES])
@@ -461,7 +439,7 @@ def _grades_table(result: Result) -> Table:
     caption = "What the graders said"
     if len(grades) > len(rows):
         caption += f" (the first {len(rows)} of {len(grades):,})"
-    return table(("grader", "kind", "outcome", "score", "where", "why"), rows, caption)
+    return blocks.table(("grader", "kind", "outcome", "score", "where", "why"), rows, caption)
 
 
 def _judged_cells(judged: Grade | Attempt) -> tuple[Cell, Cell]:
@@ -479,11 +457,11 @@ def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Table:
         is_known = explaining is not None and attempt.reason == explaining.reason
         why = [] if is_known else [attempt.reason.replace("\n", " ")]
         why += [f"replayed {attempt.again} more times"] if attempt.again else []
-        took, used = format_seconds(attempt.seconds), describe_usage(attempt.usage)
+        took, used = wording.format_seconds(attempt.seconds), wording.describe_usage(attempt.usage)
         words = "\n".join(filter(None, why))
         rows.append((str(attempt.number), *_judged_cells(attempt), took, used, words))
     passed = sum(attempt.outcome == "passed" for attempt in attempts)
     caption = f"{passed:,} of {len(attempts):,} attempts passed"
     if len(attempts) > len(rows):
         caption += f" (the first {len(rows)} are shown)"
-    return table(("attempt", "outcome", "score", "took", "used", "why"), rows, caption)
+    return blocks.table(("attempt", "outcome", "score", "took", "used", "why"), rows, caption)

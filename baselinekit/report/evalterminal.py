@@ -10,20 +10,9 @@ from baselinekit.model.grades import BORDERLINE, Grade
 from baselinekit.model.ratings import ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report import terminal
+from baselinekit.report import evalreport, terminal
 from baselinekit.report.blocks import Cell, Note, Words, table, terminal_lines
-from baselinekit.report.evalreport import (
-    FAULTS,
-    all_grades_of,
-    check_lines,
-    count_results,
-    evidence,
-    key_of,
-    other_reasons,
-    place_of,
-    recommendation_blocks,
-    recommendations,
-)
+from baselinekit.report.evalreport import FAULTS, all_grades_of, check_lines, count_results, evidence
 from baselinekit.report.forms.markdown import format_blocks
 from baselinekit.report.sections import RATE, describe_uncovered, format_interval, metric_facts, status_cell
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
@@ -83,7 +72,7 @@ def format_failure(result: Result, style: Style) -> str:
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
         lines.append(style.paint(f"    attempts  {words}", "dim"))
-        lines += [f"      {cut_line(reason)}" for reason in other_reasons(result)]
+        lines += [f"      {cut_line(reason)}" for reason in evalreport.other_reasons(result)]
     return text + format_lines(lines)
 
 
@@ -98,7 +87,7 @@ def format_grades(
     several graders. `stated_reason`: what was already said about the case; `of`: the result that the grades
     belong to, so that a failing grade shows its place."""
     for grade, standing in grades[:_MOST_GRADES]:
-        place = one_line(place_of(grade, of)) if of else ""
+        place = one_line(evalreport.place_of(grade, of)) if of else ""
         if brief and len(grades) == 1 and not place:  # everything was said above
             return
         score = "" if grade.score is None else f" {grade.score:.2f}"
@@ -354,7 +343,7 @@ def format_gates_markdown(judged: Sequence[GateResult]) -> str:
         lines += ["", "### Eval Results", "", f"{name}: **{gate.state}**"]
         lines += format_blocks(_gate_blocks(gate)).splitlines()
         lines += check_lines(gate.report.results, "####", 2)
-        lines += format_blocks(recommendation_blocks(gate.report)).splitlines()
+        lines += format_blocks(evalreport.recommendation_blocks(gate.report)).splitlines()
     return "\n".join(lines) + "\n"
 
 
@@ -378,11 +367,11 @@ def _gate_document(judged: GateResult) -> dict[str, Json]:
         "run": report.id,
         "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
         "allow_regressions": list(gate.allow_regressions),
-        "metrics": {key_of(metric): metric_facts(metric) for metric in judged.metrics},
+        "metrics": {evalreport.key_of(metric): metric_facts(metric) for metric in judged.metrics},
         "why": [*unknown, *judged.regressed, *judged.why],
         "summary": count_results(report.results),
         "failures": [{name: getattr(one, name) for name in ("id", "outcome", "reason")} for one in failing],
-        "recommendations": recommendations(report),
+        "recommendations": evalreport.recommendations(report),
     }
 
 

@@ -9,33 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
-from baselinekit.model.changes import (
-    RISKS,
-    VERBS,
-    Applied,
-    Change,
-    Decision,
-    Group,
-    Member,
-    Offer,
-    RefreshPlan,
-    RefreshProposal,
-    Rewritten,
-    Risk,
-    Scene,
-    Verb,
-)
+from baselinekit.model import changes
+from baselinekit.model.changes import RISKS, Change, Member, RefreshPlan, RefreshProposal, Risk, Scene, Verb
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import wording
+from baselinekit.report import differences, wording
 from baselinekit.report.blocks import DiffLine
-from baselinekit.report.differences import (
-    SHOWN_ONCE,
-    hunks,
-    name_baselines,
-    pair,
-    side_lines,
-    variant_lines,
-)
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.values import cut_line, page, short, without_absent
 from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
@@ -62,7 +40,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
     shared: set[tuple[int, int]] = set()
     for group in () if style.verbose else proposal.groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
-        if len({n for n, _ in members}) >= SHOWN_ONCE:
+        if len({n for n, _ in members}) >= differences.SHOWN_ONCE:
             shared.update(members)
             lines += [*group_lines(group, members, proposal.plans, style), ""]
     shown_count = 0
@@ -124,7 +102,9 @@ def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
 
 def sides_of(change: Change) -> tuple[DiffLine, ...]:
     """Return what is stored and what would be written, where a placeholder stays a placeholder."""
-    return side_lines(change.before, change.after, change.kind == "retyped", _MOST_LINES, are_templates=True)
+    return differences.side_lines(
+        change.before, change.after, change.kind == "retyped", _MOST_LINES, are_templates=True
+    )
 
 
 def format_path(change: Change) -> str:
@@ -162,21 +142,21 @@ def plan_lines(
 
 
 def group_lines(
-    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
+    group: changes.Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
 ) -> Iterator[str]:
     """Yield the same change in many baselines: how often each pair of values occurs, and where."""
     ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
-    for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
+    for line in differences.variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
         yield f"    {style.paint(line.text, line.tone)}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
         yield f"    {style.paint('loses', 'bold red')} {count_noun(lost, 'placeholder')}, as {example}"
     yield from blocked_lines(changes, style)
-    yield style.paint(f"    {name_baselines(ids)}", "cyan")
+    yield style.paint(f"    {differences.name_baselines(ids)}", "cyan")
 
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
@@ -193,7 +173,7 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     for change in changes:
         kind = kind_of.get(change.number, -1)
         is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
-        is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
+        is_alone = kind < 0 or counts[kind] < (2 if is_key else differences.SHOWN_ONCE)
         bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
     return list(bundles.values())
 
@@ -242,10 +222,7 @@ def format_refresh_json(
     ]
     groups = [
         group_document(group)
-        | {
-            "baselines": len({n for n, _ in group.members}),
-            "changes": name_members(proposal, group.members),
-        }
+        | {"baselines": len({n for n, _ in group.members}), "changes": name_members(proposal, group.members)}
         for group in proposal.groups
     ]
     head = {"format": "baselinekit.refresh/1", "baselines": baselines, "groups": groups}
@@ -268,7 +245,7 @@ def change_document(change: Change, **facts: Json) -> dict[str, Json]:
     }
 
 
-def group_document(group: Group) -> dict[str, Json]:
+def group_document(group: changes.Group) -> dict[str, Json]:
     return {"path": group.path, "kind": group.kind, "risk": group.risk}
 
 
@@ -285,10 +262,10 @@ def refused_document(proposal: RefreshProposal) -> list[Json]:
     return [{"id": one.id, "file": one.file, **problem_document(one.problem)} for one in refusals]
 
 
-def unified_file(rewritten: Rewritten) -> list[str]:
+def unified_file(rewritten: changes.Rewritten) -> list[str]:
     """Return the lines of the diff, which git can apply; none if nothing differs."""
     lines: list[str] = []
-    for (o1, o2, n1, n2), parts in hunks(_lines(rewritten.before), _lines(rewritten.after)):
+    for (o1, o2, n1, n2), parts in differences.hunks(_lines(rewritten.before), _lines(rewritten.after)):
         lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
         for part in parts:
             lines += [sign + line for sign, texts in zip(" -+", part, strict=True) for line in texts]
@@ -308,7 +285,7 @@ def _lines(text: str) -> list[str]:
     return [*lines[:-1], *([f"{lines[-1]}\n\\ No newline at end of file"] if lines[-1] else [])]
 
 
-def format_file_diff(rewritten: Rewritten, style: Style) -> str:
+def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
     """Format the diff for a screen, in colours and without control characters, up to a limit. A diff that was
     cut is no longer a patch, and `git apply` says so."""
     lines = unified_file(rewritten)
@@ -323,8 +300,8 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
 # `review`: a question at a time.
 
 
-DONE = dict(zip(VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
-_VERB_COLOURS = dict(zip(VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
+DONE = dict(zip(changes.VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
+_VERB_COLOURS = dict(zip(changes.VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
 _KEYS = (
     *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
     *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
@@ -406,7 +383,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
 
 def _format_sides(change: Change) -> str:
     if change.kind == "retyped":  # 29 and "29" would look the same
-        texts: tuple[str, ...] = pair(change.before, change.after, with_types=True)
+        texts: tuple[str, ...] = differences.pair(change.before, change.after, with_types=True)
     else:
         texts = tuple(short(side, 200) for side in (change.before, change.after) if side is not ABSENT)
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
@@ -446,7 +423,9 @@ def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> I
     return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
 
 
-def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
+def describe_decision(
+    members: Sequence[tuple[RefreshPlan, Change]], decision: changes.Decision, style: Style
+) -> str:
     """Describe the last decision in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _VERB_COLOURS[decision.verb])
@@ -516,7 +495,9 @@ def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator
 
 
 def format_pending_json(
-    proposal: RefreshProposal, offers: Mapping[Member, Mapping[str, Sequence[Offer]]], operator: Sequence[str]
+    proposal: RefreshProposal,
+    offers: Mapping[Member, Mapping[str, Sequence[changes.Offer]]],
+    operator: Sequence[str],
 ) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
     accepting."""
@@ -543,7 +524,10 @@ def format_pending_json(
 
 
 def format_decisions_json(
-    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], remaining: Sequence[Member]
+    proposal: RefreshProposal,
+    applied: changes.Applied,
+    counts: Mapping[Verb, int],
+    remaining: Sequence[Member],
 ) -> str:
     """Return the outcome of the decisions as JSON, for the program that sent them."""
     left = [

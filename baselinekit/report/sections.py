@@ -6,15 +6,9 @@ from collections.abc import Iterator
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
+from baselinekit.model import results
 from baselinekit.model.grades import Agreement, Outcome
-from baselinekit.model.results import (
-    VERDICTS,
-    BaselineChanges,
-    EarlierComparison,
-    Metric,
-    Report,
-    Result,
-)
+from baselinekit.model.results import BaselineChanges, EarlierComparison, Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table
 from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
@@ -28,11 +22,7 @@ WEAKENED = "weakened"
 _MOST_UNCOVERED = 10
 _MOST_NAMED = 20
 _CHANGES: dict[str, Tone] = {"removed": "failed", "loosened": "unscored", "changed": "", "added": "passed"}
-_NOTABLE: dict[str, Tone] = {
-    "regressed": "failed",
-    "improved": "passed",
-    "insufficient evidence": "unscored",
-}
+_NOTABLE: dict[str, Tone] = {"regressed": "failed", "improved": "passed", "insufficient evidence": "unscored"}
 _STATES = {
     "not calibrated": "it has not been measured",
     "another judge": "it was measured for another judge",
@@ -166,7 +156,7 @@ def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
 
 
 def _count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
-    return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
+    return [(verdict, len(earlier.those(verdict))) for verdict in results.VERDICTS]
 
 
 def verdicts_by_id(report: Report) -> dict[str, str]:

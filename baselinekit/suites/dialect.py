@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+from baselinekit import schema
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import LINES
@@ -14,31 +15,17 @@ from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import (
-    Parts,
-    Schema,
-    describe_value,
-    move_to_name,
-    place_problems,
-    prefix_paths,
-    read_as,
-)
+from baselinekit.schema import Parts, Schema
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
 from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
+from baselinekit.suites import targets
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import (
-    DEFAULT,
-    NO_TARGETS,
-    Targets,
-    TargetsFile,
-    add_discovered_targets,
-    read_execution,
-)
+from baselinekit.suites.targets import DEFAULT, Targets, TargetsFile, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -80,7 +67,7 @@ class Defaults(Struct):
 
     root: str
     target: Execution | None = None
-    targets: Targets = NO_TARGETS
+    targets: Targets = targets.NO_TARGETS
     workers: list[int] = field(default_factory=list)
     judge: str | None = None
     execution: Execution | None = None
@@ -220,7 +207,7 @@ class Loading(MutableStruct):
     root: str
     dialects: Sequence[Dialect]
     fetch_file: Callable[[str], FetchedFile] | None = None
-    targets: Targets = NO_TARGETS
+    targets: Targets = targets.NO_TARGETS
     files: frozenset[str] = frozenset()
     discovered: set[str] = field(default_factory=set)
     cases: list[Case] = field(default_factory=list)
@@ -274,7 +261,7 @@ class Loading(MutableStruct):
             for item in items_of_document:
                 item = replace(item, form=form_of_lines) if item.form == "case" else item
                 problems.setdefault(number, []).extend(document.item(item, defaults, only_suite))
-        self.problems += place_problems(body, file, problems)
+        self.problems += schema.place_problems(body, file, problems)
 
     def with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
@@ -367,13 +354,13 @@ class TargetName(Struct):
 def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
     """Read an `execution:` by its type, or by the name of a target."""
     if not isinstance(raw, dict) or raw.get("type") is not None or "target" not in raw:
-        return read_execution(raw)
-    named, problems = read_as(TargetName, raw)
+        return targets.read_execution(raw)
+    named, problems = schema.read_as(TargetName, raw)
     if named is None:
         return None, problems
     target, problems = defaults.targets.find(named.target)
     if target is None:
-        return None, [move_to_name(problem, ("target",)) for problem in problems]
+        return None, [schema.move_to_name(problem, ("target",)) for problem in problems]
     if target.workers is not None:
         defaults.workers.append(target.workers)
     return target.execution, []
@@ -392,10 +379,10 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
         raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
-    stated, problems = read_as(StatedInput, raw)
+    stated, problems = schema.read_as(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in INPUTS:
-        message = f"expected one of {', '.join(INPUTS)}, found {describe_value(type)}"
+        message = f"expected one of {', '.join(INPUTS)}, found {schema.describe_value(type)}"
         problems.insert(0, Problem("BK105", message, suggest(str(type), INPUTS), at=("type",)))
     elif stated is not None and stated.case and type != MESSAGES:
         message = f"`case` has no effect on `type: {type}`"
@@ -427,7 +414,7 @@ def _read_text_or_messages(
     content: Any = stated.content
     wanted, description = _CONTENTS[stated.type]
     if not isinstance(content, wanted):
-        message = f"expected {description}, found {describe_value(content)}"
+        message = f"expected {description}, found {schema.describe_value(content)}"
         return None, [Problem("BK105", message, at=("content",))]
     if stated.type == MESSAGES:
         files = NamedFiles.of(origin.root, origin.file)
@@ -435,12 +422,12 @@ def _read_text_or_messages(
         made = None
         if not problems:
             made, problems = recipe_of(messages, files, origin.target, stated.case)
-        return made, prefix_paths(problems, ("content",))
+        return made, schema.prefix_paths(problems, ("content",))
     if stated.type == "file":
         try:
             content = escape_variables(_text_of_file(origin.root, origin.file, str(content)))
         except BaselinekitError as error:
-            return None, [move_to_name(problem, ("content",)) for problem in error.problems]
+            return None, [schema.move_to_name(problem, ("content",)) for problem in error.problems]
     question = KINDS[origin.target.type].input_of_text(content, stated.context)
     if question is not None:
         return Recipe(question, origin.target), []
@@ -453,7 +440,7 @@ def _read_input_of_kind(stated: StatedInput, own_target: Execution | None, origi
     the others; a case that names a target of another kind is wrong."""
     kind, target = _KINDS_BY_INPUT[stated.type], origin.target
     question, problems = kind.input_of_case(stated.content, stated.context)
-    problems = prefix_paths(problems, ("content",))
+    problems = schema.prefix_paths(problems, ("content",))
     is_own_usable = own_target is not None and own_target.type == kind.name
     if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
         target = own_target or kind.execution(kind.name)

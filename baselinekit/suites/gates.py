@@ -5,23 +5,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema import (
-    Mistakes,
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    place_problems,
-    prefix_paths,
-    read_as,
-    ref,
-)
+from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
 from baselinekit.suites.dialect import Defaults, EvalDocument, EvalItem, error_for
@@ -88,12 +79,12 @@ def recognises(raw: dict[str, Json]) -> bool:
     return bool({PHASE, TRIGGER} & raw.keys())
 
 
-def schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "EvalStep", Step)
-    add_part(parts, "Trigger", Trigger)
-    steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
+def add_schema(parts: Parts) -> list[Schema]:
+    schema.add_part(parts, "EvalStep", Step)
+    schema.add_part(parts, "Trigger", Trigger)
+    steps = {"type": "array", "items": {"anyOf": [schema.ref("EvalStep"), {"type": "object"}]}}
     parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
-    return [closed_object({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]
+    return [schema.closed_object({PHASE: schema.ref("Phase"), TRIGGER: schema.ref("Trigger")}, at_least=1)]
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
@@ -123,7 +114,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
                 gates += found.take(readers[key](raw, file, root), key)
             else:
                 found.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
-    if problems := place_problems(body, file, by_document):
+    if problems := schema.place_problems(body, file, by_document):
         raise error_for(problems)(*problems)
     return gates
 
@@ -137,14 +128,14 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
     for number, raw_step in enumerate(steps):
         if not isinstance(raw_step, dict) or raw_step.get("type") != "eval":
             continue
-        step = found.take(read_as(Step, raw_step), "steps", number)
+        step = found.take(schema.read_as(Step, raw_step), "steps", number)
         if step is None:
             continue
         config, at = step.config, ("steps", number, "config")
         least = {metric: float(value) for metric, value in config.thresholds.items()}
         if config.required_pass_rate is not None:
             least[RATE] = float(config.required_pass_rate)
-        found += prefix_paths(_check_metrics(least, config.metrics), at)
+        found += schema.prefix_paths(_check_metrics(least, config.metrics), at)
         suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
         title = f"{name}: {step.description}" if step.description else name
         allowed = tuple(config.allow_regressions)
@@ -156,7 +147,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
 
 
 def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
-    trigger, problems = read_as(Trigger, raw)
+    trigger, problems = schema.read_as(Trigger, raw)
     if trigger is None:
         return [], problems
     found, failure, is_archived = Mistakes(), trigger.on_failure, trigger.on_success.archive_results
@@ -164,7 +155,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)
     suite, problems = _find_suite(trigger.suite, file, root)
-    found += prefix_paths(problems, ("suite",))
+    found += schema.prefix_paths(problems, ("suite",))
     if is_archived and not problems:
         problems = check_results_folder(root, suite, None)
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]

@@ -34,23 +34,25 @@ def _of_feature(name: str, folder: str, in_lines: bool = False) -> Iterator[Dial
     """Yield the form of another tool, which has a folder of its own; none if the package lacks the folder."""
     if has_folder(folder):
         form = import_module(f"baselinekit.{folder}.form")
-        yield Dialect(name, form.read_item, form.schema, form.recognises, in_lists=False, in_lines=in_lines)
+        yield Dialect(
+            name, form.read_item, form.add_schema, form.recognises, in_lists=False, in_lines=in_lines
+        )
 
 
 DIALECTS = (
-    Dialect("gate", gates.read_item, gates.schema, gates.recognises, in_lists=False),
-    Dialect("case", capability.read_item, capability.schema, capability.recognises, capability.WRAPPER),
+    Dialect("gate", gates.read_item, gates.add_schema, gates.recognises, in_lists=False),
+    Dialect("case", capability.read_item, capability.add_schema, capability.recognises, capability.WRAPPER),
     Dialect(
         "regression",
         capability.read_record_item,
-        capability.record_schema,
+        capability.add_record_schema,
         capability.recognises_record,
         records.WRAPPER,
     ),
-    Dialect("test_cases", capability.read_file, capability.file_schema, capability.recognises_file),
+    Dialect("test_cases", capability.read_file, capability.add_file_schema, capability.recognises_file),
     *_of_feature("prompt_cases", "eva"),
     *_of_feature("evalcases", "agentv", in_lines=True),
-    Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),
+    Dialect("suite", suite.read_item, suite.add_schema, wrapper=suite.WRAPPER, in_lists=False),
 )
 
 

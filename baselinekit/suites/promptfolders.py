@@ -13,15 +13,8 @@ from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.secrets.variables import as_text, names_in
+from baselinekit.store import project
 from baselinekit.store.discovery import discover_files
-from baselinekit.store.project import (
-    CONFIG_NAME,
-    EVALS,
-    METAS,
-    is_prompt_folder,
-    name_in_project,
-    read,
-)
 from baselinekit.suites.dialect import BESIDE
 
 _YAML = (".yml", ".yaml")
@@ -39,9 +32,13 @@ def eval_file_in(root: str, folder: str) -> str | None:
     """Return the file with the cases of a prompt folder: by its name, else the one with `cases` or
     `triggering`."""
     names = _names_in_folder(root, folder)
-    eval_names = [name for name in EVALS if name in names]
+    eval_names = [name for name in project.EVALS if name in names]
     if not eval_names:
-        candidates = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
+        candidates = [
+            name
+            for name in names
+            if name.endswith(_YAML) and name not in (*project.METAS, project.CONFIG_NAME)
+        ]
         eval_names = [name for name in candidates if holds_cases(root, posixpath.join(folder, name))]
     if len(eval_names) > 1:
         message = f"{folder or 'the folder'} has {len(eval_names)} eval files: {', '.join(eval_names)}"
@@ -60,10 +57,10 @@ def _names_in_folder(root: str, folder: str) -> list[str]:
 def holds_cases(root: str, file: str) -> bool:
     """Whether a file of a prompt folder has cases, by its name or a search in its bytes; its problems are
     found when it is read."""
-    if posixpath.basename(file) in EVALS:
+    if posixpath.basename(file) in project.EVALS:
         return True
     with suppress(BaselinekitError):
-        return _HOLDS_CASES.search(read(root, file)) is not None
+        return _HOLDS_CASES.search(project.read(root, file)) is not None
     return False
 
 
@@ -74,12 +71,12 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     for path in paths:
         files = list(discover_files([path], root, BESIDE, True, (*SUFFIXES, LINES)).files)
         if os.path.isdir(os.path.join(root, path)):
-            top = name_in_project(root, os.path.join(root, path))
+            top = project.name_in_project(root, os.path.join(root, path))
             folders = {folder: None for file in files for folder in _parents(file, top)}
             eval_file_of = {
                 folder: eval_file_in(root, folder)
                 for folder in folders
-                if is_prompt_folder(_names_in_folder(root, folder))
+                if project.is_prompt_folder(_names_in_folder(root, folder))
             }
             files = [
                 file
@@ -126,8 +123,8 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
     for path in paths:
         full = os.path.join(root, path)
         if not os.path.isdir(full):
-            parent = posixpath.dirname(name_in_project(root, full))
-            if is_prompt_folder(_names_in_folder(root, parent)):
+            parent = posixpath.dirname(project.name_in_project(root, full))
+            if project.is_prompt_folder(_names_in_folder(root, parent)):
                 folders[parent] = None
         for folder, subfolders, names in os.walk(full):
             visited += 1
@@ -137,8 +134,8 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
             subfolders[:] = sorted(
                 name for name in subfolders if name[0] != "." and name not in _SKIPPED_FOLDERS
             )
-            if is_prompt_folder(names):
-                name = name_in_project(root, folder)
+            if project.is_prompt_folder(names):
+                name = project.name_in_project(root, folder)
                 folders["" if name == "." else name] = None
     return list(folders)
 
@@ -166,10 +163,10 @@ def names_of_all(root: str) -> dict[str, list[str]]:
 
 def _names_of(root: str, folder: str) -> tuple[str, list[str]]:
     """Return the id of a folder, which is its name if it states none, and its aliases."""
-    file, raw = first_existing(root, folder, METAS), {}
+    file, raw = first_existing(root, folder, project.METAS), {}
     if file is not None:
         with suppress(BaselinekitError):
-            documents = language(file).load(decode(read(root, file), file).body, file)
+            documents = language(file).load(decode(project.read(root, file), file).body, file)
             raw = documents[0] if documents and isinstance(documents[0], dict) else {}
     id, aliases = raw.get("id"), raw.get("aliases")
     aliases = [alias for alias in aliases if isinstance(alias, str)] if isinstance(aliases, list) else []

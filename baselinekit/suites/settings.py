@@ -7,29 +7,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Literal
 
+from baselinekit import schema
 from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, suggest
 from baselinekit.files.languages import SUFFIXES, language
 from baselinekit.files.text import decode
+from baselinekit.graders.base import GraderType, ReadConfig
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts
-from baselinekit.graders.task import GraderType, ReadConfig
 from baselinekit.kinds.files import link_at
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import (
-    Mistakes,
-    describe_value,
-    move_to_name,
-    place_problems,
-    prefix_paths,
-    read_as,
-    read_right_keys,
-)
+from baselinekit.schema import Mistakes
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, read, unreadable
 from baselinekit.store.records import output_location
@@ -117,13 +110,13 @@ def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
         return _read_named({"ref": raw} if isinstance(raw, str) else raw, at, given)
     raw, problems = _move_into_config(raw, given)
     found, method = Mistakes(problems), None
-    stated = found.take(read_right_keys(InlineGrader, raw))
+    stated = found.take(schema.read_right_keys(InlineGrader, raw))
     if stated is not None and isinstance(raw.get("config", {}), dict):
         method = found.take(_read_config(stated.type, stated.config, given, (*at, "config")), "config")
     elif hint := given.as_method(raw.get("type")) if isinstance(raw, dict) else "":
         found[:] = [replace(one, hint=hint) if one.at == ("type",) else one for one in found]
     if found or stated is None or method is None:
-        return None, prefix_paths(found, at)
+        return None, schema.prefix_paths(found, at)
     name, says_required = stated.name or given.graders[type(method)].name, stated.required is not None
     required = given.required if stated.required is None else stated.required
     weight = float(stated.weight)
@@ -149,9 +142,9 @@ def _move_into_config(raw: Json, given: GraderContext) -> tuple[Json, list[Probl
 
 
 def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
-    reference, problems = read_as(NamedGrader, raw)
+    reference, problems = schema.read_as(NamedGrader, raw)
     if reference is None:
-        return None, prefix_paths(problems, at)
+        return None, schema.prefix_paths(problems, at)
     if reference.ref not in given.named:
         known_names = sorted(given.named)
         hint = given.as_method(reference.ref) or suggest(reference.ref, known_names)
@@ -165,7 +158,7 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     if required is None:
         required = grader.required if grader.says_required else given.required
     named_grader = Grader(reference.name or reference.ref, grader.kind, method, weight, required, at)
-    return named_grader, prefix_paths(problems, at)
+    return named_grader, schema.prefix_paths(problems, at)
 
 
 def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: Path) -> ReadConfig:
@@ -291,7 +284,7 @@ class Settings(MutableStruct):
                 grader = found.take(read_grader(raw, (), GraderContext()), *at, name)
                 # an invalid grader is reported here, and not again by each file that names it
                 named[name] = grader or Grader(name, "code", ExactMatch())
-            self.problems += place_problems(body, path, {0: found})
+            self.problems += schema.place_problems(body, path, {0: found})
         return {**inherited, **self.read_graders[path]}
 
     def thresholds(self, root: str, file: str, stated: Json) -> tuple[dict[str, float], list[Problem]]:
@@ -301,7 +294,7 @@ class Settings(MutableStruct):
         path = nearest_upward(root, file, "config/thresholds")
         if path is not None:
             body, at, entries = self._read_entries(root, path, "thresholds")
-            self.problems += place_problems(body, path, {0: _add_thresholds(thresholds, entries, at)})
+            self.problems += schema.place_problems(body, path, {0: _add_thresholds(thresholds, entries, at)})
         if not isinstance(stated, dict):
             stated = {} if stated is None else {"preset": stated}
         return thresholds, _add_thresholds(thresholds, stated, ("thresholds",))
@@ -321,7 +314,7 @@ class Settings(MutableStruct):
             raw, at = raw[wrapper], (wrapper,)
         if isinstance(raw, dict) and len(stated) == 1:
             return body, at, raw
-        found = "several documents" if len(stated) > 1 else describe_value(raw)
+        found = "several documents" if len(stated) > 1 else schema.describe_value(raw)
         hint = "a mapping of names to their meaning"
         self.problems.append(Problem("BK717", f"expected a mapping, found {found}", hint, Place(path, 1, 1)))
         return body, at, {}
@@ -342,7 +335,7 @@ def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], a
             message = f"there is no metric {name!r}"
             hint = suggest(name, _RATE_METRICS) or "such as pass@1, pass^3, pass_rate or `preset: production`"
         elif isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
-            message, hint = f"the lowest value is {describe_value(raw)}", "a number from 0 to 1"
+            message, hint = f"the lowest value is {schema.describe_value(raw)}", "a number from 0 to 1"
         else:
             thresholds[f"pass{metric[0]}{metric[1]}" if metric else name] = float(raw)
         if message:
@@ -402,7 +395,7 @@ def check_grader_paths(root: str, case: Case) -> list[Problem]:
                     resolve_named(*in_repository(root, case.source.file), name)
             except BaselinekitError as error:
                 at = grader.place_of(("config", key))
-                problems += [move_to_name(problem, at) for problem in error.problems]
+                problems += [schema.move_to_name(problem, at) for problem in error.problems]
     return problems
 
 
@@ -434,5 +427,5 @@ def check_results_folder(root: str, suite: str, output_dir: str | None) -> list[
         results_of(root, suite, output_dir)
     except BaselinekitError as error:
         at = () if output_dir is None else ("reporting", "output_dir")
-        return [move_to_name(problem, at) for problem in error.problems]
+        return [schema.move_to_name(problem, at) for problem in error.problems]
     return []

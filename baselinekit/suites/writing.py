@@ -9,10 +9,10 @@ from typing import Any
 from baselinekit.errors import Place
 from baselinekit.files.languages import dump_yaml
 from baselinekit.files.text import decode
+from baselinekit.graders.base import Task
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
-from baselinekit.graders.task import Task
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from rubrics import KNOWN_WRONG, REFUSED, RUBRICS
 
 from baselinekit.errors import Problem
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_model import (
     Criterion,
     ModelJudge,
@@ -24,7 +25,6 @@ from baselinekit.graders.by_model import (
 from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.graders import problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion
 from baselinekit.report.evalterminal import format_grades

@@ -7,6 +7,7 @@ import pytest
 from cases import case
 from hypothesis import given, strategies as st
 
+from baselinekit.graders.base import GradeClients, combine_grades
 from baselinekit.graders.by_trace import (
     CostLimit,
     LatencyLimit,
@@ -16,7 +17,6 @@ from baselinekit.graders.by_trace import (
     in_order,
 )
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients, combine_grades
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage

@@ -9,6 +9,7 @@ import regex
 from cases import exactly, graded
 from hypothesis import given, strategies as st
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_text import (
     Contains,
     MustInclude,
@@ -18,7 +19,6 @@ from baselinekit.graders.by_text import (
     nearest_match,
     nearest_text,
 )
-from baselinekit.graders.task import GradeClients
 from baselinekit.values.texts import no_mask
 
 TEXT = """\

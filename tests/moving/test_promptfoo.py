@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.graders import grade
-from baselinekit.graders.task import GradeClients
 from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json

@@ -18,15 +18,9 @@ from markupsafe import Markup
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import Appearance, History, Report, Result, Summary
+from baselinekit.report import evalreport
 from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, Interval, table
 from baselinekit.report.differences import share
-from baselinekit.report.evalreport import (
-    count_results,
-    grades_of,
-    recommendation_blocks,
-    result_blocks,
-    summary,
-)
 from baselinekit.report.history import trends_table
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
@@ -192,7 +186,7 @@ def render(report: Report) -> str:
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
         runs=(outcomes([*past, report.summary], label) if past else None, label),
         notes=notes,
-        sections=[*page_blocks(report), *_group_blocks(report), *recommendation_blocks(report)],
+        sections=[*page_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
         shared=[
             (
                 replace(change.diff, place=change.headline),
@@ -232,10 +226,12 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
 
 def _details(report: Report, result: Result, unshared: Result | None) -> Iterator[Block]:
     """Yield the details of a result; of a passed one only if there is something noteworthy."""
-    has_notes = result.notes or result.environment_drift or describe_reason(result) or grades_of(result)
+    has_notes = (
+        result.notes or result.environment_drift or describe_reason(result) or evalreport.grades_of(result)
+    )
     if result.outcome == "passed" and not has_notes:
         return
-    yield from result_blocks(result, unshared, _MOST_SHOWN)
+    yield from evalreport.result_blocks(result, unshared, _MOST_SHOWN)
     if unshared is not result:  # a filter finds the paths here too
         own_ids = set(map(id, unshared.differences if unshared is not None else ()))
         elsewhere = (row_pattern(spot.path) for spot in result.differences if id(spot) not in own_ids)
@@ -254,10 +250,10 @@ def _group_blocks(report: Report) -> Iterator[Block]:
             by_category.setdefault(result.case.category, []).append(result)
     if not any(result.case for result in report.results):
         return
-    counted = summary(report)
+    counted = evalreport.summary(report)
     groups = [
         *counted["by_category"].items(),
-        *((name, count_results(by_category[name])) for name in sorted(by_category)[:_MOST_NAMED]),
+        *((name, evalreport.count_results(by_category[name])) for name in sorted(by_category)[:_MOST_NAMED]),
         ("all", {**counted, "total": counted["total_evals"]}),
     ]
     rows = []

@@ -13,18 +13,10 @@ from baselinekit.files.jsontext import json_in, pretty
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
 from baselinekit.kinds.table import kind_of
+from baselinekit.model import grades
 from baselinekit.model.baselines import Comparison, Number
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import (
-    BORDERLINE,
-    OUTCOMES,
-    FunctionOutput,
-    Grade,
-    Grader,
-    GraderKind,
-    Outcome,
-    PassRule,
-)
+from baselinekit.model.grades import OUTCOMES, FunctionOutput, Grade, Grader, GraderKind, Outcome, PassRule
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, SandboxResult, Seconds, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
@@ -69,7 +61,7 @@ def verdict_of(
     if score >= exact_fraction(float(rule.pass_at)):
         return "passed", None
     if score >= exact_fraction(float(rule.borderline_at)):
-        return "passed" if rule.borderline_passes else "failed", BORDERLINE
+        return "passed" if rule.borderline_passes else "failed", grades.BORDERLINE
     return "failed", None
 
 
