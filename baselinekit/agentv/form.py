@@ -140,10 +140,9 @@ def read_evaluators(raw: Json, at: Path, files: NamedFiles) -> tuple[list[Grader
         message = f"expected a list of evaluators, found {schema.describe_value(raw)}"
         return [], [Problem("BK105", message, "such as - {name: quality, type: llm_judge}", at=())]
     graders: dict[str, Grader] = {}
-    problems: list[Problem] = []
+    problems = schema.Mistakes()
     for number, entry in enumerate(raw):
-        grader, new_problems = read_evaluator(entry, (*at, number), files)
-        problems += schema.prefix_paths(new_problems, (number,))
+        grader = problems.take(read_evaluator(entry, (*at, number), files), number)
         if grader is not None and graders.setdefault(grader.name, grader) is not grader:
             message = f"two evaluators are called {grader.name!r}"
             problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
@@ -157,15 +156,14 @@ def read_evaluator(raw: Json, at: Path, files: NamedFiles) -> tuple[Grader | Non
         raw = stated = {key: value for key, value in raw.items() if value is not None}
     head, head_problems = schema.read_as(Evaluator, raw)
     type = stated.get("type")
-    problems = []
+    problems = schema.Mistakes()
     for problem in head_problems:
         other_type = _OTHER_TYPES.get(str(type).replace("-", "_")) if problem.at == ("type",) else None
         problems.append(structs.replace(problem, hint=f"here it is {other_type}") if other_type else problem)
     if type not in TYPES:
         return None, problems
     config = {key: value for key, value in stated.items() if key not in Evaluator.__struct_fields__}
-    method, new_problems = _read_config(str(type), config, at, files)
-    problems += new_problems
+    method = problems.take(_read_config(str(type), config, at, files))
     if head is None or method is None or problems:
         return None, problems
     kind = GRADERS[method.__class__].kind
@@ -211,22 +209,22 @@ def _find_path(
 
 
 def _read_composite(config: dict[str, Json], at: Path, files: NamedFiles) -> ReadConfig:
-    stated, problems = schema.read_right_keys(CompositeEvaluator, config)
+    problems = schema.Mistakes()
+    stated = problems.take(schema.read_right_keys(CompositeEvaluator, config))
     if stated is None:
         return None, problems
-    members, new_problems = read_evaluators(stated.evaluators, (*at, "evaluators"), files)
-    problems += schema.prefix_paths(new_problems, ("evaluators",))
+    members = problems.take(read_evaluators(stated.evaluators, (*at, "evaluators"), files), "evaluators")
     raw = {key: value for key, value in stated.aggregator.items() if value is not None}
     judge = None
     if raw.get("type") in (PROGRAM, JUDGE):
         own = {key: value for key, value in raw.items() if key not in ("on_error", "weights")}
         if "path" in own and "script" not in own:
             own["script"] = own.pop("path")
-        judge, new_problems = read_evaluator({"name": "aggregator", **own}, (*at, "aggregator"), files)
-        problems += schema.prefix_paths(new_problems, ("aggregator",))
+        judge = problems.take(
+            read_evaluator({"name": "aggregator", **own}, (*at, "aggregator"), files), "aggregator"
+        )
         raw = {key: value for key, value in raw.items() if key in ("type", "on_error", "weights")}
-    aggregator, new_problems = schema.read_as(Aggregator, raw)
-    problems += schema.prefix_paths(new_problems, ("aggregator",))
+    aggregator = problems.take(schema.read_as(Aggregator, raw), "aggregator")
     if aggregator is None or problems:
         return None, problems
     return make_composite(members, aggregator, judge, stated.pass_at)
@@ -398,10 +396,10 @@ def _check_without_cases(item: EvalItem, document: EvalDocument) -> list[Problem
 # The settings for all cases of a file.
 
 
-def _read_form(form: type[T], raw: dict[str, Json]) -> tuple[T, list[Problem]]:
+def _read_form(form: type[T], raw: dict[str, Json]) -> tuple[T, schema.Mistakes]:
     """Return what is right of a mapping, and its problems: a wrong key does not affect the others."""
     value, found = schema.read_right_keys(form, {key: item for key, item in raw.items() if item is not None})
-    problems = []
+    problems = schema.Mistakes()
     for problem in found:
         hint = _HINTS.get(str((problem.at or ("",))[-1])) if problem.code == "BK103" else None
         problems.append(structs.replace(problem, hint=hint or problem.hint))
@@ -414,8 +412,7 @@ def _read_shared(
     """Return the settings of a file for all of its cases, and their problems."""
     files = NamedFiles.of(defaults.root, document.file, document.loading.fetch_file)
     facts, problems = _read_form(EvalFile, raw)
-    evaluators, new_problems = _read_stated_evaluators(facts, files)
-    problems += new_problems
+    evaluators = problems.take(_read_stated_evaluators(facts, files))
     target = facts.execution.target or facts.target
     if target is not None:
         named, new_problems = _find_target(target, document, defaults)
@@ -483,17 +480,18 @@ def _add_case(
     problems += new_problems
     _, answered, new_problems = _read_message_field(facts, OUTPUTS, messages.ASSISTANT, shared.files)
     problems += new_problems
-    case_graders, new_problems = _read_graders(facts, shared)
-    problems += new_problems
+    case_graders = problems.take(_read_graders(facts, shared))
     own_target = facts.execution.target
-    target, new_problems = _find_target(own_target or shared.target or DEFAULT, document, defaults)
-    problems += schema.prefix_paths(new_problems, ("execution", "target") if own_target else ())
+    target = problems.take(
+        _find_target(own_target or shared.target or DEFAULT, document, defaults),
+        *(("execution", "target") if own_target else ()),
+    )
     if target is None or problems:
         return problems
     if target.workers is not None:
         document.loading.workers.append(target.workers)
     case_id = str(facts.id)
-    recipe, problems = messages.recipe_of(asked, shared.files, target.execution, case_id)
+    recipe = problems.take(messages.recipe_of(asked, shared.files, target.execution, case_id))
     if recipe is not None:
         problems += kind_of(recipe).check(recipe)
     if recipe is None or problems:
@@ -530,13 +528,13 @@ def _read_message_field(
 def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], list[Problem]]:
     """Return the graders: those of the case, else of its file, else a model that judges by the expected
     outcome; the case's own rubrics come before them."""
-    evaluators, problems = _read_stated_evaluators(facts, shared.files)
+    problems = schema.Mistakes()
+    evaluators = problems.take(_read_stated_evaluators(facts, shared.files))
     if evaluators is None and shared.evaluators is not None:
         evaluators = [structs.replace(grader, at=()) for grader in shared.evaluators]
     if facts.rubrics is None:
         return [*([DEFAULT_EVALUATOR] if evaluators is None else evaluators)], problems
-    rubric, new_problems = read_rubric({"rubrics": facts.rubrics}, None)
-    problems += new_problems
+    rubric = problems.take(read_rubric({"rubrics": facts.rubrics}, None))
     if rubric is None:
         return [], problems
     grader = Grader(RUBRIC, "model", rubric, required=False, at=("rubrics",), config_at=())

@@ -17,7 +17,14 @@ from baselinekit.graders.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type, parse_time
-from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as, read_right_keys
+from baselinekit.schema import (
+    Mistakes,
+    describe_value,
+    place_problems,
+    prefix_paths,
+    read_as,
+    read_right_keys,
+)
 from baselinekit.secrets.variables import NAME, names_in
 from baselinekit.store.dialects import native
 from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
@@ -145,10 +152,9 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         message = f"expected a list of variables, found {describe_value(raw)}"
         return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
     variables: dict[str, PromptVariable] = {}
-    problems: list[Problem] = []
+    problems = Mistakes()
     for at, name, item in entries:
-        variable, variable_problems = read_as(PromptVariable, item)
-        problems += prefix_paths(variable_problems, at)
+        variable = problems.take(read_as(PromptVariable, item), *at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
             message = f"{describe_value(name)} is not the name of a variable"
             problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
@@ -339,8 +345,6 @@ def script_files(root: str) -> Iterator[str]:
 
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
-_RESERVED = ("claude", "anthropic")
-_LONGEST_DESCRIPTION = 1024
 _USE_WHEN = "use when"
 _MANY_WORDS, _TOO_MANY_WORDS = 3_500, 5_000
 _MANY_LINES = 200
@@ -414,14 +418,14 @@ def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Ite
     if status is not None and status not in STATUSES:
         hint = suggest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
-    word = next((word for word in _RESERVED if word in meta.id.lower()), None)
+    word = next((word for word in promptfolders.RESERVED if word in meta.id.lower()), None)
     if word is not None:
         message = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
         yield Problem("BK757", message, "choose another id", at=("id",))
     description = meta.description or ""
-    if len(description) > _LONGEST_DESCRIPTION:
+    if len(description) > promptfolders.LONGEST_DESCRIPTION:
         message = f"the description has {len(description):,} characters"
-        yield Problem("BK757", message, f"at most {_LONGEST_DESCRIPTION:,}", at=("description",))
+        yield Problem("BK757", message, f"at most {promptfolders.LONGEST_DESCRIPTION:,}", at=("description",))
     if "<" in description or ">" in description:
         message = "the description contains < or >, which a skill's must not"
         yield Problem("BK757", message, "write it in words", at=("description",))

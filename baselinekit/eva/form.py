@@ -131,7 +131,7 @@ class _Reading:
     folder: PromptFolder
     template: TemplateFile | None
     defaults: PromptDefaults = dataclasses.field(default_factory=PromptDefaults)
-    problems: list[Problem] = dataclasses.field(default_factory=list)
+    problems: schema.Mistakes = dataclasses.field(default_factory=schema.Mistakes)
     other_problems: list[Problem] = dataclasses.field(default_factory=list)
     taken_ids: set[str] = dataclasses.field(default_factory=set)
 
@@ -210,8 +210,7 @@ def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
         stated = _without_nulls(entry)
-        prompt_case, problems = schema.read_right_keys(PromptCase, stated)
-        reading.problems += prefix_paths(problems, at)
+        prompt_case = reading.problems.take(schema.read_right_keys(PromptCase, stated), *at)
         if isinstance(stated, dict):
             name = stated.get("name")
             if isinstance(name, str) and names.setdefault(name, number) != number:
@@ -427,8 +426,7 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
     if "triggering" not in raw:
         return []
     problems_before = len(reading.problems)
-    triggering, problems = read_as(PromptTriggering, stated)
-    reading.problems += prefix_paths(problems, ("triggering",))
+    triggering = reading.problems.take(read_as(PromptTriggering, stated), "triggering")
     if not isinstance(stated, dict):
         return []
     if not any(key in stated for key in LISTS):

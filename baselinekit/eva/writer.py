@@ -92,7 +92,10 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
         reason = f"the variable {{{{{question.variables[0]}}}}} of the project stands for itself in an input"
     if not reason:
         writable = [
-            part for grader in case.graders for part in equivalent(grader, case) if _format_check(part)
+            part
+            for grader in case.graders
+            for part in equivalent(grader, case)
+            if isinstance(part.method, ScoreLine) or check_of(part)
         ]
         judges = [part for part in writable if isinstance(part.method, ScoreLine)]
         reason = "" if writable else "none of its graders can be said there"
@@ -143,13 +146,6 @@ def _in_one_line(judge: ModelJudge) -> ScoreLine | None:
     if not isinstance(threshold, int) or not least <= threshold <= most:
         return None
     return ScoreLine(rubric=judge.rubric, model=judge.model, pass_threshold=threshold)
-
-
-def _format_check(grader: Grader) -> dict[str, Json] | None:
-    """Write a grader as an assertion, or as a rubric with its judge."""
-    if isinstance(grader.method, ScoreLine):
-        return {"rubric": grader.method.rubric}
-    return check_of(grader)
 
 
 def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[dict[str, Json], str]:

@@ -40,20 +40,10 @@ class Choice(Struct):
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        lists = {
-            "paths": paths,
-            "ids": self.ids,
-            "cases": self.cases,
-            "categories": self.categories,
-            "tags": self.tags,
-            "exclude_tags": self.exclude_tags,
-        }
-        others = {
-            "expression": self.expression,
-            "grader_type": self.grader,
-            "last_failed": self.among is not None,
-        }
-        selections = {name: list(values) for name, values in lists.items()} | others
+        names = ("ids", "cases", "categories", "tags", "exclude_tags")
+        last = {"last_failed": self.among is not None}
+        others = {"expression": self.expression, "grader_type": self.grader, **last}
+        selections = {"paths": list(paths)} | {name: list(getattr(self, name)) for name in names} | others
         return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 

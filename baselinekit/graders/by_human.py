@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
-from baselinekit.graders.base import GradeClients, GraderType, Task, text_of, threshold_problems, values_of
+from baselinekit.graders.base import GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -17,7 +17,6 @@ from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_mos
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome, RatingScale
 from baselinekit.model.ratings import Rating, RatingItem, RatingView
-from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
 from baselinekit.structs import Struct
@@ -166,11 +165,12 @@ def problems(task: Task) -> Iterator[Problem]:
     yield from scale_problems(task.method)
 
 
-def human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    return clients.rated(task.case, task.grader, observation)
-
-
-HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", problems=problems)
+HUMAN_RATING = GraderType(
+    HumanRating,
+    lambda task, observation, clients: clients.rated(task.case, task.grader, observation),
+    kind="human",
+    problems=problems,
+)
 
 
 # What a rater is shown: the rubric with its slots filled, and what is to be ranked.

@@ -267,7 +267,7 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
     for turn in range(judge.samples):
         asked = judge_question(judge, task.case, output, turn)
         read = partial(read_judgement, task=task, output=output)
-        grades.append(judging.grade_readable(task.grader, asked, clients.ask, clients.mask, read))
+        grades.append(judging.grade_readable(task, clients, asked, read))
         if grades[-1].outcome == "error":
             break
     ordered = sorted(grades, key=lambda grade: (grade.score or 0.0, grade.outcome == "passed"))

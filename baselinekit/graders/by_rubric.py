@@ -270,9 +270,7 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
     nonce = judging.nonce_of(*texts.values())
     asked = rubric_question(task.method, outcome, texts)
-    return judging.grade_readable(
-        task.grader, asked, clients.ask, clients.mask, lambda answer: read_rubric_reply(answer, nonce, task)
-    )
+    return judging.grade_readable(task, clients, asked, lambda answer: read_rubric_reply(answer, nonce, task))
 
 
 # Problems that are known before anything is asked.

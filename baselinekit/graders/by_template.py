@@ -7,6 +7,7 @@ a variable. The rule of the case decides whether a score passes."""
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 
 from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
@@ -221,9 +222,8 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
         prompt = filled(template, texts, nonce)
     text = f"{prompt.rstrip()}\n\n{_REPLY_RULES}"
     asked = judging.question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
-    return judging.grade_readable(
-        task.grader, asked, clients.ask, clients.mask, lambda answer: read_template_reply(answer, nonce, task)
-    )
+    read = partial(read_template_reply, nonce=nonce, task=task)
+    return judging.grade_readable(task, clients, asked, read)
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import NotJson, decode, json_in
+from baselinekit.graders.base import GradeClients, Task
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import Struct, replace
@@ -282,16 +283,12 @@ def ask_until_readable(
 
 
 def grade_readable(
-    grader: Grader,
-    original: ModelQuestion,
-    ask: Callable[[ModelQuestion], Answer],
-    mask: Mask,
-    read: Callable[[str], Grade],
+    task: Task, clients: GradeClients, asked: ModelQuestion, read: Callable[[str], Grade]
 ) -> Grade:
     """The grade that `read` makes of a judge's reply. If no reply can be used, it is an error, not a low
     score."""
-    result = ask_until_readable(original, ask, mask, read, grader.method.retries_on_unreadable)
+    result = ask_until_readable(asked, clients.ask, clients.mask, read, task.method.retries_on_unreadable)
     if result.value is not None:
         return result.add_to(result.value)
     problem = result.errors[-1].problems[0]
-    return result.add_to(grader.graded("error", None, problem.with_hint, code=problem.code))
+    return result.add_to(task.grader.graded("error", None, problem.with_hint, code=problem.code))

@@ -142,7 +142,8 @@ def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> M
             message = f"{test.name}: it did not pass, so that its values are not known to be good"
             moved.lose(Place(file, test.line), message, "make it pass, and convert again")
             continue
-        for value in _each_once(test.values):
+        # without those that a loop compared again
+        for value in {(value.name, value.output, value.lost): value for value in test.values}.values():
             place = Place(os.path.relpath(value.file, root), value.line)
             label = f"{test.name} {value.name}" if value.name else test.name
             if value.lost:
@@ -156,11 +157,6 @@ def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> M
             else:
                 moved.changes[CodeChange(place, value.code, value.name)] = None
     return moved
-
-
-def _each_once(values: Iterable[TakenValue]) -> Iterable[TakenValue]:
-    """Return the values without those that a loop compared again."""
-    return {(value.name, value.output, value.lost): value for value in values}.values()
 
 
 def _value_baseline(

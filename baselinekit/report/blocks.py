@@ -22,15 +22,11 @@ class Heading(Struct):
 
 
 class Note(Struct):
+    """Words, and the command or the target that they lead to."""
+
     text: str
     tone: Tone = ""
-
-
-class CodeLine(Struct):
-    """A command or a target, and the words before it."""
-
-    text: str
-    words: str = ""
+    code: str = ""
 
 
 class Interval(Struct):
@@ -61,12 +57,6 @@ class Table(Struct):
     figures: bool
 
 
-class Items(Struct):
-    """A numbered list: words, and the command that they lead to."""
-
-    items: tuple[tuple[str, str], ...]
-
-
 class Folded(Struct):
     """Lines that only some readers want to see."""
 
@@ -94,7 +84,7 @@ class Diff(Struct):
 
 
 Words = Heading | Note | Table
-Block = Words | CodeLine | Items | Diff | Folded
+Block = Words | Diff | Folded
 
 
 def table(
@@ -117,7 +107,7 @@ def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
             case Heading():
                 yield style.paint(one_line(block.text), "bold")
             case Note():
-                yield f"  {style.paint(cut_line(block.text), block.tone)}"
+                yield f"  {style.paint(cut_line(f'{block.text} {block.code}'.rstrip()), block.tone)}"
             case Table():
                 yield from _table_lines(block, style)
 

@@ -12,7 +12,7 @@ from baselinekit.model.grades import BORDERLINE, OUTCOMES, Attempt, Grade, itera
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import blocks, wording
-from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, DiffLine, Heading, Items, Note, Table
+from baselinekit.report.blocks import Block, Cell, Diff, DiffLine, Heading, Note, Table
 from baselinekit.report.differences import diff_lines, diffs, unified
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
@@ -235,11 +235,13 @@ def _advise(result: Result, report: Report) -> str:
     return (attempt.reason if attempt else "") or "failed"
 
 
-def recommendation_blocks(report: Report) -> Iterator[Heading | Items]:
+def recommendation_blocks(report: Report) -> Iterator[Heading | Table]:
     advice = [text.partition(": baselinekit ") for text in recommendations(report)]
     if advice:
         yield Heading("Recommendations")
-        yield Items(tuple((words, f"baselinekit {rest}" if mark else "") for words, mark, rest in advice))
+        commands = [Cell(f"baselinekit {rest}" if mark else "", is_code=True) for _, mark, rest in advice]
+        rows = [(words, command) for (words, *_), command in zip(advice, commands, strict=True)]
+        yield blocks.table(("what to do", "command"), rows)
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
@@ -329,13 +331,8 @@ def without_details(report: Report) -> Report:
     return replace(report, results=tuple(results))
 
 
-_MOST_REASONS = 20
-_MOST_DRIFTS = 50
-_MOST_NOTES = 20
-_MOST_GRADES = 50
 _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
-_MOST_DIFFERENCES = 50
 _LONGEST_DETAIL = 400
 _SIDES: dict[str, tuple[blocks.LineTone, str]] = {"expected": ("gone", "-"), "actual": ("came", "+")}
 _SHOWN_ABOVE = ("expected", "actual", "differences")
@@ -345,7 +342,7 @@ def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterato
     """Yield the details of a result. `unshared`: the result without the differences that are shown for
     several baselines at once; `most`: how many differences, and lines of a text."""
     place = wording.format_place(result)
-    yield CodeLine(result.target, place) if result.target else CodeLine(place)
+    yield Note(place, code=result.target) if result.target else Note("", code=place)
     facts = [wording.describe_usage(result.usage)]
     facts += [count_noun(result.attempts, "attempt")] if result.attempts > 1 else []
     if unshared is not None and unshared is not result:
@@ -353,9 +350,9 @@ def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterato
         facts.append(f"{count_noun(number, 'difference')}, {number - own:,} of them above")
     if words := ", ".join(filter(None, facts)):
         yield Note(words, "dim")
-    yield from map(Note, wording.describe_reason(result).splitlines()[:_MOST_REASONS])
+    yield from map(Note, wording.describe_reason(result).splitlines()[:_MOST_SHOWN])
     if result.code and (code := explain(result.code)):
-        yield CodeLine(f"baselinekit explain {result.code}", f"{result.code}: {code.title}. More:")
+        yield Note(f"{result.code}: {code.title}. More:", code=f"baselinekit explain {result.code}")
     if unshared is not None:
         shown_diffs, left_out = diffs(unshared, most=most)
         yield from shown_diffs
@@ -364,18 +361,18 @@ def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterato
     yield from _case_blocks(result, most)
     changed, commits = wording.describe_drift(result)
     if changed:
-        rows = [(short(name), short(was), short(now)) for name, was, now in changed[:_MOST_DRIFTS]]
+        rows = [(short(name), short(was), short(now)) for name, was, now in changed[: blocks.MOST_ROWS]]
         yield blocks.table(("what", "then", "now"), rows, "Changed since capture")
     if commits:
         yield Note(f"changed since capture: {commits}", "dim")
-    yield from (Note(f"note: {note}", "dim") for note in result.notes[:_MOST_NOTES])
+    yield from (Note(f"note: {note}", "dim") for note in result.notes[:_MOST_SHOWN])
 
 
 def _case_blocks(result: Result, most: int) -> Iterator[Block]:
     """Yield the details of an eval case beyond those of every result."""
     grades = grades_of(result)
     if result.outcome != "passed" and not result.differences:
-        for grade in [*iterate_grades(grades)][:_MOST_GRADES]:
+        for grade in [*iterate_grades(grades)][: blocks.MOST_ROWS]:
             yield from _structure_differences(grade)
         yield from _expected_and_actual(result, most)
     if grades:
@@ -390,7 +387,7 @@ def _structure_differences(grade: Grade) -> Iterator[Diff]:
     has the differences."""
     differences = grade.details.get("differences")
     lines: list[DiffLine] = []
-    for difference in differences[:_MOST_DIFFERENCES] if isinstance(differences, list) else ():
+    for difference in differences[: blocks.MOST_ROWS] if isinstance(differences, list) else ():
         if isinstance(difference, dict):
             lines.append(DiffLine("dim", short(difference.get("path", "$"), 200)))
             lines += _sides({side: short(difference[side], 500) for side in _SIDES if side in difference})
@@ -421,7 +418,7 @@ def _expected_and_actual(result: Result, most: int) -> Iterator[Diff]:
 def _grades_table(result: Result) -> Table:
     grades = all_grades_of(result)
     rows = []
-    for grade, standing in grades[:_MOST_GRADES]:
+    for grade, standing in grades[: blocks.MOST_ROWS]:
         kind = f"{grade.kind}, {standing}" if standing not in ("", "optional") else grade.kind
         notes = {name: value for name, value in grade.details.items() if name not in _SHOWN_ABOVE}
         shown = [(name, value) for name, value in notes.items() if value not in (None, "", [], {})]

@@ -31,8 +31,6 @@ _NOTES = {
 }
 """Details that are also shown, with the words before them."""
 _MOST_GRADES = 20
-_MOST_GRADE_LINES = 20
-_MOST_WORDS = 2_000
 _MOST_LINES = 12
 _MOST_LINES_VERBOSE = 200
 _LONGEST_VERBOSE = 2_000
@@ -124,9 +122,9 @@ def _grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str
 
 def _wrap(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Yield lines that fit, up to a readable number."""
-    short_words = [cut_line(word) for word in words[:_MOST_WORDS]]
+    short_words = [cut_line(word) for word in words[:_LONGEST_VERBOSE]]
     lines = list(wrap_lines(short_words, max(20, style.width - 13), gap))
-    for line in first_of(lines, _MOST_GRADE_LINES, "line"):
+    for line in first_of(lines, _MOST_GRADES, "line"):
         yield style.paint(f"             {line}", "dim")
 
 

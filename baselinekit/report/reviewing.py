@@ -21,7 +21,6 @@ from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
 _MOST_PLANS = 40
-_MOST_CHANGES = 20
 _MOST_LINES = 20
 _LONGEST = 40
 _RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
@@ -128,7 +127,7 @@ def plan_lines(
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
     yield from (f"  {cut_line(line)}" for line in plan.ruled)
     bundles = _bundles(changes, kinds)
-    most = _MOST_CHANGES if kinds else len(bundles)
+    most = _MOST_LINES if kinds else len(bundles)
     for bundle in bundles[:most]:
         if len(bundle) == 1:
             yield from change_lines(bundle[0], style, baseline.source.file)
@@ -449,7 +448,7 @@ def format_pending(
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
-    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_CHANGES
+    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_LINES
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
         baseline, size = plan.baseline, len(plan.changes)

@@ -226,7 +226,11 @@ def beside_document(report: Report) -> dict[str, Json]:
     document: dict[str, Json] = {}
     if report.suite is not None:
         document["suite"] = report.suite.name
-        document["metrics"] = [_metric_document(metric) for metric in report.suite.metrics]
+        names = {RATE: f"{RATE} of decided"}
+        document["metrics"] = [
+            {"name": names.get(metric.name, metric.name), **metric_facts(metric)}
+            for metric in report.suite.metrics
+        ]
         if report.suite.judges:
             document["judges"] = written(report.suite.judges)
     if classified := classes_documents(report):
@@ -236,11 +240,6 @@ def beside_document(report: Report) -> dict[str, Json]:
     if report.against is not None:
         document["against"] = written(report.against)
     return document
-
-
-def _metric_document(metric: Metric) -> dict[str, Json]:
-    name = f"{RATE} of decided" if metric.name == RATE else metric.name
-    return {"name": name, **metric_facts(metric)}
 
 
 def metric_facts(metric: Metric) -> dict[str, Json]:

@@ -106,8 +106,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     if "execution" in values:
         own_target = found.take(dialect.execution(values["execution"], defaults), "execution")
     if "input" in values and (own_target is not None or "execution" not in values):
-        origin = dialect.CaseOrigin(defaults.root, source.file, defaults.target_for(own_target))
-        recipe = found.take(dialect.recipe(values["input"], own_target, origin), "input")
+        recipe = found.take(dialect.recipe(values["input"], own_target, defaults, source.file), "input")
     rule = found.take(_read_rule(record.pass_rule if record else None, defaults))
     wanted = found.take(_read_wanted(values, record, source, defaults))
     expectations = [key for key in EXPECTED if key in values]

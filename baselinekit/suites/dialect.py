@@ -337,14 +337,6 @@ class StatedInput(Struct):
     case: str = ""
 
 
-class CaseOrigin(Struct):
-    """The file of a case, and its target."""
-
-    root: str
-    file: str
-    target: Execution
-
-
 class TargetName(Struct):
     """An `execution:` that names a target."""
 
@@ -366,7 +358,7 @@ def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Pro
     return target.execution, []
 
 
-def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
     """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text,
     or one named `text` or `content`, is a prompt."""
     if isinstance(raw, list) or has_role(raw):
@@ -390,7 +382,7 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     if stated is None or problems:
         return None, problems
     read_input = _read_input_of_kind if type in _KINDS_BY_INPUT else _read_text_or_messages
-    made, problems = read_input(stated, own_target, origin)
+    made, problems = read_input(stated, own_target, defaults, file)
     if made is None or problems:
         return None, problems
     for problem in kind_of(made).check(made):  # the recipe's input is the content in the file
@@ -407,38 +399,41 @@ _CONTENTS: dict[Json, tuple[type, str]] = {
 
 
 def _read_text_or_messages(
-    stated: StatedInput, own_target: Execution | None, origin: CaseOrigin
+    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
     """Read a question as a text, the text of a file, or a conversation. The last two are taken literally: no
     `{{name}}` in them is a variable."""
     content: Any = stated.content
+    target = defaults.target_for(own_target)
     wanted, description = _CONTENTS[stated.type]
     if not isinstance(content, wanted):
         message = f"expected {description}, found {schema.describe_value(content)}"
         return None, [Problem("BK105", message, at=("content",))]
     if stated.type == MESSAGES:
-        files = NamedFiles.of(origin.root, origin.file)
+        files = NamedFiles.of(defaults.root, file)
         messages, problems = read_messages(content, USER, files)
         made = None
         if not problems:
-            made, problems = recipe_of(messages, files, origin.target, stated.case)
+            made, problems = recipe_of(messages, files, target, stated.case)
         return made, schema.prefix_paths(problems, ("content",))
     if stated.type == "file":
         try:
-            content = escape_variables(_text_of_file(origin.root, origin.file, str(content)))
+            content = escape_variables(_text_of_file(defaults.root, file, str(content)))
         except BaselinekitError as error:
             return None, [schema.move_to_name(problem, ("content",)) for problem in error.problems]
-    question = KINDS[origin.target.type].input_of_text(content, stated.context)
+    question = KINDS[target.type].input_of_text(content, stated.context)
     if question is not None:
-        return Recipe(question, origin.target), []
-    message = f"a {stated.type} is for a model or a skill, not for {origin.target.type}"
+        return Recipe(question, target), []
+    message = f"a {stated.type} is for a model or a skill, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _read_input_of_kind(stated: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+def _read_input_of_kind(
+    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+) -> ReadRecipe:
     """Read an input that only one kind takes. A request or a program is sent as it is, whatever the target of
     the others; a case that names a target of another kind is wrong."""
-    kind, target = _KINDS_BY_INPUT[stated.type], origin.target
+    kind, target = _KINDS_BY_INPUT[stated.type], defaults.target_for(own_target)
     question, problems = kind.input_of_case(stated.content, stated.context)
     problems = schema.prefix_paths(problems, ("content",))
     is_own_usable = own_target is not None and own_target.type == kind.name

@@ -154,8 +154,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     found += _check_metrics(trigger.thresholds)
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)
-    suite, problems = _find_suite(trigger.suite, file, root)
-    found += schema.prefix_paths(problems, ("suite",))
+    suite = found.take(_find_suite(trigger.suite, file, root), "suite")
     if is_archived and not problems:
         problems = check_results_folder(root, suite, None)
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]

@@ -183,8 +183,8 @@ def first_existing(root: str, folder: str, names: Sequence[str]) -> str | None:
 
 
 _NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_RESERVED = ("claude", "anthropic")
-_LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1_024
+RESERVED = ("claude", "anthropic")
+_LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
 
 
 def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> Mapping[str, str]:
@@ -224,15 +224,15 @@ def _flaws(name: str, description: str) -> Iterator[Problem]:
     elif len(name) > _LONGEST_NAME:
         hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
         yield Problem("BK772", message, hint, at=("id",))
-    for word in (word for word in _RESERVED if word in name.lower()):
+    for word in (word for word in RESERVED if word in name.lower()):
         yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=("id",))
     at, size = ("description",), len(description)
     if not description:
         hint = "write a `description`: by it an agent decides whether to load the skill"
         yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
-    if size > _LONGEST_DESCRIPTION:
+    if size > LONGEST_DESCRIPTION:
         message = f"the description, the triggers and `not_for` are {size:,} characters together"
-        yield Problem("BK772", message, f"a skill has at most {_LONGEST_DESCRIPTION:,}: shorten them", at=at)
+        yield Problem("BK772", message, f"a skill has at most {LONGEST_DESCRIPTION:,}: shorten them", at=at)
     if {"<", ">"} & {*description}:
         message = "the description, a trigger or `not_for` contains < or >"
         yield Problem("BK772", message, "a skill's description may not: say it in words", at=at)

@@ -10,7 +10,7 @@ from baselinekit.escape import escape_ci_commands, markdown_block, markdown_code
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.report import blocks, wording
-from baselinekit.report.blocks import Block, Cell, CodeLine, Diff, Heading, Items, Note, Table
+from baselinekit.report.blocks import Block, Cell, Diff, Heading, Note, Table
 from baselinekit.report.differences import share
 from baselinekit.report.evalreport import check_lines, recommendation_blocks, result_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
@@ -94,15 +94,15 @@ def format_step_summary(report: Report, room: int) -> str:
     return page.text
 
 
-def _commands(report: Report) -> Iterator[CodeLine]:
+def _commands(report: Report) -> Iterator[Note]:
     """Yield how to go on after a failure."""
     failed = [result for result in report.results if result.outcome == "failed"]
     typed = typed_of(report)
     if failed:
-        yield from (CodeLine(command, "To see it:") for command in show_commands(failed, typed=typed))
+        yield from (Note("To see it:", code=command) for command in show_commands(failed, typed=typed))
         if renewable := select_renewable(failed):
-            yield CodeLine(refresh_command(renewable, typed), "Is the new answer right?")
-        yield from (CodeLine(file, "Written by this job:") for file in typed.results)
+            yield Note("Is the new answer right?", code=refresh_command(renewable, typed))
+        yield from (Note("Written by this job:", code=file) for file in typed.results)
 
 
 def _table(results: list[Result], shared_count: int) -> Table:
@@ -153,12 +153,9 @@ def _format_block(block: Block) -> str:
         case Heading():
             return f"### {markdown_text(cut_line(block.text))}"
         case Note():
-            return escape_ci_commands(markdown_text(cut_line(block.text, _LONGEST_NOTE)))
-        case CodeLine():
-            return _words_and_code(block.words, block.text)
-        case Items():
-            items = enumerate(block.items[: blocks.MOST_ROWS], 1)
-            return "\n".join([*(f"{n}. {_words_and_code(*item)}" for n, item in items), *_more(block.items)])
+            words = markdown_text(cut_line(block.text, _LONGEST_NOTE)) if block.text else ""
+            code = markdown_code(cut_line(block.code)) if block.code else ""
+            return escape_ci_commands(" ".join(filter(None, (words, code))))
         case Table():
             lines = [f"{markdown_text(block.caption)}\n"] if block.caption else []
             lines.append(f"| {' | '.join(map(markdown_text, block.heads))} |")
@@ -166,11 +163,6 @@ def _format_block(block: Block) -> str:
             lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in block.rows[: blocks.MOST_ROWS]]
             return "\n".join([*lines, *_more(block.rows)])
     raise AssertionError(block)
-
-
-def _words_and_code(words: str, code: str) -> str:
-    parts = [markdown_text(cut_line(words)) if words else "", markdown_code(cut_line(code)) if code else ""]
-    return " ".join(filter(None, parts))
 
 
 def _format_cell(cell: Cell) -> str:

@@ -19,7 +19,7 @@ from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import Appearance, History, Report, Result, Summary
 from baselinekit.report import evalreport
-from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, Interval, table
+from baselinekit.report.blocks import Block, Cell, DiffLine, Folded, Heading, Interval, Note, table
 from baselinekit.report.differences import share
 from baselinekit.report.history import trends_table
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
@@ -137,9 +137,7 @@ LONGEST = 6_000_000
 
 _MOST_SHOWN = 400
 _MOST_OPEN = 10
-_MOST_WARNINGS = 50
 _MOST_NAMED = 50
-_MOST_SHARED = 200
 _MOST_LINKED = 200
 _MOST_EXPLAINED = 40
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
@@ -165,7 +163,7 @@ def render(report: Report) -> str:
         room -= len(details)
         cut_count += is_cut and result.outcome != "passed"
         rows.append(_row(number, result, details, seen.get(result.id, ())))
-    notes = collect_warnings(report)[:_MOST_WARNINGS]
+    notes = collect_warnings(report)[:_MOST_NAMED]
     too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: {too_large}")
@@ -193,7 +191,7 @@ def render(report: Report) -> str:
                 change.names(),
                 [(result.id, numbers.get(result.id)) for result in change.results[:_MOST_LINKED]],
             )
-            for change in shared[:_MOST_SHARED]
+            for change in shared[:_MOST_LINKED]
         ],
         rows=rows,
         run=_run_blocks(report),
@@ -239,7 +237,7 @@ def _details(report: Report, result: Result, unshared: Result | None) -> Iterato
     if result.explanation and result.case is None:  # a case shows the same above, in tables
         yield Folded("In words", tuple(first_of(result.explanation, _MOST_EXPLAINED, "line")))
     if select_renewable([result]):
-        yield CodeLine(refresh_command([result], typed_of(report)), "Is the new answer right?")
+        yield Note("Is the new answer right?", code=refresh_command([result], typed_of(report)))
 
 
 def _group_blocks(report: Report) -> Iterator[Block]:
@@ -333,7 +331,7 @@ def render_history(history: History) -> str:
         facts=f"{runs[0].started} to {runs[-1].started}",
         runs=(outcomes([run.summary for run in runs], label), label),
         sections=[trends_table(history.trends)],
-        most=_MOST_TRENDS,
+        most=_MOST_LINKED,
     )
 
 
@@ -345,7 +343,6 @@ def _visible(value: object) -> object:
     return value if isinstance(value, Markup) else xml(escape_controls(str(value)))
 
 
-_MOST_TRENDS = 200
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER),
