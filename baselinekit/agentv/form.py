@@ -15,7 +15,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.base import ReadConfig
 from baselinekit.graders.by_field import FieldAccuracy
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import read_config as read_rubric
+from baselinekit.graders.by_rubric import Weight, read_config as read_rubric
 from baselinekit.graders.by_template import TemplateJudge, names_file
 from baselinekit.graders.by_trace import CostLimit, LatencyLimit, TokenLimit, ToolTrajectory, WantedCall
 from baselinekit.graders.composite import Aggregator, make_composite
@@ -30,7 +30,6 @@ from baselinekit.structs import AtLeastOne, Meta, Name, NotBlank, NotNegative, S
 from baselinekit.suites import messages
 from baselinekit.suites.dialect import FORMS_BY_KEY, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.messages import Messages, NamedFiles, read_messages
-from baselinekit.suites.settings import Weight
 from baselinekit.suites.targets import DEFAULT, NamedTarget, judged_by
 
 Type = Literal[

@@ -68,12 +68,8 @@ def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
 def _format_case(
     case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
-    id = stem = case.target_id or writing.received_id(case) or case.id.partition("/")[2] or case.id
-    number = 1
-    while id in taken_ids:
-        number += 1
-        id = f"{stem}-{number}"
-    taken_ids.add(id)
+    stem = case.target_id or writing.received_id(case) or case.id.partition("/")[2] or case.id
+    id = writing.numbered(stem, taken_ids)
     wanted, asked = case.wanted, case.wanted.asked
     if not asked:
         messages = writing.question_of(case, wish.root).messages

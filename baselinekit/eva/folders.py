@@ -30,7 +30,7 @@ from baselinekit.store.dialects import native
 from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import promptfolders
-from baselinekit.suites.settings import resolve_named
+from baselinekit.suites.settings import load_documents, resolve_named
 from baselinekit.values.equality import canonical
 
 GUARD, VERIFY = "guard.sh", "verify.sh"
@@ -55,8 +55,7 @@ class DataFile(Struct):
 def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
     """Read a file with one document, a mapping; an empty file is an empty mapping."""
     try:
-        body = decode(read(root, file), file).body
-        documents = language(file).load(body, file)
+        body, documents = load_documents(root, file)
     except BaselinekitError as error:
         return DataFile(file, broken=tuple(problem.placed(Place(file)) for problem in error.problems))
     raw = documents[0] if documents else None
@@ -255,8 +254,7 @@ def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile
     if eval_file is not None:
         files.append(eval_file)
         with suppress(BaselinekitError):
-            documents = language(eval_file).load(decode(read(root, eval_file), eval_file).body, eval_file)
-            named_files = sorted({*_files_named_by(root, folder, documents)})
+            named_files = sorted({*_files_named_by(root, folder, load_documents(root, eval_file)[1])})
     parts = []
     for file in (*files, *named_files):
         content = b""

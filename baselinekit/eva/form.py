@@ -9,7 +9,6 @@ from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.eva import folders
 from baselinekit.eva.folders import LISTS, TemplateFile
-from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
@@ -30,6 +29,7 @@ from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
 from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.settings import load_documents
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
@@ -407,7 +407,7 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
         reading.add(at, "BK751", message, "write the schema here, or in a file inside the project")
         return None
     try:
-        documents = language(file).load(decode(read(root, file), file).body, file)
+        _, documents = load_documents(root, file)
     except BaselinekitError as error:
         reading.other_problems += [problem.placed(Place(file)) for problem in error.problems]
         return None

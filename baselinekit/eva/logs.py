@@ -30,7 +30,7 @@ from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder
 from baselinekit.structs import Struct, asdict, field, replace
 from baselinekit.suites.promptfolders import names_of_all
 from baselinekit.values.changes import Hints
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
 ALL = "all"
@@ -354,7 +354,7 @@ def _last_run(folder: PromptFolder, log: Log[EvalRow]) -> tuple[bool, str, str]:
     )
     if row.all_passed and row.passed == row.total:
         return True, message, ""
-    failed = f"; not {_listed(row.failed_cases)}" if row.failed_cases else ""
+    failed = f"; not {list_first(row.failed_cases, _MOST_NAMED)}" if row.failed_cases else ""
     return False, message + failed, f"once that is fixed: {_command(folder)}"
 
 
@@ -373,18 +373,13 @@ def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> str:
     if row.graders is not None:
         return f"only {row.graders} graders were asked"
     if row.inputs:
-        return f"inputs were typed in place of those of the cases ({_listed(row.inputs)})"
+        return f"inputs were typed in place of those of the cases ({list_first(row.inputs, _MOST_NAMED)})"
     if row.scope != ALL:
         names = [row.scope] if isinstance(row.scope, str) else row.scope
-        return f"only some cases were run ({_listed(names)})"
+        return f"only some cases were run ({list_first(names, _MOST_NAMED)})"
     if row.content != folder.content:
         return f"the prompt or its cases have changed since (it was {row.content}, now {folder.content})"
     return ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _command(folder: PromptFolder) -> str:

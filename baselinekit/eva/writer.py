@@ -188,16 +188,8 @@ def _format_judge(line: ScoreLine, defaults: dict[str, Json]) -> dict[str, Json]
 def _unique_name(case: Case, names: set[str]) -> str:
     """Return a unique name: one line of printable characters."""
     full_name = case.name or case.id.partition("/")[2] or case.id
-    name = stem = (
-        " ".join("".join(character if character.isprintable() else " " for character in full_name).split())
-        or "case"
-    )
-    number = 1
-    while name in names:
-        number += 1
-        name = f"{stem} {number}"
-    names.add(name)
-    return name
+    printable = "".join(character if character.isprintable() else " " for character in full_name)
+    return writing.numbered(" ".join(printable.split()) or "case", names, " ")
 
 
 def _format_triggering(queries: Sequence[Case], model: str) -> dict[str, Json]:

@@ -15,8 +15,6 @@ from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.graders import graders
 from baselinekit.graders.base import keys_of
 from baselinekit.graders.graders import Position
@@ -35,13 +33,13 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover_files, holds_baselines, is_foreign_json, passed_over_notes
-from baselinekit.store.project import in_repository, name_in_project, read, repository_of
+from baselinekit.store.project import in_repository, name_in_project, repository_of
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import named_text, resolve_named
+from baselinekit.suites.settings import load_documents, named_text, resolve_named
 from baselinekit.values.texts import count_noun
 
 _MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
@@ -310,7 +308,7 @@ def load_schema(case: Case, path: str, root: str) -> Json:
     root, file = in_repository(root, case.source.file)
     name = resolve_named(root, file, path)
     try:
-        documents = language(name).load(decode(read(root, name), name).body, name)
+        _, documents = load_documents(root, name)
     except InvalidInput as error:
         problem = error.problems[0]
         if problem.code != "BK111":

@@ -13,6 +13,7 @@ from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.structs import replace
 from baselinekit.suites.gates import SLOT
+from baselinekit.values.texts import list_first
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of
 # the estimates of all cases, by weight. Pooled: all attempts of all cases together. An attempt counts if it
@@ -227,11 +228,6 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     return replace(judged, report=replace(judged.report, suite=suite))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(names[:_MOST_LISTED]) + more
-
-
 def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is not met whatever its metrics are: failing regressions, by criticality."""
     failing: dict[str, list[str]] = {level: [] for level in ("critical", "high", *ALLOWABLE)}
@@ -241,7 +237,7 @@ def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
     for level, ids in failing.items():
         if ids and level not in gate.allow_regressions:
             how = f"{level}, not in allow_regressions" if level in ALLOWABLE else level
-            yield f"no rate covers a failing regression ({how}): {_listed(ids)}"
+            yield f"no rate covers a failing regression ({how}): {list_first(ids, _MOST_LISTED)}"
 
 
 def describe_omission(gate: Gate, report: Report) -> str:
@@ -294,7 +290,7 @@ def _undecided(report: Report, results: Sequence[Result]) -> Iterator[str]:
         if result.outcome == "skipped" and result.verdict == "limit"
     ]
     if undecided:
-        yield f"{len(undecided):,} of {len(results):,} undecided ({_listed(undecided)})"
+        yield f"{len(undecided):,} of {len(results):,} undecided ({list_first(undecided, _MOST_LISTED)})"
     if report.interrupted:
         yield "the run was interrupted"
     elif not report.complete:

@@ -19,6 +19,7 @@ from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
+from baselinekit.values.texts import list_first
 
 _MOST_NAMED = 10
 EVALS, PROMPTS = "evals", "prompts"
@@ -127,8 +128,7 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
 
     without = [case.id for case in cases if not any(map(is_of_kind, case.graders))]
     if without:
-        more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
-        message = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
+        message = f"no {kind} grader in {list_first(without, _MOST_NAMED)}"
         hint = "add one to each, or leave these out by -k or --tag"
         raise InvalidInput(Problem("BK721", message, hint))
     return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]

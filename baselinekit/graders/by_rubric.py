@@ -29,7 +29,7 @@ HIGHEST = 10
 
 _Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
 _HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
-_Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
+Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
 _Ranges = tuple[tuple[int, int, str], ...]
 """What the scores from one to another mean, both included."""
 
@@ -53,7 +53,7 @@ class RubricItem(Struct):
     id: str | None = None
     expected_outcome: str | None = None
     description: str | None = None
-    weight: _Weight = 1.0
+    weight: Weight = 1.0
     required: bool = True
     required_min_score: _Score | None = None
     score_ranges: dict[str, str] | list[ScoreRange] | None = None

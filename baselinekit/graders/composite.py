@@ -4,7 +4,7 @@ their results.
 A gate that fails in a part fails the whole, whatever its score is. A part that could not judge makes the
 whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
@@ -57,6 +57,11 @@ class Composite(Struct):
     def parts(self) -> tuple[Grader, ...]:
         return (*self.graders, self.judge) if self.judge is not None else self.graders
 
+    def changed(self, change: Callable[[Grader], Grader]) -> "Composite":
+        """The same composite of changed parts."""
+        judge = None if self.judge is None else change(self.judge)
+        return replace(self, graders=tuple(map(change, self.graders)), judge=judge)
+
 
 def make_composite(
     graders: Sequence[Grader],
@@ -85,12 +90,12 @@ def make_composite(
 
 def without_places(config: Composite) -> Composite:
     """The composite without the places of its graders in their file."""
-    parts = []
-    for part in config.parts:
+
+    def without_place(part: Grader) -> Grader:
         method = without_places(part.method) if isinstance(part.method, Composite) else part.method
-        parts.append(replace(part, at=(), config_at=(), says_required=False, method=method))
-    judge = None if config.judge is None else parts.pop()
-    return replace(config, graders=tuple(parts), judge=judge)
+        return replace(part, at=(), config_at=(), says_required=False, method=method)
+
+    return config.changed(without_place)
 
 
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:

@@ -370,9 +370,7 @@ def _moved_grader(grader: Grader, old: str, new: str) -> Grader:
 
     method: Any = grader.method
     if isinstance(method, Composite):
-        parts = tuple(_moved_grader(part, old, new) for part in method.graders)
-        judge = None if method.judge is None else _moved_grader(method.judge, old, new)
-        return replace(grader, method=replace(method, graders=parts, judge=judge))
+        return replace(grader, method=method.changed(lambda part: _moved_grader(part, old, new)))
     row = row_of(grader)
     paths = {key: moved(path) for key, path in row.files(method).items() if path}
     program = row.starts(method)

@@ -21,13 +21,13 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
 from baselinekit.report.blocks import Diff, DiffLine, LineTone
 from baselinekit.report.values import LONGEST, as_text, cut, cut_line
-from baselinekit.report.wording import count_differences, describe_reason, describe_unshown, list_first
+from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
 from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import value_or_absent
-from baselinekit.values.texts import count_noun, cut_position, note
+from baselinekit.values.texts import count_noun, cut_position, list_first, note
 
 # Both sides of a difference: a long text is cut to what changed, at the same places on both sides; where two
 # texts look alike, the characters that differ are shown escaped.

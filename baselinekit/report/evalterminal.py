@@ -16,9 +16,9 @@ from baselinekit.report.evalreport import FAULTS, all_grades_of, check_lines, co
 from baselinekit.report.forms.markdown import format_blocks
 from baselinekit.report.sections import RATE, describe_uncovered, format_interval, metric_facts, status_cell
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
-from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines, list_first, wrap_lines
+from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines, wrap_lines
 from baselinekit.structs import replace
-from baselinekit.values.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import list_first, mask_and_clip, no_mask
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 

@@ -18,7 +18,7 @@ from baselinekit.report.next_commands import command_line
 from baselinekit.report.values import cut_line, page, short, without_absent
 from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
 from baselinekit.values.paths import render
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 _MOST_PLANS = 40
 _MOST_LINES = 20
@@ -370,7 +370,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
     ids = {plan.baseline.id for plan, _ in members}
     names = [one_line(format_path(one) if len(ids) == 1 else plan.baseline.id) for plan, one in others]
     if all((change.before, change.after) == (first.before, first.after) for _, change in others):
-        yield style.paint(f"  the same in {wording.list_first(names, _SAMPLES)} (m: one by one)", "yellow")
+        yield style.paint(f"  the same in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
     else:
         yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
         lines = [f"{name}  {_format_sides(one)}" for name, (_, one) in zip(names, others, strict=True)]

@@ -13,7 +13,8 @@ from baselinekit.model.values import Json
 from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table
 from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
 from baselinekit.report.resultfile import written
-from baselinekit.report.wording import first_of, list_first
+from baselinekit.report.wording import first_of
+from baselinekit.values.texts import list_first
 
 RATE = "pass rate"
 WEAKENED = "weakened"

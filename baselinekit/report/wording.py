@@ -14,7 +14,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
 from baselinekit.structs import Struct, replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # The sentences that all reports share.
 
@@ -123,12 +123,6 @@ def collect_warnings(report: Report) -> list[str]:
             ids_of.setdefault(", ".join(map(str, reach)), []).append(result.id)
     warning = "generated code ran outside a sandbox and could reach"
     return [*warnings, *(f"{warning}: {reach} ({list_first(ids, 1)})" for reach, ids in ids_of.items())]
-
-
-def list_first(texts: Sequence[str], most: int) -> str:
-    """Return the first texts, and how many more there are."""
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
 
 
 def first_of(lines: Sequence[str], most: int | None, noun: str = "") -> Iterator[str]:

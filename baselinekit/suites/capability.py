@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from baselinekit import schema
 from baselinekit.errors import Problem
+from baselinekit.graders.by_rubric import Weight
 from baselinekit.graders.by_schema import BaselineMatch
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
@@ -20,7 +21,7 @@ from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites import dialect, settings
 from baselinekit.suites.dialect import CaseTimeLimit, Criticality, Defaults, EvalDocument, EvalItem, Retries
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
-from baselinekit.suites.settings import GraderContext, Weight, check_grader_paths
+from baselinekit.suites.settings import GraderContext, check_grader_paths
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")

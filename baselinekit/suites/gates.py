@@ -7,8 +7,6 @@ from typing import Literal
 
 from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
@@ -16,7 +14,12 @@ from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
 from baselinekit.suites.dialect import Defaults, EvalDocument, EvalItem, error_for
-from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
+from baselinekit.suites.settings import (
+    check_results_folder,
+    is_forbidden_folder,
+    load_documents,
+    resolve_named,
+)
 from baselinekit.suites.suite import WRAPPER
 
 RATE = "pass rate"
@@ -98,11 +101,11 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def load_gates(file: str, root: str) -> list[Gate]:
     """Return the gates of a file, in order, or raise all of its problems."""
-    body = decode(read(root, file), file).body
+    body, documents = load_documents(root, file)
     gates: list[Gate] = []
     by_document: dict[int, list[Problem]] = {}
     readers = {PHASE: _read_phase, TRIGGER: _read_trigger}
-    for number, document in enumerate(language(file).load(body, file) or [None]):
+    for number, document in enumerate(documents or [None]):
         found = by_document[number] = Mistakes()
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)

@@ -9,8 +9,6 @@ from importlib.util import find_spec
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store import records
@@ -20,7 +18,7 @@ from baselinekit.structs import replace
 from baselinekit.suites import capability, gates, suite
 from baselinekit.suites.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.settings import NUMBERED, load_documents
 from baselinekit.suites.suite import WRAPPER, defaults_for
 from baselinekit.suites.targets import NO_TARGETS, Targets
 
@@ -70,7 +68,7 @@ FetchFile = Callable[[str], FetchedFile]
 def forms_in(root: str, file: str) -> set[str]:
     """Return the forms of the items in a file; none if it cannot be read."""
     try:
-        documents = language(file).load(decode(read(root, file), file).body, file, numbered=NUMBERED)
+        _, documents = load_documents(root, file, NUMBERED)
     except BaselinekitError:
         return set()
     return {item.form for document in documents for item in items(document, DIALECTS)}

@@ -10,8 +10,6 @@ from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.kinds.messages import is_parts
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
@@ -21,7 +19,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import Mistakes, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 from baselinekit.structs import MutableStruct, Name, NotNegative, Struct, field, replace
-from baselinekit.suites.settings import NUMBERED, nearest_upward
+from baselinekit.suites.settings import NUMBERED, load_documents, nearest_upward
 
 ROLES = get_args(Role)
 ASSISTANT: Role = "assistant"
@@ -36,8 +34,8 @@ Messages = tuple[TraceMessage, ...]
 def first_document(root: str, path: str) -> tuple[str, Json, list[Problem]]:
     """Return the text of a file, its first document, and why it cannot be read."""
     try:
-        body = decode(read(root, path), path).body
-        return body, next(iter(language(path).load(body, path, numbered=NUMBERED)), None), []
+        body, documents = load_documents(root, path, NUMBERED)
+        return body, next(iter(documents), None), []
     except BaselinekitError as error:
         return "", None, [problem.placed(Place(path)) for problem in error.problems]
 

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.files.languages import LINES, SUFFIXES, dump_yaml, language
-from baselinekit.files.text import decode
+from baselinekit.files.languages import LINES, SUFFIXES, dump_yaml
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.store import project
 from baselinekit.store.discovery import discover_files
 from baselinekit.suites.dialect import BESIDE
+from baselinekit.suites.settings import load_documents
 
 _YAML = (".yml", ".yaml")
 _HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
@@ -166,7 +166,7 @@ def _names_of(root: str, folder: str) -> tuple[str, list[str]]:
     file, raw = first_existing(root, folder, project.METAS), {}
     if file is not None:
         with suppress(BaselinekitError):
-            documents = language(file).load(decode(project.read(root, file), file).body, file)
+            _, documents = load_documents(root, file)
             raw = documents[0] if documents and isinstance(documents[0], dict) else {}
     id, aliases = raw.get("id"), raw.get("aliases")
     aliases = [alias for alias in aliases if isinstance(alias, str)] if isinstance(aliases, list) else []

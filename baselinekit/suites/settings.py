@@ -5,7 +5,7 @@ import os
 import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Literal
 
 from baselinekit import schema
 from baselinekit.clients.trust import check_inside, follow_links
@@ -13,6 +13,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Plac
 from baselinekit.files.languages import SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.graders.base import GraderType, ReadConfig
+from baselinekit.graders.by_rubric import Weight
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts
@@ -27,7 +28,7 @@ from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import in_repository, read, unreadable
 from baselinekit.store.records import output_location
 from baselinekit.store.results import write_text
-from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
+from baselinekit.structs import MutableStruct, Struct, field, replace
 
 
 class GraderContext(Struct):
@@ -56,8 +57,6 @@ class GraderContext(Struct):
         return next((row for row in self.graders.values() if row.expectation == kind), None)
 
 
-_WEIGHT = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
-Weight = Annotated[int, _WEIGHT] | Annotated[float, _WEIGHT]
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 
 
@@ -303,8 +302,7 @@ class Settings(MutableStruct):
         """Return the text of a file, and its entries with the path to them: they may be below its own
         name."""
         try:
-            body = decode(read(root, path), path).body
-            documents = language(path).load(body, path, numbered=NUMBERED)
+            body, documents = load_documents(root, path, NUMBERED)
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(path)) for problem in error.problems]
             return "", (), {}
@@ -341,6 +339,12 @@ def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], a
         if message:
             problems.append(Problem("BK717", message, hint, at=(*at, name)))
     return problems
+
+
+def load_documents(root: str, file: str, numbered: frozenset[str] = frozenset()) -> tuple[str, list[Json]]:
+    """Return the text of a file, and its documents."""
+    body = decode(read(root, file), file).body
+    return body, language(file).load(body, file, numbered=numbered)
 
 
 def nearest_upward(root: str, file: str, name: str) -> str | None:

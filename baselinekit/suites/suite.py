@@ -6,19 +6,23 @@ from typing import Annotated
 
 from baselinekit import schema
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object, prefix_paths, ref
 from baselinekit.store import records
-from baselinekit.store.project import name_in_project, read as read_bytes, resolve
+from baselinekit.store.project import name_in_project, resolve
 from baselinekit.structs import AtLeastOne, Meta, Struct, field, replace
 from baselinekit.suites import dialect
 from baselinekit.suites.capability import CaseSettings, read_settings
 from baselinekit.suites.dialect import CaseTimeLimit, Defaults, EvalDocument, EvalItem, Loading, Retries
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, check_results_folder, nearest_upward
+from baselinekit.suites.settings import (
+    MAIN_SUITE,
+    NUMBERED,
+    check_results_folder,
+    load_documents,
+    nearest_upward,
+)
 
 WRAPPER = "eval_suite"
 REF = "$ref"
@@ -167,8 +171,7 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     if path not in loading.defaults:
         loading.defaults[path] = defaults
         try:
-            body = decode(read_bytes(loading.root, path), path).body
-            documents = language(path).load(body, path, numbered=NUMBERED)
+            body, documents = load_documents(loading.root, path, NUMBERED)
         except BaselinekitError as error:
             loading.problems += [problem.placed(Place(path)) for problem in error.problems]
             return defaults

@@ -175,8 +175,7 @@ def judged_by(graders: Sequence[Grader], model: str | None) -> tuple[Grader, ...
 def _with_judge(grader: Grader, model: str) -> Grader:
     method: Any = grader.method
     if isinstance(method, Composite):
-        judge = None if method.judge is None else _with_judge(method.judge, model)
-        return replace(grader, method=replace(method, graders=judged_by(method.graders, model), judge=judge))
+        return replace(grader, method=method.changed(lambda part: _with_judge(part, model)))
     asks_judge = getattr(method, "model", None) == JUDGE
     return replace(grader, method=replace(method, model=model)) if asks_judge else grader
 

@@ -77,13 +77,17 @@ def as_name(text: str, usual: str = "cases") -> str:
 
 def unique_id(text: str, taken: set[str], usual: str = "case") -> str:
     """An id for a file of ours, with a number if it is taken."""
-    id = preferred = as_name(text, usual)
-    number = 1
-    while id.casefold() in taken:
+    return numbered(as_name(text, usual), taken)
+
+
+def numbered(name: str, taken: set[str], join: str = "-") -> str:
+    """The name, with a number if it is taken."""
+    unique, number = name, 1
+    while unique.casefold() in taken:
         number += 1
-        id = f"{preferred}-{number}"
-    taken.add(id.casefold())
-    return id
+        unique = f"{name}{join}{number}"
+    taken.add(unique.casefold())
+    return unique
 
 
 # The question of a case, as it is sent.
