@@ -187,9 +187,8 @@ def read_template(root: str, folder: str) -> tuple[TemplateFile | None, list[Pro
     file = posixpath.join(folder, TEMPLATE)
     if not os.path.lexists(os.path.join(root, file)):
         message = f"{folder or 'the folder'} has no {TEMPLATE}"
-        return None, [
-            Problem("BK755", message, "write the prompt into it, with {{name}} for an input", Place(file))
-        ]
+        hint = "write the prompt into it, with {{name}} for an input"
+        return None, [Problem("BK755", message, hint, Place(file))]
     try:
         text = decode(read(root, file), file).body
     except BaselinekitError as error:
@@ -236,9 +235,8 @@ def find_inputs(root: str, folder: str, inputs_from: str) -> str:
     file, places = beside_or_below_root(root, folder, posixpath.join(inputs_from, INPUTS))
     if file is None:
         message = f"there is no {' and no '.join(places)}"
-        raise InvalidInput(
-            Problem("BK752", message, "write one: a mapping of names to values, or give `inputs:`")
-        )
+        hint = "write one: a mapping of names to values, or give `inputs:`"
+        raise InvalidInput(Problem("BK752", message, hint))
     return file
 
 
@@ -279,11 +277,9 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
             with suppress(BaselinekitError):
                 if isinstance(stated.get("inputs_from"), str):
                     yield find_inputs(root, folder, stated["inputs_from"])
-            for schema in schemas:
+            for schema in (one for one in schemas if isinstance(one, str)):
                 with suppress(BaselinekitError):
-                    file, _ = (
-                        beside_or_below_root(root, folder, schema) if isinstance(schema, str) else (None, [])
-                    )
+                    file, _ = beside_or_below_root(root, folder, schema)
                     yield from [file] if file else []
 
 

@@ -40,12 +40,7 @@ MISSING: Any = None
 """The default of keys that are missing; null is not allowed there."""
 
 _NOT_IN_IDS = lazy_pattern(r"[^\w.-]+")
-_OTHER_FORMS = {
-    **FORMS_BY_KEY,
-    "evalcases": "an AgentV eval file",
-    "input": "a case",
-    "current": "a baseline",
-}
+_OTHERS = {**FORMS_BY_KEY, "evalcases": "an AgentV eval file", "input": "a case", "current": "a baseline"}
 """Other forms that a file could have, by a key that only they have."""
 
 
@@ -184,14 +179,11 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 def _check_keys(raw: dict[str, Json], reading: _Reading) -> None:
     own_key = next((key for key in KEYS if key in raw), None)
     if own_key is None:
-        reading.add(
-            (), "BK750", "neither `cases` nor `triggering` is here", "write `cases:` or `triggering:`"
-        )
-    other_keys = [key for key in raw if key in _OTHER_FORMS]
+        hint = "write `cases:` or `triggering:`"
+        reading.add((), "BK750", "neither `cases` nor `triggering` is here", hint)
+    other_keys = [key for key in raw if key in _OTHERS]
     for key in other_keys:
-        message = (
-            f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHER_FORMS[key]} (by {key!r})"
-        )
+        message = f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHERS[key]} (by {key!r})"
         reading.add((key,), "BK750", message, "split it into two files")
     reading.problems += read_as(PromptEvals, {key: raw[key] for key in raw if key not in other_keys})[1]
 
@@ -235,9 +227,8 @@ def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> Non
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
     if not {"assert", "rubric"} & stated.keys():
-        reading.add(
-            at, "BK750", "neither `assert` nor `rubric` says what is right", "add `assert:` or `rubric:`"
-        )
+        hint = "add `assert:` or `rubric:`"
+        reading.add(at, "BK750", "neither `assert` nor `rubric` says what is right", hint)
     if "judge" in stated and "rubric" not in stated:
         message = "`judge` without `rubric` is never asked"
         reading.add((*at, "judge"), "BK750", message, "add `rubric:`, or remove `judge:`")

@@ -236,9 +236,7 @@ def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
     row, problems = read_as(kind, {"ts": "", **known})
-    return row, "; ".join(
-        f"{'.'.join(map(str, problem.at or ()))}: {problem.message}" for problem in problems
-    )
+    return row, "; ".join(f"{'.'.join(map(str, one.at or ()))}: {one.message}" for one in problems)
 
 
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
@@ -284,10 +282,8 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is no folder, id or alias of a prompt"
-        hint = (
-            suggest(name, names_of_all(project.root))
-            or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
-        )
+        near = suggest(name, names_of_all(project.root))
+        hint = near or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         raise InvalidInput(Problem("BK769", message, hint))
     return load_valid_folder(project.root, folder)
 
@@ -300,9 +296,8 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
     if before == "ready":
         hint = "change `status` in the file by hand to take it back"
         at = Place(folder.meta_file)
-        raise InvalidInput(
-            Problem("BK765", f"{folder.id} is ready already: there is no further status", hint, at)
-        )
+        message = f"{folder.id} is ready already: there is no further status"
+        raise InvalidInput(Problem("BK765", message, hint, at))
     uses, evals = read_rows(root, folder.path, UsageRow), read_rows(root, folder.path, EvalRow)
     gates = [_enough_uses(folder, before, uses)]
     if before == "tested" and folder.meta.promotion.require_eval is not False:
@@ -349,9 +344,8 @@ def _last_run(folder: PromptFolder, log: Log[EvalRow]) -> tuple[bool, str, str]:
         message = f"the most recent row of {EVALS} does not count: {reason}"
         return False, message, f"run all cases again: {_command(folder)}"
     assert row is not None
-    message = (
-        f"{row.passed:,} of {row.total:,} passed in the most recent run ({row.ts or 'at an unknown time'})"
-    )
+    when = row.ts or "at an unknown time"
+    message = f"{row.passed:,} of {row.total:,} passed in the most recent run ({when})"
     if row.all_passed and row.passed == row.total:
         return True, message, ""
     failed = f"; not {list_first(row.failed_cases, _MOST_NAMED)}" if row.failed_cases else ""

@@ -188,9 +188,8 @@ def run_before(
     finished = _run(script, env, setting.clients.execute, case.timeout, mask)
     if finished.exit_code:
         ended = _describe_end(script.file, finished, mask)
-        raise errors.cannot_replay(
-            "BK761", f"nothing was sent: {ended}", "fix what it complains of, or the script"
-        )
+        hint = "fix what it complains of, or the script"
+        raise errors.cannot_replay("BK761", f"nothing was sent: {ended}", hint)
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:

@@ -139,10 +139,8 @@ def _in_one_line(judge: ModelJudge) -> ScoreLine | None:
     names = [criterion.name for criterion in judge.criteria]
     if not has_scale or judge != plain_judge or not isinstance(judge.rubric, str) or names != [OVERALL]:
         return None
-    stated_threshold = judge.scoring.threshold
-    threshold = (
-        _DEFAULT_THRESHOLD if judge.scoring == Scoring() or stated_threshold is None else stated_threshold
-    )
+    stated = judge.scoring.threshold
+    threshold = _DEFAULT_THRESHOLD if judge.scoring == Scoring() or stated is None else stated
     if not isinstance(threshold, int) or not least <= threshold <= most:
         return None
     return ScoreLine(rubric=judge.rubric, model=judge.model, pass_threshold=threshold)
@@ -196,9 +194,7 @@ def _format_triggering(queries: Sequence[Case], model: str) -> dict[str, Json]:
     judge_model = queries[0].graders[0].method.model
     default_model = model if model != _DEFAULT_MODEL else JUDGE
     block: dict[str, Json] = {"judge": {"model": judge_model}} if judge_model != default_model else {}
-    for key, decision in LISTS.items():
-        texts = [
-            Scope().expand(case.recipe.input) for case in queries if case.graders[0].method.wanted == decision
-        ]
+    for key, word in LISTS.items():
+        texts = [Scope().expand(one.recipe.input) for one in queries if one.graders[0].method.wanted == word]
         block |= {key: texts} if texts else {}
     return block

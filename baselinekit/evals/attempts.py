@@ -176,7 +176,7 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
     code=_code_of,
     is_failure=lambda turn, judged: is_wrong(judged.case_attempt) and turn.tried == turn.retries,
     error=lambda turn, problem: JudgedAttempt(
-        CaseAttempt(_without_output(turn.number, "error", CannotReplay(problem)))
+        CaseAttempt(_no_output(turn.number, "error", CannotReplay(problem)))
     ),
 )
 
@@ -201,7 +201,7 @@ class CaseWorker(Struct):
             return replace(self._attempt(turn, outside), slip=slip)
         except Exception as error:
             redactor = self.environment.project.redactor
-            fault = _without_output(turn.number, "error", errors.internal_error(error))
+            fault = _no_output(turn.number, "error", errors.internal_error(error))
             return JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))), slip=slip)
 
     def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
@@ -211,10 +211,10 @@ class CaseWorker(Struct):
         try:
             attempt, observation, comparisons = self._observed(prepared, number, outside, began, trace)
         except OutOfBudget as error:
-            attempt = _without_output(number, "skipped", error, "limit")
+            attempt = _no_output(number, "skipped", error, "limit")
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            attempt = _without_output(number, "error", error, verdict)
+            attempt = _no_output(number, "error", error, verdict)
         redactor = trace.redactor
         if observation is not None:
             redactor = redactor.knowing(observation.output)
@@ -234,7 +234,7 @@ class CaseWorker(Struct):
         time = TimeLeft(case.timeout, self.context.seconds, began, case.timeout_key)
         setting = setting_of_case(project, case.source.file, time.within(self.environment.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        recipe, inputs = _apply_before_script(prepared, setting, trace)
+        recipe, inputs = _apply_before(prepared, setting, trace)
         if recipe is not case.recipe:
             case = replace(case, recipe=recipe)
         setting = replace(setting, redactor=trace.redactor)
@@ -291,10 +291,8 @@ class CaseWorker(Struct):
         if comparison.passed:
             return replace(judged, settled_id=baseline.id)
         try:
-            now = self.context.timestamp()
-            return replace(
-                judged, pending=kept_output_of(environment, baseline, comparison, observation, now)
-            )
+            at = self.context.timestamp()
+            return replace(judged, pending=kept_output_of(environment, baseline, comparison, observation, at))
         except BaselinekitError as error:
             return replace(judged, warning=error.problems[0].message)
 
@@ -388,9 +386,7 @@ def _expanded(case: Case, scope: Scope) -> Case:
     return case
 
 
-def _apply_before_script(
-    prepared: Prepared, setting: Setting, trace: Trace
-) -> tuple[Recipe, dict[str, Json]]:
+def _apply_before(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
     """Return the recipe with the inputs that the script before it prints, and all of its inputs. From now on
     those that are secrets by their names are masked."""
     case, before = prepared.case, prepared.scripts[0]
@@ -416,9 +412,7 @@ def _apply_before_script(
     return recipe, {**inputs, **given}
 
 
-def _without_output(
-    number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
-) -> Attempt:
+def _no_output(number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None) -> Attempt:
     problem = error.problems[0]
     return Attempt(number, outcome, None, (), problem.with_hint, problem.code, verdict)
 

@@ -429,10 +429,8 @@ def _with_evals(
     files = [file for file in forms if file not in (*gates, *reports)]
     suite, problems = load_partly(files, root, project.fetch_file, project.targets)
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
-    faults = [one.fault for one in prepared if one.fault is not None]
-    invalid += [
-        errors.internal_error(one).problems[0] for one in faults if not isinstance(one, BaselinekitError)
-    ]
+    faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
+    invalid += [errors.internal_error(fault).problems[0] for fault in faults]
     checks: list[Callable[[], object]] = [partial(load_gates, file, root) for file in gates]
     checks.append(partial(facts_of, root, suite.cases))
     for check in checks:

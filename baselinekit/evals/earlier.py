@@ -56,9 +56,8 @@ def load_earlier(project: Project, name: str, suite: str) -> Report:
     if latest_partial is not None:
         return load_parts([latest_partial], project.root)[0][1]
     message = f"no earlier run of {suite!r} is kept here"
-    raise InvalidInput(
-        Problem("BK733", message, "run it once without --compare-to first, or name a result file")
-    )
+    hint = "run it once without --compare-to first, or name a result file"
+    raise InvalidInput(Problem("BK733", message, hint))
 
 
 def _part(record: Json, key: str) -> dict[str, Json]:
@@ -186,9 +185,7 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
     the scores. A case counts as better or worse by as many attempts before as now."""
     if not pairs:
         return ()
-    passed = [
-        [[attempt.outcome == "passed" for attempt in _decided(result)] for result in pair] for pair in pairs
-    ]
+    passed = [[[one.outcome == "passed" for one in _decided(result)] for result in pair] for pair in pairs]
     most = min(len(case) for pair in passed for case in pair)
     rules: list[tuple[str, int, Callable[[int, int, int], float | None]]] = [("pass@1", 1, pass_at_k)]
     if most > 1:
@@ -330,9 +327,7 @@ class Pairing(Struct):
 def pair_runs(before: Report, now: Report, across: Collection[str] = (), partial: bool = False) -> Pairing:
     earlier = compare_runs(now, before, across, with_scores=True)
     decided = {result.id for result in cases(before) if result.outcome in _DECIDED}
-    lost = tuple(
-        result.id for result in cases(now) if result.id in decided and result.outcome not in _DECIDED
-    )
+    lost = tuple(one.id for one in cases(now) if one.id in decided and one.outcome not in _DECIDED)
     return Pairing(earlier, lost, partial)
 
 

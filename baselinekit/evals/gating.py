@@ -215,9 +215,7 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
         (metric for metric in measured if metric.threshold is not None),
         key=lambda metric: order.index(metric.name),
     )
-    judged_metrics = tuple(
-        metric if metric.name in least else replace(metric, threshold=None) for metric in metrics
-    )
+    judged_metrics = tuple(one if one.name in least else replace(one, threshold=None) for one in metrics)
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
     regressed = tuple(_regressed(gate, results))
@@ -281,9 +279,7 @@ def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str
 
 def _undecided(report: Report, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is undecided: cases without an outcome neither pass nor fail."""
-    undecided = [
-        f"{result.id}: {result.outcome}" for result in results if result.outcome in ("error", "unscored")
-    ]
+    undecided = [f"{one.id}: {one.outcome}" for one in results if one.outcome in ("error", "unscored")]
     undecided += [
         f"{result.id}: never run"
         for result in results

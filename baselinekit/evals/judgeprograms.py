@@ -105,9 +105,7 @@ def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedP
     words = words_of(judge.command)
     possible_names = re.findall(r"[^\s|&;<>()$`'\"]+", str(judge.command)) if words is None else words
     paths = {word: os.path.normpath(os.path.join(cwd, word)) for word in possible_names}
-    files = {
-        word: path for word, path in paths.items() if path.startswith(root + os.sep) and os.path.isfile(path)
-    }
+    files = {word: at for word, at in paths.items() if at.startswith(root + os.sep) and os.path.isfile(at)}
     return StatedProgram(judge.command, words, cwd, files, replace(surroundings, folder=cwd))
 
 
@@ -145,9 +143,7 @@ def _permission_hint(program: StatedProgram) -> str:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
     words = [program.from_root(word) if word in program.files else word for word in program.words]
     files = [program.from_root(word) for word in program.files]
-    name = os.path.splitext(os.path.basename(next((word for word in words[:2] if word in files), words[0])))[
-        0
-    ]
+    name = os.path.splitext(os.path.basename(next((one for one in words[:2] if one in files), words[0])))[0]
     if os.sep not in words[0] and words[0] in files:
         words[0] = f"./{words[0]}"
     entry = f"{name or 'judge'}: [{', '.join(words)}]"

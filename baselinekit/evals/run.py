@@ -469,14 +469,12 @@ def plan_cases(
     attempts = policy.attempts or suite.config.attempts
     planned = []
     for case, (place,) in zip(chosen, places, strict=True):
-        attempts_made = 0 if case.skip is not None else attempts
+        made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
         asking = filter(None, map(graders.model_calls_of, case.graders))
         calls = int(by_model) + sum(questions for _, questions in asking)
         all_graders = graders.with_parts(case.graders)
         by_grader = {grader.name: graders.row_of(grader).criteria(grader.method) for grader in all_graders}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
-        planned.append(
-            Planned(case, f"{place.file}:{place.line}", attempts_made, attempts_made * calls, criteria)
-        )
+        planned.append(Planned(case, f"{place.file}:{place.line}", made, made * calls, criteria))
     return planned

@@ -212,10 +212,8 @@ def without_fences(text: str, function: str) -> ExtractedCode:
     if start is None:
         return ExtractedCode("", problem="it contains only prose, no program")
     indent = len(lines[start]) - len(lines[start].lstrip())
-    line_numbers = (
-        n for n, line in enumerate(lines) if n > start and line.strip() and not line[:indent].isspace()
-    )
-    end = next(line_numbers, len(lines)) if indent else len(lines)
+    ends = (n for n, line in enumerate(lines) if n > start and line.strip() and not line[:indent].isspace())
+    end = next(ends, len(lines)) if indent else len(lines)
     block = _Block("\n".join(lines[start:end]), "", start + 1, end, closed=False)
     if block.tree is None:
         return ExtractedCode(whole.code, "the whole reply, which does not parse")
@@ -455,9 +453,7 @@ def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
         call, wrong = read_as(Call, {_CALL_KEYS.get(key, key): value for key, value in raw.items()})
         if any(key in raw and _CALL_KEYS[key] in raw for key in _CALL_KEYS):
             wrong = [Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())]
-        problems += prefix_paths(
-            [_with_stated_keys(problem, raw) for problem in wrong], ("test_cases", number)
-        )
+        problems += prefix_paths([_with_stated_keys(one, raw) for one in wrong], ("test_cases", number))
         calls += [call] if call else []
     if program and not program.test_cases:
         problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
@@ -533,9 +529,7 @@ def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:
     if call.comparator == "approx":
         return near(expected, actual, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
     if call.comparator == "regex":
-        return (
-            isinstance(actual, str) and full_match(compiled(str(expected)), actual, regex_budget) is not None
-        )
+        return isinstance(actual, str) and bool(full_match(compiled(str(expected)), actual, regex_budget))
     return same_json(expected, actual)
 
 
@@ -551,9 +545,8 @@ def near(expected: Json, actual: Json, tolerance: Decimal) -> bool:
         pairs = zip(expected, actual, strict=False)
         return len(expected) == len(actual) and all(near(left, right, tolerance) for left, right in pairs)
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(
-            near(expected[k], actual[k], tolerance) for k in expected
-        )
+        has_same_keys = expected.keys() == actual.keys()
+        return has_same_keys and all(near(expected[key], actual[key], tolerance) for key in expected)
     return same_json(expected, actual)
 
 

@@ -146,11 +146,9 @@ def scale_problems(config: HumanRating) -> Iterator[Problem]:
         (bool(scale.criteria) and kind != "likert", f"a {kind} scale has no criteria", at),
         (bool(scale.options) and kind != "binary", f"a {kind} scale has no options", at),
     ]
-    for is_wrong, message, key in checks:
+    for is_wrong, words, key in checks:
         if is_wrong:
-            yield Problem(
-                "BK740", message, "`baselinekit explain BK740` shows an example", at=("config", key)
-            )
+            yield Problem("BK740", words, "`baselinekit explain BK740` shows an example", at=("config", key))
 
 
 def _is_on_scale(key: str, low: float, high: float) -> bool:
@@ -204,9 +202,8 @@ def rating_material(
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
     expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
     title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
-    shown = RatingView(
-        title, describe_input(case), rubric, None if items else output, expected, items, dict(about)
-    )
+    asked, output = describe_input(case), None if items else output
+    shown = RatingView(title, asked, rubric, output, expected, items, dict(about))
     return shown, claims
 
 

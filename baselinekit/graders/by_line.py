@@ -299,9 +299,7 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
         return task.decide((passed, "" if passed else reason, details))
 
     question = decision_question(config, query)
-    return _ask(
-        task, clients, question, lambda reply: DECISION.read(reply, texts), judge, wanted=config.wanted
-    )
+    return _ask(task, clients, question, lambda reply: DECISION.read(reply, texts), judge, config.wanted)
 
 
 def decision_problems(task: Task) -> Iterator[Problem]:

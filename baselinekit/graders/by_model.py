@@ -276,10 +276,7 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
     details = dict(median.details)
     if judge.samples > 1 and median.outcome != "error":
         flips = sum(grade.outcome != median.outcome for grade in grades) / len(grades)
-        details["samples"] = {
-            "scores": [round(grade.score or 0.0, 6) for grade in grades],
-            "flip_rate": flips,
-        }
+        details["samples"] = {"scores": [round(one.score or 0.0, 6) for one in grades], "flip_rate": flips}
     if unread:
         details[UNREAD] = unread
     return replace(median, details=details, usage=sum((grade.usage for grade in grades), Usage()))

@@ -231,9 +231,7 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
             judged[item_id] = _read_check(entry, item_id, items[item_id], answer)
     if not judged:
         raise judging.unusable_reply("judges no item of the rubric", answer)
-    verdicts = [
-        judged.get(item_id) or ItemVerdict(item_id, item, omitted=True) for item_id, item in items.items()
-    ]
+    verdicts = [judged.get(id) or ItemVerdict(id, item, omitted=True) for id, item in items.items()]
     score = weighted_mean((one.share, one.item.weight) for one in verdicts) or Fraction(0)
     hits = [one for one in verdicts if one.raw >= _HIT_SCORE and not one.fails]
     misses = [one for one in verdicts if one not in hits]
@@ -319,11 +317,8 @@ def _problems_of_item(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
 def _range_problems(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
     stated, at = item.score_ranges, ("score_ranges",)
     if not stated:
-        yield (
-            at,
-            "no range of scores",
-            "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}",
-        )
+        hint = "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}"
+        yield at, "no range of scores", hint
         return
     wrong: list[tuple[Path, str, str]] = []
     if isinstance(stated, dict):

@@ -60,12 +60,7 @@ but should capture key points.
 Say briefly what it achieves and what it misses.
 
 {_SECTIONS}"""
-_FORM: dict[str, Json] = {
-    "score": judging.unquoted("0 to 1"),
-    "hits": ["…"],
-    "misses": ["…"],
-    "reasoning": "…",
-}
+_FORM = {"score": judging.unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
 _REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
     f"most {_MOST_LISTED} short points each, and may be empty."
@@ -161,10 +156,8 @@ def template_texts(
     if variable is not None and not results:
         message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
         raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
-    values: dict[str, Json] = {
-        **base.messages_of(task, observation),
-        **{name: {**results} for name in RESULTS},
-    }
+    given: Json = {**results}
+    values = {**base.messages_of(task, observation), **dict.fromkeys(RESULTS, given)}
     texts = base.texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
     for name in names:
         if name not in texts:
@@ -197,11 +190,8 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
             hint = hint if hint and name.count(".") == 1 else "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
-        hint = (
-            f"did you mean {{{{{_OTHER_NAMES[name]}}}}}?"
-            if name in _OTHER_NAMES
-            else suggest(name, VARIABLES)
-        )
+        other = _OTHER_NAMES.get(name)
+        hint = f"did you mean {{{{{other}}}}}?" if other else suggest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which is not a variable", hint)
 
@@ -302,9 +292,7 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
     if isinstance(label, bool | str):
         return spoken_verdict(label)
-    return (
-        base.verdict_of(base.exact_fraction(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
-    )
+    return base.verdict_of(base.exact_fraction(label), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
 BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)

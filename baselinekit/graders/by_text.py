@@ -246,9 +246,8 @@ def exact_match(task: Task, observation: Observation, clients: GradeClients) -> 
         if not isinstance(expected, str) and isinstance(actual, str):
             actual = json_in(actual)
         if same_json(expected, actual):
-            return task.decide(
-                (True, "", {"expected": expected, "actual": actual, **_alternative_details(number)})
-            )
+            details = {"expected": expected, "actual": actual, **_alternative_details(number)}
+            return task.decide((True, "", details))
     first = task.expected[0] if task.expected else None
     keys = base.keys_of(first)
     details = {"expected": normalize(first), "actual": normalize(task.look(output, keys))}
@@ -549,9 +548,8 @@ def contains_problems(task: Task) -> Iterator[Problem]:
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
         if no_texts:
             message = f"{encode(no_texts[0])} is not a text that could be in the output"
-            yield Problem(
-                "BK705", message, "such as value: total, or value: [total, sum]", at=task.at_expected
-            )
+            hint = "such as value: total, or value: [total, sum]"
+            yield Problem("BK705", message, hint, at=task.at_expected)
         elif not texts or "" in texts:
             reason = _EMPTY if texts else "the list of texts is empty"
             yield base.never_fails(reason, _STATE_TEXTS, *task.at_expected)

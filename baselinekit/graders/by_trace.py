@@ -84,7 +84,7 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
     else:
         places = in_order(config.expected, calls) if config.mode == "in_order" else exactly(config, calls)
         for number, (expected, place) in enumerate(zip(config.expected, places, strict=True)):
-            missing = "" if place is not None else _describe_missing(config, expected, calls, number)
+            missing = "" if place is not None else _missing(config, expected, calls, number)
             checks.append((not missing, missing or f"{expected.describe()} was called"))
             if expected.max_seconds is not None:
                 checks.append(_check_time(expected, None if place is None else calls[place]))
@@ -115,9 +115,7 @@ def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]
     return call.seconds <= limit, took if call.seconds <= limit else f"{took}, at most {limit:g} s is allowed"
 
 
-def _describe_missing(
-    config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int
-) -> str:
+def _missing(config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int) -> str:
     """Why a call that is expected counts as missing."""
     wanted = expected.describe()
     if config.mode == "exact":

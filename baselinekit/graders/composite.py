@@ -213,10 +213,8 @@ def composite_problems(task: Task) -> Iterator[Problem]:
             "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
         )
     elif config.judge is None and not any(grader.weight for grader in config.graders):
-        hint = "state one above 0"
-        yield Problem(
-            "BK674", "none of its graders has any weight", hint, at=("config", "aggregator", "weights")
-        )
+        at = ("config", "aggregator", "weights")
+        yield Problem("BK674", "none of its graders has any weight", "state one above 0", at=at)
 
 
 COMPOSITE = GraderType(

@@ -129,9 +129,8 @@ class UnreadableReply(CannotReplay):
 
 def unusable_reply(reason: str, text: str) -> UnreadableReply:
     message = f"the judge's reply {reason}: {' '.join(text.split())!r}"
-    return UnreadableReply(
-        Problem("BK640", message, "try again, or use a stronger model"), why=reason, reply=text
-    )
+    problem = Problem("BK640", message, "try again, or use a stronger model")
+    return UnreadableReply(problem, why=reason, reply=text)
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.
@@ -144,10 +143,7 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Mod
         f"Grade the text by each criterion, from {low} (worst) to {high} (best); "
         f"fractions are allowed.\n\n{criteria}"
     )
-    form: dict[str, Json] = {
-        "scores": dict.fromkeys(rubric, unquoted(f"{low} to {high}")),
-        "justification": "…",
-    }
+    form = {"scores": dict.fromkeys(rubric, unquoted(f"{low} to {high}")), "justification": "…"}
     return question(scores.model, task, {"text": text}, form)
 
 

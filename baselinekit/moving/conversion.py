@@ -157,10 +157,8 @@ def _all_readable(
         if len(usable) < len(items):
             return read(usable)
         hint = "convert its cases one by one"
-        problems = [
-            (f"what would be written cannot be read: {one.message}", one.hint) for one in error.problems
-        ]
-        raise InvalidInput(*(Problem("BK777", text, advice or hint) for text, advice in problems)) from None
+        texts = [(f"what would be written cannot be read: {one.message}", one.hint) for one in error.problems]
+        raise InvalidInput(*(Problem("BK777", text, advice or hint) for text, advice in texts)) from None
 
 
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:
@@ -238,9 +236,8 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
     facts: dict[str, Any] = {f"`{key}`": getattr(case, key) for key in _PLAIN_FIELDS}
     if writing.judges_late(case):
         facts["`judge_after_failure`"] = case.judge_after_failure
-    facts |= {
-        f"who is asked ({key})": value for key, value in writing.stated_fields(case.recipe.execution).items()
-    }
+    asked = writing.stated_fields(case.recipe.execution)
+    facts |= {f"who is asked ({key})": value for key, value in asked.items()}
     facts |= {f"what is wanted ({key})": value for key, value in writing.stated_fields(case.wanted).items()}
     facts.pop("what is wanted (asked)", None)  # compared as the question
     return facts | {
@@ -258,9 +255,7 @@ def facts_of_place(case: Case, root: str) -> dict[str, Any]:
     question = writing.question_of(case, root)
     programs = (row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
     start = posixpath.dirname(case.source.file)
-    folders = {
-        posixpath.normpath(posixpath.join(start, program.cwd or "")) for program in programs if program
-    }
+    folders = {posixpath.normpath(posixpath.join(start, one.cwd or "")) for one in programs if one}
     asked: Any = [{"role": role, "content": text} for role, text in question.messages] or question.other
     return {
         "the question": asked[0]["content"] if question.text is not None else asked,

@@ -172,6 +172,7 @@ def _entries(
 
 _LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
+_KNOWN_COLUMNS = ("__expected", *_COLUMNS, "__prefix", "__suffix")
 
 
 def _lines_of(text: str) -> list[str]:
@@ -189,14 +190,10 @@ def _table(path: str, reading: Reading) -> list[Json]:
         for name in names:
             if names.count(name) > 1:
                 reading.leave_out(in_file(path), f"the column {name!r} that occurs twice", "name each once")
-            elif name.startswith("__") and not name.startswith(
-                ("__expected", *_COLUMNS, "__prefix", "__suffix")
-            ):
+            elif name.startswith("__") and not name.startswith(_KNOWN_COLUMNS):
                 reading.leave_out(in_file(path), f"the column {name!r}")
         for row in table:
-            cells = [
-                cell for value in row.values() for cell in (value if isinstance(value, list) else [value])
-            ]
+            cells = [cell for one in row.values() for cell in (one if isinstance(one, list) else [one])]
             below = sum(
                 len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell
             )  # a cell may have several lines
@@ -266,9 +263,7 @@ def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
             if not isinstance(source, str):
                 raise NotCarried("a prompt that is no text", "write it as a text or name its file")
             if source.startswith((_FILE, "exec:")) or _IS_PATH.fullmatch(source):
-                texts = [
-                    text for path in _files_named(source, reading) for text in _prompt_file(path, reading)
-                ]
+                texts = [one for path in _files_named(source, reading) for one in _prompt_file(path, reading)]
             else:
                 texts = [("", text) for text in _parts(source)]
         for index, (name, text) in enumerate(texts, 1):
@@ -311,9 +306,8 @@ def _prompt(label: str, text: str) -> PromptText:
         return PromptText(label, text, parsed)
     messages, problems = read_as(list[AskedMessage], value)
     if messages is None:
-        return PromptText(
-            label, text, parsed, lost=f"{render_path(problems[0].at or ())}: {problems[0].message}"
-        )
+        lost = f"{render_path(problems[0].at or ())}: {problems[0].message}"
+        return PromptText(label, text, parsed, lost=lost)
     return PromptText(label, text, parsed, tuple((one.role, one.content) for one in messages))
 
 
@@ -600,9 +594,8 @@ def _asserted(
                 for asserted in group
             ]
             if not all(found) or None in inner:
-                raise NotCarried(
-                    "an assert-set of which a part does not carry over", "a part less is another mean"
-                )
+                hint = "a part less is another mean"
+                raise NotCarried("an assert-set of which a part does not carry over", hint)
             yield promptfooasserts.in_set([asserted for asserted in inner if asserted is not None], together)
         return
     with reading.listing(at):

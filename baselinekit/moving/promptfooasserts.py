@@ -82,11 +82,9 @@ def _environment(newline: Any) -> _Environment:
 @lru_cache(maxsize=1_000)
 def _compiled(text: str) -> Template:
     environment = _environment("\r\n" if "\r\n" in text else "\n")
-    for node in environment.parse(text).find_all(nodes.Node):
-        if not isinstance(node, _PLAIN_NODES):
-            raise TemplateError(
-                f"logic ({type(node).__name__.lower()}): only names and filters are filled in"
-            )
+    for one in environment.parse(text).find_all(nodes.Node):
+        if not isinstance(one, _PLAIN_NODES):
+            raise TemplateError(f"logic ({type(one).__name__.lower()}): only names and filters are filled in")
     return environment.from_string(text)
 
 
@@ -158,9 +156,7 @@ class Asserted(Struct):
 
 _IN_A_BLOCK = "JSON counts in a code block too: promptfoo wants it bare for is-json and equals"
 _ONE_TEXT = "contains-json wants one JSON text, bare or in a code block; promptfoo finds it anywhere"
-_JUDGED_HERE = (
-    "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
-)
+_JUDGES = "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
 _CRITERIA = {
     "factuality": "The output may say less or more than these facts, and must not contradict them: {}",
     "model-graded-factuality": "The output agrees with these facts, and does not contradict them: {}",
@@ -231,11 +227,8 @@ def graded(assertion: Assertion, model: str | None = None) -> Asserted:
     elif type == "word-count":
         value = int(value) if isinstance(value, str) and value.isdecimal() else value
         bounds = {"min": value, "max": value} if isinstance(value, int) else value
-        if (
-            isinstance(value, bool)
-            or not isinstance(bounds, dict)
-            or not {"min", "max"} >= bounds.keys() != set()
-        ):
+        is_bounds = isinstance(bounds, dict) and set() != bounds.keys() <= {"min", "max"}
+        if isinstance(value, bool) or not is_bounds:
             raise NotCarried("a word count without plain bounds", "{method: token_count, min: …, max: …}")
         config = {"method": "token_count", **bounds}
     elif type in ("latency", "cost"):
@@ -244,7 +237,7 @@ def graded(assertion: Assertion, model: str | None = None) -> Asserted:
         key, unit = ("max_seconds", 1000) if type == "latency" else ("max_usd", 1)
         config = {"method": type, key: assertion.threshold / unit}
     else:
-        kind, config, note = "model", _rubric(assertion, model), _JUDGED_HERE
+        kind, config, note = "model", _rubric(assertion, model), _JUDGES
     grader: dict[str, Json] = {"type": kind, **({"name": assertion.metric} if assertion.metric else {})}
     grader |= {"config": config}
     grader |= {"weight": assertion.weight} if assertion.weight != 1 else {}
@@ -255,17 +248,14 @@ def _rubric(assertion: Assertion, model: str | None) -> dict[str, Json]:
     """The config of a model that judges by one criterion or several: yes or no, or a score."""
     texts = assertion.value if isinstance(assertion.value, list) else [assertion.value]
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise NotCarried(
-            f"`{assertion.type}` without a rubric in words", "write what the judge is to look at"
-        )
+        hint = "write what the judge is to look at"
+        raise NotCarried(f"`{assertion.type}` without a rubric in words", hint)
     criteria = [_CRITERIA[assertion.type].replace("{}", text) for text in texts]
     names = ["overall"] if len(texts) == 1 else [f"criterion-{number}" for number in range(1, len(texts) + 1)]
-    threshold = assertion.threshold
-    if assertion.type == "g-eval" and threshold is None:
-        threshold = 0.7
-    scoring = (
-        {"type": "numeric", "range": [0, 1], "threshold": threshold} if threshold else {"type": "boolean"}
-    )
+    least = assertion.threshold
+    if assertion.type == "g-eval" and least is None:
+        least = 0.7
+    scoring = {"type": "numeric", "range": [0, 1], "threshold": least} if least else {"type": "boolean"}
     rubric = [{"name": name, "description": text} for name, text in zip(names, criteria, strict=True)]
     return {"rubric": rubric, **({"model": model} if model else {}), "scoring": scoring}
 

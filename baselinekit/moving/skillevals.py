@@ -55,11 +55,8 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
 
 
 def _case(stated: Json, at: Path, reading: Reading) -> Iterator[Json]:
-    if (
-        not isinstance(stated, dict)
-        or not isinstance(stated.get("prompt"), str)
-        or not stated["prompt"].strip()
-    ):
+    prompt = stated.get("prompt") if isinstance(stated, dict) else None
+    if not isinstance(prompt, str) or not prompt.strip():
         reading.leave_out(at, "an eval without a prompt", "write what is asked")
         return
     raw = reading.known(SkillEval, stated, at, "an eval") or {}

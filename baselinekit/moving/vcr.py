@@ -145,11 +145,9 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
     plain = _decoded(body, coding.strip().lower())
-    plain_headers = [
-        pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")
-    ]
+    kept = [pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")]
     date = next((value for name, value in headers if name.lower() == "date"), "")
-    return RecordedAnswer(Response(code, tuple(plain_headers), plain), _moment(date))
+    return RecordedAnswer(Response(code, tuple(kept), plain), _moment(date))
 
 
 def _received(raw: Any) -> bytes:

@@ -49,7 +49,8 @@ class Cell(Struct):
 
 
 class Table(Struct):
-    """A table without empty columns; `table` makes one. `figures`: it has numbers, which need their heads."""
+    """A table without empty columns; `table` makes one. One without heads is a list. `figures`: it has
+    numbers, which need their heads."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]

@@ -241,7 +241,7 @@ def recommendation_blocks(report: Report) -> Iterator[Heading | Table]:
         yield Heading("Recommendations")
         commands = [Cell(f"baselinekit {rest}" if mark else "", is_code=True) for _, mark, rest in advice]
         rows = [(words, command) for (words, *_), command in zip(advice, commands, strict=True)]
-        yield blocks.table(("what to do", "command"), rows)
+        yield blocks.table(("", ""), rows)
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
@@ -271,9 +271,7 @@ def check_lines(results: Sequence[Result], mark: str, sides: int) -> Iterator[st
     """Yield Markdown that lists each case: `- [ ] id: name (FAILED)`. `sides`: up to how many of the expected
     and actual values are shown of one that did not pass."""
     for kind, title in _TITLES.items():
-        cases = [
-            result for result in results if (result.case.eval_type if result.case else "regression") == kind
-        ]
+        cases = [one for one in results if (one.case.eval_type if one.case else "regression") == kind]
         if not cases:
             continue
         failing = [result for result in cases if result.outcome != "passed"]

@@ -50,9 +50,7 @@ def format_history(history: History, style: Style, bars: bool) -> str:
 
 def trends_table(trends: Sequence[Trend]) -> Table:
     """Return a row for each baseline, the worst first."""
-    rated = [
-        (1.0 if trend.pass_rate is None else trend.pass_rate, -trend.flips, trend.id) for trend in trends
-    ]
+    rated = [(1.0 if one.pass_rate is None else one.pass_rate, -one.flips, one.id) for one in trends]
     rows = [
         (
             Cell(trend.id, is_code=True),

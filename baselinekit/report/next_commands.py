@@ -170,9 +170,7 @@ def after_compare(
     paths = () if len(inside) == len(failed) else tuple(paths)
     typed = replace(typed, paths=paths)
     ids = [result.id for result in failed]
-    volatile = [
-        result.id for result in failed if result.verdict in (results.VOLATILE, results.PARTLY_VOLATILE)
-    ]
+    volatile = [one.id for one in failed if one.verdict in (results.VOLATILE, results.PARTLY_VOLATILE)]
     is_learning = bool(volatile) and not typed.results
     if is_learning:  # what differs is learnt, not approved
         is_all = len(volatile) == len(failed) and len(volatile) > _MOST_NAMED

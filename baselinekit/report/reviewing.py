@@ -184,10 +184,8 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
     for change in changes[:_MOST_LINES]:
         sides = sides_of(change)
-        parts = [
-            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), line.tone)
-            for line in sides
-        ]
+        start = 2 * (len(sides) > 1)
+        parts = [style.paint(cut_to_width(line.text[start:], _LONGEST), line.tone) for line in sides]
         yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
@@ -416,9 +414,8 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterable[str]:
     """Return the keys with their words; only the keys if the words do not fit on two lines."""
-    lines = list(
-        wording.wrap_lines([f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys], columns)
-    )
+    words = [f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys]
+    lines = list(wording.wrap_lines(words, columns))
     return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
 
 

@@ -86,9 +86,8 @@ def add_schema(parts: Parts) -> list[Schema]:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     if not isinstance(item.raw, dict):
-        return [
-            Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", dialect.NOT_A_CASE, at=item.at)
-        ]
+        message = f"not a case but a JSON {json_type(item.raw)}"
+        return [Problem("BK710", message, dialect.NOT_A_CASE, at=item.at)]
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     if case is not None:

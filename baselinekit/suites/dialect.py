@@ -148,7 +148,7 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
     by_wrapper = {dialect.wrapper: dialect for dialect in dialects if dialect.wrapper}
     wrappers = [key for key in document if key in by_wrapper] if isinstance(document, dict) else []
     if not wrappers and document is not None:
-        yield from _items_of(document, (), dialects)
+        yield from _items(document, (), dialects)
     for key in document if wrappers else ():
         dialect = by_wrapper.get(key)
         if dialect is None:
@@ -156,14 +156,12 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
             problem = Problem("BK103", message, f"move it below {wrappers[0]}", at=(key,))
             yield EvalItem("nothing", (key,), None, problem)
         elif dialect.in_lists:
-            yield from _items_of(document[key], (key,), dialects, dialect.name)
+            yield from _items(document[key], (key,), dialects, dialect.name)
         else:
             yield EvalItem(dialect.name, (key,), document[key])
 
 
-def _items_of(
-    value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None
-) -> Iterator[EvalItem]:
+def _items(value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None) -> Iterator[EvalItem]:
     if value == []:
         yield EvalItem("nothing", at, None, Problem("BK710", "an empty list", "add a case", at=at))
     for number, raw in enumerate(value if isinstance(value, list) else [value]):

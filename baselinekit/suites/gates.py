@@ -28,9 +28,7 @@ ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
 _FORM_HINT = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
-_RUN_FIRST_HINT = (
-    "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
-)
+_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
 class StepConfig(Struct):
@@ -110,7 +108,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)
         if not is_gate:
-            hint = _RUN_FIRST_HINT % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
+            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
             found.append(Problem("BK730", "no gate here", hint, at=()))
         for key, raw in sections.items() if is_gate else ():
             if key in readers:

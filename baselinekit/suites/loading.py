@@ -28,13 +28,11 @@ def has_folder(name: str) -> bool:
     return find_spec(f"baselinekit.{name}") is not None
 
 
-def _of_feature(name: str, folder: str, in_lines: bool = False) -> Iterator[Dialect]:
+def _of_feature(name: str, folder: str, lines: bool = False) -> Iterator[Dialect]:
     """Yield the form of another tool, which has a folder of its own; none if the package lacks the folder."""
     if has_folder(folder):
         form = import_module(f"baselinekit.{folder}.form")
-        yield Dialect(
-            name, form.read_item, form.add_schema, form.recognises, in_lists=False, in_lines=in_lines
-        )
+        yield Dialect(name, form.read_item, form.add_schema, form.recognises, in_lists=False, in_lines=lines)
 
 
 DIALECTS = (
@@ -49,7 +47,7 @@ DIALECTS = (
     ),
     Dialect("test_cases", capability.read_file, capability.add_file_schema, capability.recognises_file),
     *_of_feature("prompt_cases", "eva"),
-    *_of_feature("evalcases", "agentv", in_lines=True),
+    *_of_feature("evalcases", "agentv", lines=True),
     Dialect("suite", suite.read_item, suite.add_schema, wrapper=suite.WRAPPER, in_lists=False),
 )
 

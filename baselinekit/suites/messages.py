@@ -202,10 +202,8 @@ def has_role(raw: Json) -> bool:
 def _read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
     problems = Mistakes()
     message = problems.take(read_as(StatedMessage, raw))
-    stated_content = raw.get("content") if isinstance(raw, dict) else None
-    content = problems.take(
-        _read_content("" if stated_content is None else stated_content, files, True), "content"
-    )
+    stated = raw.get("content") if isinstance(raw, dict) else None
+    content = problems.take(_read_content("" if stated is None else stated, files, True), "content")
     if message is not None and message.content is None and not message.tool_calls:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
     if message is None or problems:

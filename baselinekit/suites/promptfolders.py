@@ -131,9 +131,7 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
             if visited > most:
                 message = f"more than {most:,} folders to look for prompts in"
                 raise InvalidInput(Problem("BK755", message, "name the prompt's folder by its path"))
-            subfolders[:] = sorted(
-                name for name in subfolders if name[0] != "." and name not in _SKIPPED_FOLDERS
-            )
+            subfolders[:] = sorted(one for one in subfolders if one[0] != "." and one not in _SKIPPED_FOLDERS)
             if project.is_prompt_folder(names):
                 name = project.name_in_project(root, folder)
                 folders["" if name == "." else name] = None

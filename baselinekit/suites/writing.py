@@ -368,10 +368,7 @@ def _format_input(case: Case, root: str) -> dict[str, Json]:
         return {"type": kind_of(case.recipe).eval_input, "content": text}
     if question.text is not None:
         return {"type": "prompt", "content": question.text}
-    return {
-        "type": MESSAGES,
-        "content": [{"role": role, "content": text} for role, text in question.messages],
-    }
+    return {"type": MESSAGES, "content": [{"role": who, "content": text} for who, text in question.messages]}
 
 
 def _format_rule(rule: PassRule) -> Json:

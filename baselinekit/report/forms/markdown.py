@@ -156,6 +156,10 @@ def _format_block(block: Block) -> str:
             words = markdown_text(cut_line(block.text, _LONGEST_NOTE)) if block.text else ""
             code = markdown_code(cut_line(block.code)) if block.code else ""
             return escape_ci_commands(" ".join(filter(None, (words, code))))
+        case Table() if not any(block.heads):
+            numbered = enumerate(block.rows[: blocks.MOST_ROWS], 1)
+            lines = [f"{n}. {' '.join(filter(None, map(_format_cell, row)))}" for n, row in numbered]
+            return "\n".join([*lines, *_more(block.rows)])
         case Table():
             lines = [f"{markdown_text(block.caption)}\n"] if block.caption else []
             lines.append(f"| {' | '.join(map(markdown_text, block.heads))} |")

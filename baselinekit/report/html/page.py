@@ -352,12 +352,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {
-    "cut": cut_line,
-    "drawn": drawn,
-    "kind": lambda block: type(block).__name__,
-    "pairs": pairs,
-}
+_TEMPLATES.filters |= {"cut": cut_line, "drawn": drawn, "pairs": pairs}
+_TEMPLATES.filters["kind"] = lambda block: type(block).__name__
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 
