@@ -426,9 +426,7 @@ def _read_shared(
     return SharedFacts(files, dataset, target, evaluators, facts.tags), problems
 
 
-def _read_stated_evaluators(
-    facts: StatedFacts, files: NamedFiles
-) -> tuple[Sequence[Grader] | None, list[Problem]]:
+def _read_stated_evaluators(facts: StatedFacts, files: NamedFiles) -> schema.Read[Sequence[Grader]]:
     """Return the evaluators that a file or a case states, below `execution:` or by itself; None without."""
     at: Path = ("evaluators",) if facts.execution.evaluators is None else ("execution", "evaluators")
     raw = facts.evaluators if facts.execution.evaluators is None else facts.execution.evaluators
@@ -540,9 +538,7 @@ def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], l
     return [grader, *(evaluators or ())], problems
 
 
-def _find_target(
-    name: str, document: EvalDocument, defaults: Defaults
-) -> tuple[NamedTarget | None, list[Problem]]:
+def _find_target(name: str, document: EvalDocument, defaults: Defaults) -> schema.Read[NamedTarget]:
     """Return the operator's target, else the one with this name. Problems of the target's description are
     reported at its place, others are returned."""
     if defaults.target is not None:

@@ -119,10 +119,9 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
+    hints = {key: suggest_key(key, raw) for key in raw}
     problems = [
-        Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
-        for key in raw
-        if (hint := suggest_key(key, raw))
+        Problem("BK103", f"unknown key {key!r}", hint, at=(key,)) for key, hint in hints.items() if hint
     ]
     stated = {key: value for key, value in raw.items() if key in STATED}
     variables, variable_problems = _read_variables(stated.pop("inputs", None))

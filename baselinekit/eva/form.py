@@ -338,12 +338,9 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
             message = f"an assertion has one key, and this one has {keys}"
             reading.add(entry_at, "BK751", message, "write each in an entry of its own")
             continue
-        (op,) = entry
-        method = (
-            _read_schema(entry[op], (*entry_at, op), reading)
-            if op == "json_schema"
-            else FORMS[op].method(entry[op])
-        )
+        ((op, value),) = entry.items()
+        is_schema = op == "json_schema"
+        method = _read_schema(value, (*entry_at, op), reading) if is_schema else FORMS[op].method(value)
         counts[op] = count = counts.get(op, 0) + 1
         if method is not None:
             name = op if count == 1 else f"{op} {count}"

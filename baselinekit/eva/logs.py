@@ -177,9 +177,7 @@ def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
         with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
             return _append_line(root, file, jsontext.to_bytes(content) + b"\n")
     except BaselinekitError as error:
-        reason = "; ".join(
-            problem.message + (f" ({problem.hint})" if problem.hint else "") for problem in error.problems
-        )
+        reason = "; ".join(one.message + (f" ({one.hint})" if one.hint else "") for one in error.problems)
         return [f"{subject} of {folder or 'the prompt'} is not noted: {reason}"]
 
 

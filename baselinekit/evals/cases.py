@@ -220,14 +220,10 @@ def _read_attempt(record: Json) -> CaseAttempt | None:
     return read_as(CaseAttempt, record)[0]
 
 
-def key_of(
-    project: Project, suite: str, cases: Sequence[Prepared], attempts: int, retries: Sequence[int]
-) -> str:
+def key_of(project: Project, name: str, cases: Sequence[Prepared], tries: int, retries: Sequence[int]) -> str:
     """The key of the journal. It is the same for two runs that would make the same attempts: the same cases,
     graders, settings and files. What a run itself records in a file does not change it."""
-    fingerprints = [
-        (prepared.case.id, prepared.case.judge_after_failure, fingerprint(prepared)) for prepared in cases
-    ]
+    fingerprints = [(one.case.id, one.case.judge_after_failure, fingerprint(one)) for one in cases]
     settings = (
         project.override_base_url,
         project.base_url,
@@ -236,7 +232,7 @@ def key_of(
         sorted(map(repr, project.models.items())),
         sorted(map(repr, project.config.skills.items())),
     )
-    return name_of(__version__, suite, repr(fingerprints), repr(settings), str(attempts), repr(list(retries)))
+    return name_of(__version__, name, repr(fingerprints), repr(settings), str(tries), repr(list(retries)))
 
 
 class Memory:

@@ -143,11 +143,8 @@ def differences(before: Result, now: Result) -> list[str]:
     """The parts that a verdict depends on and that differ. A part that only one run knows, because the other
     did not get that far, is no difference."""
     before_parts, now_parts = (result.case.fingerprint if result.case else {} for result in (before, now))
-    return [
-        part
-        for part in PARTS
-        if part in now_parts and part in before_parts and now_parts[part] != before_parts[part]
-    ]
+    shared = before_parts.keys() & now_parts.keys()
+    return [part for part in PARTS if part in shared and now_parts[part] != before_parts[part]]
 
 
 def hangs_on_chance(pair: Pair) -> bool:

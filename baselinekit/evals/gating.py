@@ -159,14 +159,12 @@ def canonical(name: str) -> str:
     return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
 
 
-def thresholds_of_options(
-    preset: str | None, required: Sequence[str], rate: float | None
-) -> dict[str, float]:
+def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:
     """The thresholds by the options. One that is given by itself replaces that of the preset."""
     least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
     if rate is not None:
         least[RATE] = rate
-    least |= dict(map(requirement, required))
+    least |= dict(map(requirement, stated))
     read_thresholds(least)
     return least
 
@@ -220,9 +218,8 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     reasons = (*([omission] if omission else []), *_undecided(report, results))
     regressed = tuple(_regressed(gate, results))
     judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons, regressed)
-    suite = replace(
-        report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=f"{gate.name}: {judged.state}"
-    )
+    state = f"{gate.name}: {judged.state}"
+    suite = replace(report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=state)
     return replace(judged, report=replace(judged.report, suite=suite))
 
 

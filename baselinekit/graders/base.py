@@ -52,11 +52,9 @@ def weighted_mean(weighted_scores: Iterable[tuple[Fraction, float]]) -> Fraction
     return total / total_weight if total_weight else None
 
 
-def verdict_of(
-    score: Fraction, rule: PassRule, failed_gates: Sequence[str] = ()
-) -> tuple[Outcome, str | None]:
+def verdict_of(score: Fraction, rule: PassRule, failed: Sequence[str] = ()) -> tuple[Outcome, str | None]:
     """The outcome and the verdict of a score. No score makes up for a failed gate."""
-    if failed_gates:
+    if failed:
         return "failed", None
     if score >= exact_fraction(float(rule.pass_at)):
         return "passed", None
@@ -155,10 +153,8 @@ def format_distinct(score: Fraction, limit: float) -> str:
     return f"less than {limit:g}"
 
 
-def _reasons(grades: Sequence[Grade], with_names: bool) -> str:
-    return "; ".join(
-        f"{grade.grader}: {grade.reason}" if with_names else grade.reason for grade in grades if grade.reason
-    )
+def _reasons(grades: Sequence[Grade], named: bool) -> str:
+    return "; ".join(f"{one.grader}: {one.reason}" if named else one.reason for one in grades if one.reason)
 
 
 def mean_of(grades: Sequence[Grade]) -> Fraction | None:

@@ -71,9 +71,8 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
         fault = field_fault(graded, right, output)
         if fault is None:
             continue
-        description = mask_and_clip(
-            f"{graded.path}: {fault}" if fault else graded.path, _LONGEST_SHOWN, clients.mask
-        )
+        text = f"{graded.path}: {fault}" if fault else graded.path
+        description = mask_and_clip(text, _LONGEST_SHOWN, clients.mask)
         misses += [description] if fault else []
         hits += [] if fault else [description]
         scores.append((base.exact_fraction(float(not fault)), float(graded.weight)))

@@ -309,12 +309,8 @@ def before_prose(code: str) -> str:
     lines = code.split("\n")
     for number in range(1, len(lines)):
         line = lines[number]
-        if (
-            line[:1].strip()
-            and not lines[number - 1].strip()
-            and not _KEYWORDS.match(line)
-            and _tree(line) is None
-        ):
+        is_after_blank = line[:1].strip() and not lines[number - 1].strip()
+        if is_after_blank and not _KEYWORDS.match(line) and _tree(line) is None:
             return "\n".join(lines[:number])
     return code
 
@@ -440,9 +436,8 @@ def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConf
         return None, problems
     method, config_problems = read_function_output({}, expected)
     hint = "add it beside `test_cases`, or to the grader's config"
-    return method, config_problems and [
-        Problem("BK714", "it is not stated which function is called", hint, at=("value",))
-    ]
+    problem = Problem("BK714", "it is not stated which function is called", hint, at=("value",))
+    return method, [problem] if config_problems else []
 
 
 def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:

@@ -464,10 +464,8 @@ def read_rubric(text: str) -> RubricText:
 
 def _item(row: int, line: re.Match[str]) -> _Item:
     text = line["text"]
-    weights = [
-        (float(match["percent"] or match["weight"]), bool(match["percent"]))
-        for match in _WEIGHT.finditer(text)
-    ]
+    matches = _WEIGHT.finditer(text)
+    weights = [(float(one["percent"] or one["weight"]), bool(one["percent"])) for one in matches]
     bounds = _RANGE.search(text)
     # The name ends where a weight or a range begins, as at a colon.
     remaining = _RANGE.sub(":", _WEIGHT.sub(":", text))

@@ -209,9 +209,8 @@ def composite_problems(task: Task) -> Iterator[Problem]:
     config: Composite = task.method
     yield from base.threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
     if not config.graders:
-        yield base.never_fails(
-            "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
-        )
+        hint = "state them: `graders: [{type: …}, …]`"
+        yield base.never_fails("it is made of no graders", hint, "config", "graders")
     elif config.judge is None and not any(grader.weight for grader in config.graders):
         at = ("config", "aggregator", "weights")
         yield Problem("BK674", "none of its graders has any weight", "state one above 0", at=at)

@@ -283,11 +283,8 @@ def _texts_of(assertion: Assertion) -> list[str]:
     values: Any = assertion.value
     if isinstance(values, str):
         values = [part.strip() for part in values.split(",")]
-    if (
-        not isinstance(values, list)
-        or not values
-        or not all(isinstance(text, str | int | float) for text in values)
-    ):
+    are_texts = isinstance(values, list) and all(isinstance(text, str | int | float) for text in values)
+    if not values or not are_texts:
         raise NotCarried(f"`{assertion.type}` without a list of texts", "give it a list")
     return [printed(text) for text in values]
 

@@ -39,11 +39,8 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     reading = Reading(source, files, {})
     raw = reading.known(SkillEvals, source.value, ()) or {}
     skill = str(raw["skill_name"])
-    cases = [
-        case
-        for number, raw_eval in enumerate(raw["evals"])
-        for case in _case(raw_eval, ("evals", number), reading)
-    ]
+    numbered = enumerate(raw["evals"])
+    cases = [case for number, one in numbered for case in _case(one, ("evals", number), reading)]
     document: dict[str, Json] = {
         "schema_version": "1.0",
         "eval_type": "capability",

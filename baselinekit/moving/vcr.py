@@ -66,10 +66,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             if first_answer is answer:
                 draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
                 drafts.append((number, replace(draft, status=answer.response.status), answer))
-            elif (first_answer.response.status, first_answer.response.body) != (
-                answer.response.status,
-                answer.response.body,
-            ):
+            elif replace(first_answer.response, headers=answer.response.headers) != answer.response:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
                 left_out.append((number, message, "of two answers to one request the first was taken"))

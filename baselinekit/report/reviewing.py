@@ -101,9 +101,8 @@ def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
 
 def sides_of(change: Change) -> tuple[DiffLine, ...]:
     """Return what is stored and what would be written, where a placeholder stays a placeholder."""
-    return differences.side_lines(
-        change.before, change.after, change.kind == "retyped", _MOST_LINES, are_templates=True
-    )
+    is_retyped = change.kind == "retyped"
+    return differences.side_lines(change.before, change.after, is_retyped, _MOST_LINES, are_templates=True)
 
 
 def format_path(change: Change) -> str:

@@ -79,11 +79,9 @@ def is_foreign(root: str, file: str) -> bool:
     return bool(keys) and not resemble(keys or (), _EVAL_KEYS.split())
 
 
-def load_suite(
-    file: str, root: str, fetch_file: FetchFile | None = None, targets: Targets = NO_TARGETS
-) -> Suite:
+def load_suite(file: str, root: str, fetch: FetchFile | None = None, targets: Targets = NO_TARGETS) -> Suite:
     """Return a suite with all its cases."""
-    loading = Loading(root, DIALECTS, fetch_file, targets)
+    loading = Loading(root, DIALECTS, fetch, targets)
     loading.file(file, Defaults(root), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)

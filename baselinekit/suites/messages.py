@@ -16,7 +16,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema import Mistakes, describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import Mistakes, Read, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 from baselinekit.structs import MutableStruct, Name, NotNegative, Struct, field, replace
 from baselinekit.suites.settings import NUMBERED, load_documents, nearest_upward
@@ -244,9 +244,7 @@ def _are_parts(raw: Json, of_message: bool) -> bool:
     return is_parts(raw) or is_typed or (of_message and has_form)
 
 
-def recipe_of(
-    messages: Messages, files: NamedFiles, target: Execution, case: str
-) -> tuple[Recipe | None, list[Problem]]:
+def recipe_of(messages: Messages, files: NamedFiles, target: Execution, case: str) -> Read[Recipe]:
     """Return what asks a target with these messages, or why it cannot be asked. `case`: the id that it gets,
     unless that is the id of the case."""
     kind = KINDS[target.type]

@@ -34,11 +34,8 @@ def eval_file_in(root: str, folder: str) -> str | None:
     names = _names_in_folder(root, folder)
     eval_names = [name for name in project.EVALS if name in names]
     if not eval_names:
-        candidates = [
-            name
-            for name in names
-            if name.endswith(_YAML) and name not in (*project.METAS, project.CONFIG_NAME)
-        ]
+        others = (*project.METAS, project.CONFIG_NAME)
+        candidates = [name for name in names if name.endswith(_YAML) and name not in others]
         eval_names = [name for name in candidates if holds_cases(root, posixpath.join(folder, name))]
     if len(eval_names) > 1:
         message = f"{folder or 'the folder'} has {len(eval_names)} eval files: {', '.join(eval_names)}"
