@@ -92,12 +92,8 @@ def _row_of_run(
         [case for case in some if case.folder is not None and case.folder.path == folder.path]
         for some in (cases, chosen)
     )
-    attempted = [
-        attempt.outcome != "skipped"
-        for case in own_chosen
-        if (made := results[case.id].case) is not None
-        for attempt in made.attempts
-    ]
+    made = [results[case.id].case for case in own_chosen]
+    attempted = [one.outcome != "skipped" for facts_of in made if facts_of for one in facts_of.attempts]
     if not (facts.interrupted or any(attempted)):
         return None
     run = [case for case in own_chosen if results[case.id].outcome != "skipped"]

@@ -42,6 +42,9 @@ from baselinekit.suites.promptfolders import eval_files, folders_below, holds_ca
 from baselinekit.suites.settings import load_documents, named_text, resolve_named
 from baselinekit.values.texts import count_noun
 
+Runnable = Callable[[FunctionOutput], None]
+"""Refuses in advance what may not be run."""
+
 _MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"
 _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
@@ -74,10 +77,7 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
 
 
 def prepare_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> list[Prepared]:
     """Prepare all cases; raise one error with all problems of all of them, each with its place. If nothing is
     wrong but variables without a value, only the cases that need them are errors, when they are run.
@@ -91,10 +91,7 @@ def prepare_cases(
 
 
 def checked_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Return the prepared cases (those with a problem have it as their fault), the problems, and those about
     missing permissions. One of a script is reported once, however many cases use the script."""
@@ -114,9 +111,7 @@ def checked_cases(
     return prepared, list(placed[0]), list(placed[1])
 
 
-def _prepared(
-    environment: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None], listed: bool
-) -> Prepared:
+def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, listed: bool) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = environment.project
@@ -353,9 +348,7 @@ def check_reachable(
 _ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "evalcases", "suite", "gate"))
 
 
-def examine_all(
-    project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
-) -> Findings:
+def examine_all(project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable) -> Findings:
     """Check the named paths; without any, all baselines and all evals of the project."""
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
     prompts = folders_below(project.root, places)
@@ -414,11 +407,7 @@ def _sort_files(
 
 
 def _with_evals(
-    findings: Findings,
-    project: Project,
-    paths: Sequence[str],
-    clients: Clients,
-    runnable: Callable[[FunctionOutput], None],
+    findings: Findings, project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable
 ) -> Findings:
     """The findings with those about evals. A baseline that is also one of their cases is reported once."""
     root = project.root

@@ -74,10 +74,9 @@ def compare_runs(
     results = [result for result in now.results if result.case is not None]
     pairs = [(before_by_id[result.id], result) for result in results if result.id in before_by_id]
     cases = tuple(_case(pair, across) for pair in pairs)
+    both = zip(pairs, cases, strict=True)
     comparable = [
-        pair
-        for pair, case in zip(pairs, cases, strict=True)
-        if case.verdict != "not comparable" and all(map(_decided, pair))
+        pair for pair, case in both if case.verdict != "not comparable" and all(map(_decided, pair))
     ]
     ids_now = {result.id for result in now.results}
     # after a narrowed run it is unknown which cases are gone

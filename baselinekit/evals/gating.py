@@ -277,11 +277,8 @@ def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str
 def _undecided(report: Report, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is undecided: cases without an outcome neither pass nor fail."""
     undecided = [f"{one.id}: {one.outcome}" for one in results if one.outcome in ("error", "unscored")]
-    undecided += [
-        f"{result.id}: never run"
-        for result in results
-        if result.outcome == "skipped" and result.verdict == "limit"
-    ]
+    limited = [one for one in results if one.outcome == "skipped" and one.verdict == "limit"]
+    undecided += [f"{one.id}: never run" for one in limited]
     if undecided:
         yield f"{len(undecided):,} of {len(results):,} undecided ({list_first(undecided, _MOST_LISTED)})"
     if report.interrupted:

@@ -125,11 +125,8 @@ def sheet(item: RatingItem) -> Sheet:
         choices = [(str(value), scale.labels.get(str(value), "")) for value in values]
     else:
         choices = [(str(number), "") for number in range(1, len(item.shown.items) + 1)]
-    ratings = [
-        f"{rating.rater}: {by_human.words_for(rating.value, scale)}"
-        + (f" ({rating.note})" if rating.note else "")
-        for rating in item.ratings
-    ]
+    words = [(one, by_human.words_for(one.value, scale)) for one in item.ratings]
+    ratings = [f"{one.rater}: {word}" + (f" ({one.note})" if one.note else "") for one, word in words]
     return Sheet(
         item,
         tuple(scale.criteria) or (scale.description,),

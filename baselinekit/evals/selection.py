@@ -90,10 +90,9 @@ def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
     known_names = {name: None for name in map(name_of_case, cases) if name is not None}
     listed = ", ".join([*known_names][:_MOST_NAMED])
     hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
+    unknown = [name for name in names if name not in known_names]
     problems = [
-        Problem("BK509", f"there is no case {name!r}", suggest(name, known_names) or hint)
-        for name in names
-        if name not in known_names
+        Problem("BK509", f"there is no case {one!r}", suggest(one, known_names) or hint) for one in unknown
     ]
     if problems:
         raise NothingSelected(*problems)

@@ -355,7 +355,7 @@ class GraderType(Struct):
     Reading a config: `read`: the config as a file states it; `derive`: the config that an expectation makes
     by itself (second argument: whether graders are stated beside it); `complete`: a config from elsewhere,
     with what the case expects; `goes_by_expectation`: whether a grader with this config looks at the part
-    that the expectation names.
+    that the expectation names (by default: one that an expectation asks for).
 
     Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
     `parts`: the graders that a config is made of; `without_places`: the config without their places in the
@@ -384,7 +384,7 @@ class GraderType(Struct):
     derive: Callable[[Expected, bool], ReadConfig] | None = None
     complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
-    goes_by_expectation: Callable[[Any], bool] = lambda config: False
+    goes_by_expectation: Callable[[Any], bool] | None = None
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
     document: Callable[[Any], str | None] = lambda config: None
     with_document: Callable[[Any, Json], Any] = lambda config, document: config
@@ -420,7 +420,8 @@ class GraderType(Struct):
 
     def task(self, grader: Grader, case: Case) -> Task:
         part: str | None = getattr(grader.method, "of", None)
-        if part is None and case.expected is not None and self.goes_by_expectation(grader.method):
+        goes_by_it = self.goes_by_expectation or (lambda config: bool(self.expectation))
+        if part is None and case.expected is not None and goes_by_it(grader.method):
             part = case.expected.of
         return Task(grader, case, part)
 

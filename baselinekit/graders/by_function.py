@@ -475,7 +475,6 @@ FUNCTION_OUTPUT = GraderType(
     complete=with_calls,
     problems=problems,
     program=lambda config: config,
-    goes_by_expectation=lambda config: True,
 )
 
 

@@ -261,12 +261,7 @@ def nothing_to_compare(task: Task) -> Iterator[Problem]:
 
 
 EXACT_MATCH = GraderType(
-    ExactMatch,
-    exact_match,
-    "exact_match",
-    expectation="exact",
-    problems=nothing_to_compare,
-    goes_by_expectation=lambda config: True,
+    ExactMatch, exact_match, "exact_match", expectation="exact", problems=nothing_to_compare
 )
 
 
@@ -578,5 +573,4 @@ MUST_INCLUDE = GraderType(
     called="must_include",
     derive=derive_must_include,
     problems=must_include_problems,
-    goes_by_expectation=lambda config: True,
 )

@@ -247,14 +247,11 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     if missing := [name for name in config.stated if name not in used]:
         message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
         raise cannot_replay("BK671", message, _USAGE)
-    exceeded = [
-        f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed"
-        for name, limit in config.stated.items()
-        if used[name] > limit
-    ]
+    over = {name: limit for name, limit in config.stated.items() if used[name] > limit}
+    words = [f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed" for name, limit in over.items()]
     details: dict[str, Json] = {"tokens": dict(used)}
     details |= {f"max_{name}": limit for name, limit in config.stated.items()}
-    return task.decide((not exceeded, "; ".join(exceeded), details))
+    return task.decide((not words, "; ".join(words), details))
 
 
 def token_problems(task: Task) -> Iterator[Problem]:

@@ -337,10 +337,8 @@ def moved_to(case: Case, place: str, root: str) -> Case:
 
     def moved(messages: Sequence[M]) -> tuple[M, ...]:
         return tuple(
-            replace(message, content=[*map(moved_part, message.content)])
-            if is_parts(message.content)
-            else message
-            for message in messages
+            replace(one, content=[*map(moved_part, one.content)]) if is_parts(one.content) else one
+            for one in messages
         )
 
     wanted = replace(case.wanted, asked=moved(case.wanted.asked), messages=moved(case.wanted.messages))

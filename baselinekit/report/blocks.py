@@ -94,12 +94,9 @@ def table(
     """Return a table without the columns that are empty, but for the first one, which names the rows."""
     cells = [tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows]
     filled = [number for number in range(len(heads)) if not number or any(row[number].text for row in cells)]
-    return Table(
-        tuple(heads[number] for number in filled),
-        tuple(tuple(row[number] for number in filled) for row in cells),
-        caption,
-        figures,
-    )
+    kept_heads = tuple(heads[number] for number in filled)
+    kept = tuple(tuple(row[number] for number in filled) for row in cells)
+    return Table(kept_heads, kept, caption, figures)
 
 
 def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:

@@ -292,11 +292,8 @@ def _diff(group: list[ReportedDifference], most: int, resolved: Json) -> Diff:
     if len(group) == 1:
         remark, lines = REMARKS[first.kind], [*sides_of(first, most)]
     else:
-        varying = [
-            position
-            for position, key in enumerate(first.path)
-            if isinstance(key, int) and any(spot.path[position] != key for spot in group)
-        ]
+        numbers = [number for number, key in enumerate(first.path) if isinstance(key, int)]
+        varying = [n for n in numbers if any(spot.path[n] != first.path[n] for spot in group)]
         remark = f"{_FOLDED.get(first.kind, REMARKS[first.kind])} in {len(group):,}"
         if len(varying) == 1 and varying[0] < len(first.path) - 1:
             rows = value_or_absent(resolved, first.path[: varying[0]])

@@ -150,12 +150,9 @@ def place_of(grade: Grade, result: Result) -> str:
 
 def line_of(result: Result) -> int | None:
     """Return the line to look at first: of the grader that explains the outcome, or of the case."""
-    lines = (
-        grade.line
-        for top in deciding_grades(grades_of(result))
-        for grade in (*iterate_grades(top.parts), top)
-        if grade.outcome == result.outcome
-    )
+    tops = deciding_grades(grades_of(result))
+    grades = (grade for top in tops for grade in (*iterate_grades(top.parts), top))
+    lines = (grade.line for grade in grades if grade.outcome == result.outcome)
     return next((line for line in lines if line is not None), result.line)
 
 

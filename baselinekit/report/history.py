@@ -33,10 +33,9 @@ def format_history(history: History, style: Style, bars: bool) -> str:
         for trend in history.trends:
             lines += [*_describe_trend(trend, style, bars), ""]
     else:
+        usual = {"passed", "skipped"}
         doubtful = [
-            trend
-            for trend in history.trends
-            if style.verbose or any(run.outcome not in ("passed", "skipped") for run in trend.seen)
+            one for one in history.trends if style.verbose or {run.outcome for run in one.seen} - usual
         ]
         lines += terminal_lines([trends_table(doubtful)] if doubtful else [], style)
         if steady := len(history.trends) - len(doubtful):

@@ -49,11 +49,10 @@ def typed_of(report: Report) -> Typed:
 def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequence[str]) -> list[str]:
     """Return the command for each baseline, by its id, that states rules about what varies without a
     placeholder: each an option and its value."""
-    return [
-        command_line("refresh", id, *(word for option in options for word in option), *operator)
-        for id, options in rules.items()
-        if options
-    ][:_MOST_COMMANDS]
+    words = {id: [word for option in options for word in option] for id, options in rules.items() if options}
+    return [command_line("refresh", id, *options, *operator) for id, options in words.items()][
+        :_MOST_COMMANDS
+    ]
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:

@@ -509,11 +509,8 @@ def format_pending_json(
         accept = accept_command(plan, (change,), operator) if can_accept else None
         tail = {"blocked": blocked, "note": change.note or None, **choices, "commands": {"accept": accept}}
         pending.append(head | change_document(change) | tail)
-    groups = [
-        group_document(group) | {"members": name_members(proposal, group.members)}
-        for group in proposal.groups
-        if len(group.members) > 1
-    ]
+    several = [group for group in proposal.groups if len(group.members) > 1]
+    groups = [group_document(one) | {"members": name_members(proposal, one.members)} for one in several]
     head = {"format": "baselinekit.review/1", "pending": pending, "groups": groups}
     return page(head | {"refused": refused_document(proposal)})
 

@@ -64,13 +64,8 @@ def add_recipes(parts: Parts) -> None:
         add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
         kinds.append(ref(part))
     text = {"type": "string"}
-    parts["Input"] = {
-        "anyOf": [
-            text,
-            *(closed_object({name: text, "context": {}}, 1) for name in ("text", "content")),
-            *kinds,
-        ]
-    }
+    named = [closed_object({name: text, "context": {}}, 1) for name in ("text", "content")]
+    parts["Input"] = {"anyOf": [text, *named, *kinds]}
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:

@@ -210,12 +210,8 @@ class CaseSettings(Struct):
 
 
 T = TypeVar("T", bound=CaseSettings)
-_AS_DEFAULTS = {
-    "timeout_seconds": "timeout",
-    "judge_after_failure": "judge_after_failure",
-    "retries": "retries",
-    "parallel": "parallel",
-}
+_AS_DEFAULTS = {"timeout_seconds": "timeout"}
+_AS_DEFAULTS |= {name: name for name in ("judge_after_failure", "retries", "parallel")}
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:

@@ -389,11 +389,8 @@ def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: st
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {
-    "prompt": (str, "a text"),
-    "file": (str, "the path of a file"),
-    MESSAGES: (list, "a list of messages"),
-}
+_CONTENTS: dict[Json, tuple[type, str]] = {"prompt": (str, "a text"), "file": (str, "the path of a file")}
+_CONTENTS[MESSAGES] = (list, "a list of messages")
 
 
 def _read_text_or_messages(

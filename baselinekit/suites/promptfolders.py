@@ -70,11 +70,8 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
         if os.path.isdir(os.path.join(root, path)):
             top = project.name_in_project(root, os.path.join(root, path))
             folders = {folder: None for file in files for folder in _parents(file, top)}
-            eval_file_of = {
-                folder: eval_file_in(root, folder)
-                for folder in folders
-                if project.is_prompt_folder(_names_in_folder(root, folder))
-            }
+            prompts = [one for one in folders if project.is_prompt_folder(_names_in_folder(root, one))]
+            eval_file_of = {folder: eval_file_in(root, folder) for folder in prompts}
             files = [
                 file
                 for file in files

@@ -295,12 +295,10 @@ def load_measured(root: str, file: str) -> list[Agreement]:
         raw = load_json(decode_text(read(root, name), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
         keys = {field.name: field.encode_name for field in fields(Agreement)}
-        return [
-            convert(
-                {keys.get(key, key): value for key, value in entry.items() if key != "accuracy"}, Agreement
-            )
-            for entry in entries
+        rows = [
+            {keys.get(key, key): value for key, value in one.items() if key != "accuracy"} for one in entries
         ]
+        return [convert(row, Agreement) for row in rows]
     except (BaselinekitError, AttributeError, KeyError, TypeError, ValueError):
         return []
 

@@ -100,13 +100,10 @@ class TargetList(Struct):
         raw, at = self.stated[name]
         target, problems = self.read(name, raw)
         if target is not None and target.recipe is not None and not problems:
-            found = [*KINDS[target.execution.type].check(target.recipe)]  # not those of the dummy question
-            paths = [problem.at or () for problem in found]
-            problems = [
-                replace(problem, at=path[len(EXECUTION) :])
-                for problem, path in zip(found, paths, strict=True)
-                if path[: len(EXECUTION)] == EXECUTION
-            ]
+            found = KINDS[target.execution.type].check(target.recipe)
+            paths = [(problem, problem.at or ()) for problem in found]
+            size = len(EXECUTION)  # what is at another path is of the dummy question
+            problems = [replace(one, at=path[size:]) for one, path in paths if path[:size] == EXECUTION]
         return (None, self.place(prefix_paths(problems, at))) if problems else (target, [])
 
 

@@ -56,13 +56,8 @@ def _document(report: Report) -> dict[str, Json]:
         **({"extra": beside} if beside else {}),
         **({"environment": {"extra": report.environment}} if report.environment else {}),
     }
-    return {
-        "reportFormat": "CTRF",
-        "specVersion": "0.0.0",
-        "generatedBy": report.tool,
-        "timestamp": report.started,
-        "results": results,
-    }
+    head: dict[str, Json] = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": report.tool}
+    return {**head, "timestamp": report.started, "results": results}
 
 
 def _test(result: Result, since: str | None) -> dict[str, Json]:

@@ -77,12 +77,8 @@ def render(report: Report) -> str:
 
 def _result_documents(result: Result) -> Iterator[dict[str, Json]]:
     """Yield each difference of a result; or the result as a whole if it has none."""
-    facts: dict[str, Json] = {
-        "id": result.id,
-        "outcome": result.outcome,
-        "recipe": format_place(result),
-        "target": result.target,
-    }
+    facts: dict[str, Json] = {"id": result.id, "outcome": result.outcome, "recipe": format_place(result)}
+    facts["target"] = result.target
     for spot in result.differences:
         path = render_path(spot.path)
         further = {"path": path, "rule": spot.rule}
