@@ -22,7 +22,7 @@ metrics escape judge codes errors lazy structs
 
 PURE = """escape metrics values secrets.variables clients.trust files schema placeholders importers matching
 graders learning changes moving.promptfoo moving.promptfooasserts moving.reading moving.skillevals
-moving.templates moving.vcr"""
+moving.vcr"""
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
@@ -33,9 +33,9 @@ OWNERS = {
     "prometheus_client": "kinds.bodies",
     "deepdiff": "matching.explain",
     "jsonschema": "graders.by_schema",
-    "markdown_it": "graders.reply_code",
+    "markdown_it": "graders.by_function",
     "referencing": "graders.by_schema",
-    "jinja2": "report.html.page moving.templates",
+    "jinja2": "report.html.page moving.promptfooasserts",
     "markupsafe": "report.html.page",
     "regex": "placeholders.table",
     "jsonpath_ng": "values.jsonpath",
@@ -58,7 +58,7 @@ RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mo
 FEATURES = {
     "eva": {"cli.promote", "cli.export", "cli.doctor"}
     | {"evals.attempts", "evals.casebaselines", "evals.checks", "evals.run"},
-    "agentv": {"cli.generate", "evals.sidebyside"},
+    "agentv": {"cli.generate", "evals.earlier"},
     "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
 }
 """Folders of other tools, each with the modules that import it when it is chosen. Tables name the other
@@ -114,7 +114,7 @@ CUT_ELSEWHERE = {
     "store.journal": "a folder, by the name that the configuration gives to a model",
     "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
-    "report.evals.terminal": "the end of a note while it is typed",
+    "report.evalterminal": "the end of a note while it is typed",
     "report.sections": "a commit",
     "report.history": "a commit",
     "report.wording": "a commit",

@@ -54,14 +54,13 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Edit, Json
 from baselinekit.report.differences import shorten_pair
 from baselinekit.report.next_commands import check_commands, rule_commands
-from baselinekit.report.wording import list_first
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
 from baselinekit.store.writing import add_origin, edit_config
 from baselinekit.structs import replace
 from baselinekit.values.paths import render
-from baselinekit.values.texts import count_noun, mask_and_clip, no_mask
+from baselinekit.values.texts import count_noun, list_first, mask_and_clip, no_mask
 
 # The report of `capture --repeat`: each path that varies, its placeholder, and the reason.
 

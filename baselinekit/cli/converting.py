@@ -28,14 +28,22 @@ from baselinekit.files.languages import dump_yaml, yaml_flow
 from baselinekit.importers.drafts import ImportChoices, SourceText
 from baselinekit.model.values import Json
 from baselinekit.moving import conversion as forms, vcr
-from baselinekit.moving.baselines import PYTEST, VCR, moved_cassettes, moved_values, write_moved
+from baselinekit.moving.baselines import (
+    OPTION,
+    PLUGIN,
+    PYTEST,
+    VCR,
+    TakenTest,
+    moved_cassettes,
+    moved_values,
+    write_moved,
+)
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.moving.snapshots import OPTION, PLUGIN, TakenTest
 from baselinekit.store.project import MAX_OUTPUT_BYTES, limits_of, read
 from baselinekit.store.reading import locate_each
 from baselinekit.store.results import check_place, write_text
 from baselinekit.structs import Struct, convert, replace
-from baselinekit.suites.writing.sayings import CaseReader, Loss, WriteRequest
+from baselinekit.suites.writing import CaseReader, Loss, WriteRequest
 from baselinekit.values.texts import count_noun
 
 

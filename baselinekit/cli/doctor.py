@@ -54,8 +54,7 @@ from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
-from baselinekit.suites.dialects.table import has_folder
-from baselinekit.suites.loading import load_partly
+from baselinekit.suites.loading import has_folder, load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets

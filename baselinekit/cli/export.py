@@ -20,8 +20,7 @@ from baselinekit.store.project import INPUTS, read
 from baselinekit.store.reading import locate
 from baselinekit.store.results import check_place, write_text
 from baselinekit.structs import replace
-from baselinekit.suites.promptfolders import folders_below
-from baselinekit.suites.skillfolders import as_skill
+from baselinekit.suites.promptfolders import as_skill, folders_below
 from baselinekit.values.texts import count_noun
 
 

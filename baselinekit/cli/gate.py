@@ -38,12 +38,12 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
-from baselinekit.report.evals.gates import format_gate, format_gates_json, format_gates_markdown
+from baselinekit.report.evalterminal import format_gate, format_gates_json, format_gates_markdown
 from baselinekit.report.forms.table import render_report
 from baselinekit.store.results import check_place, write_text
 from baselinekit.structs import replace
 from baselinekit.suites import settings
-from baselinekit.suites.dialects.gates import load_gates
+from baselinekit.suites.gates import load_gates
 from baselinekit.values.texts import count_noun
 
 _PLANS = (".yaml", ".yml")

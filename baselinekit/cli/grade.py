@@ -24,13 +24,12 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
+from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
 from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
-from baselinekit.report.evals.terminal import (
+from baselinekit.report.evalterminal import (
     describe_count,
     format_note,
     format_question,

@@ -14,7 +14,7 @@ from baselinekit.cli.options import (
     project_of,
     project_options,
 )
-from baselinekit.eva import promotion
+from baselinekit.eva import logs
 from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.structs import asdict
 
@@ -43,10 +43,10 @@ class PromoteOptions:
 def promote(options: PromoteOptions) -> int:
     project = project_of(options.project)
     path = resolve_path_or_prompt(project, options.prompt)
-    step = promotion.next_step(project, promotion.find_prompt(project, options.prompt, path))
+    step = logs.next_step(project, logs.find_prompt(project, options.prompt, path))
     is_promoted = options.force or not step.unmet
     if is_promoted:
-        promotion.write_step(project, step, timestamps(clock())())
+        logs.write_step(project, step, timestamps(clock())())
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:

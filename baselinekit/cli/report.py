@@ -23,8 +23,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.commands import history as past
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.evals.earlier import check_parts
-from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
+from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
@@ -32,12 +31,12 @@ from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import earlier_blocks, weakened_blocks
-from baselinekit.report.wording import Style, format_lines, headline, list_first
+from baselinekit.report.wording import Style, format_lines, headline
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.structs import replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 _THRESHOLD = 0.1
 _MOST_IDS = 10

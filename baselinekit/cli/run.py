@@ -49,10 +49,9 @@ from baselinekit.escape import one_line
 from baselinekit.evals.attempts import CaseOrder, CaseTurn, JudgedAttempt
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
-from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run as run_cases
+from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, name_of_case, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
@@ -61,7 +60,7 @@ from baselinekit.model.evals import Suite
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, terminal
 from baselinekit.report.blocks import terminal_lines
-from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.evalterminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.sections import beside_blocks
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed

@@ -68,7 +68,7 @@ def check(baseline: Baseline, setting: Setting) -> None:
     """Raise the errors of a replay and its comparison that can be found without asking anything."""
     replaying.check(baseline.current, setting)
     if baseline.current.checks:
-        from baselinekit.graders.checks import problems_of_checks
+        from baselinekit.graders.graders import problems_of_checks
 
         recipe = baseline.current
         undefined = undefined_in(recipe.checks, setting.scope, CHECKS_AT)
@@ -100,8 +100,8 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
-    from baselinekit.graders.checks import grade_checks
-    from baselinekit.graders.task import GradeClients
+    from baselinekit.graders.base import GradeClients
+    from baselinekit.graders.graders import grade_checks
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))

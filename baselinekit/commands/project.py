@@ -162,7 +162,7 @@ def open_project(operator: Operator) -> Project:
     scope = _scope(config, chosen, operator)
     targets, readable = None, list["NamedTarget"]()
     if operator.targets is not None or config.targets:
-        from baselinekit.suites.targetsfile import add_named_targets
+        from baselinekit.suites.targets import add_named_targets
 
         file = operator.targets and os.path.join(operator.cwd, operator.targets)
         environ = operator.environ if file or operator.config_from is None else None

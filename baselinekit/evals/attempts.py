@@ -7,42 +7,27 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from baselinekit import errors
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.executor import ASKED_ELSEWHERE, Terms
 from baselinekit.commands.judging import compare_settled, observe
 from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import CaptureEnvironment, drift_of
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    OutOfBudget,
-    Refused,
-    cannot_replay,
-    internal_error,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused
 from baselinekit.evals.cases import CaseAttempt
 from baselinekit.evals.checks import Prepared, setting_of_case
 from baselinekit.evals.judgeprograms import run_judge
-from baselinekit.graders import graders
-from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, keys_of, parse_json_output
-from baselinekit.graders.verdict import code_of, combine_grades
+from baselinekit.graders import base, graders
+from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
 from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import reported
+from baselinekit.model import grades
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import (
-    Attempt,
-    Classified,
-    FunctionOutput,
-    Grade,
-    Grader,
-    Outcome,
-    iterate_grades,
-    map_grades,
-)
+from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome
 from baselinekit.model.ratings import RatingItem
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe, SandboxResult, Seconds
 from baselinekit.model.values import ABSENT, Json
@@ -78,7 +63,9 @@ class TimeLeft(Struct):
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise cannot_replay("BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`")
+            raise errors.cannot_replay(
+                "BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`"
+            )
         return left
 
     def within(self, clients: Clients) -> Clients:
@@ -180,7 +167,7 @@ def is_wrong(made: CaseAttempt) -> bool:
 def _code_of(judged: JudgedAttempt) -> str | None:
     """The code of the attempt. That another worker must be asked may be the code of a single grade."""
     attempt = judged.case_attempt.attempt
-    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in iterate_grades(attempt.grades))
+    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in grades.iterate_grades(attempt.grades))
     return ASKED_ELSEWHERE if elsewhere else attempt.code
 
 
@@ -189,7 +176,7 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
     code=_code_of,
     is_failure=lambda turn, judged: is_wrong(judged.case_attempt) and turn.tried == turn.retries,
     error=lambda turn, problem: JudgedAttempt(
-        CaseAttempt(_without_output(turn.number, "error", CannotReplay(problem)))
+        CaseAttempt(_no_output(turn.number, "error", CannotReplay(problem)))
     ),
 )
 
@@ -214,7 +201,7 @@ class CaseWorker(Struct):
             return replace(self._attempt(turn, outside), slip=slip)
         except Exception as error:
             redactor = self.environment.project.redactor
-            fault = _without_output(turn.number, "error", internal_error(error))
+            fault = _no_output(turn.number, "error", errors.internal_error(error))
             return JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))), slip=slip)
 
     def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
@@ -224,10 +211,10 @@ class CaseWorker(Struct):
         try:
             attempt, observation, comparisons = self._observed(prepared, number, outside, began, trace)
         except OutOfBudget as error:
-            attempt = _without_output(number, "skipped", error, "limit")
+            attempt = _no_output(number, "skipped", error, "limit")
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            attempt = _without_output(number, "error", error, verdict)
+            attempt = _no_output(number, "error", error, verdict)
         redactor = trace.redactor
         if observation is not None:
             redactor = redactor.knowing(observation.output)
@@ -247,7 +234,7 @@ class CaseWorker(Struct):
         time = TimeLeft(case.timeout, self.context.seconds, began, case.timeout_key)
         setting = setting_of_case(project, case.source.file, time.within(self.environment.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        recipe, inputs = _apply_before_script(prepared, setting, trace)
+        recipe, inputs = _apply_before(prepared, setting, trace)
         if recipe is not case.recipe:
             case = replace(case, recipe=recipe)
         setting = replace(setting, redactor=trace.redactor)
@@ -266,8 +253,8 @@ class CaseWorker(Struct):
         judging = _Judging(prepared, setting, observation, outside, self.environment)
         expanded_case = _expanded(case, setting.scope)
         grades = graders.grade_all(expanded_case, observation, judging.clients_at)
-        outcome, score, reason, verdict = combine_grades(grades, case.pass_rule)
-        code = code_of(grades, outcome)
+        outcome, score, reason, verdict = base.combine_grades(grades, case.pass_rule)
+        code = base.code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
             outcome, score, reason, code = "error", None, observation.flaw, "BK613"
         attempt = Attempt(
@@ -304,10 +291,8 @@ class CaseWorker(Struct):
         if comparison.passed:
             return replace(judged, settled_id=baseline.id)
         try:
-            now = self.context.timestamp()
-            return replace(
-                judged, pending=kept_output_of(environment, baseline, comparison, observation, now)
-            )
+            at = self.context.timestamp()
+            return replace(judged, pending=kept_output_of(environment, baseline, comparison, observation, at))
         except BaselinekitError as error:
             return replace(judged, warning=error.problems[0].message)
 
@@ -363,10 +348,10 @@ class _Judging:
             for matcher in prepared.matchers[position]:
                 actual, expected = observation, matcher.known.output
                 if graders.row_of(grader).compares == "expected" and case.expected is not None:
-                    part = graders.task_of(grader, case).look(actual.output, keys_of(expected))
+                    part = graders.task_of(grader, case).look(actual.output, base.keys_of(expected))
                     actual = replace(actual, output=part, loss=None)
                 if isinstance(actual.output, str) and not isinstance(expected, str):
-                    value = parse_json_output(actual.output)
+                    value = base.parse_json_output(actual.output)
                     actual = actual if value is ABSENT else actual.with_output(value)
                 candidates.append(compare_settled(matcher, actual, judged))
             nearest = min(range(len(candidates)), key=lambda number: candidates[number].count)
@@ -401,9 +386,7 @@ def _expanded(case: Case, scope: Scope) -> Case:
     return case
 
 
-def _apply_before_script(
-    prepared: Prepared, setting: Setting, trace: Trace
-) -> tuple[Recipe, dict[str, Json]]:
+def _apply_before(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[Recipe, dict[str, Json]]:
     """Return the recipe with the inputs that the script before it prints, and all of its inputs. From now on
     those that are secrets by their names are masked."""
     case, before = prepared.case, prepared.scripts[0]
@@ -425,13 +408,11 @@ def _apply_before_script(
     known_names = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
     for name in sorted(needed_names & prepared.names - known_names):
         message = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
-        raise cannot_replay("BK761", message, f"print {name}=…, or give it in the case")
+        raise errors.cannot_replay("BK761", message, f"print {name}=…, or give it in the case")
     return recipe, {**inputs, **given}
 
 
-def _without_output(
-    number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
-) -> Attempt:
+def _no_output(number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None) -> Attempt:
     problem = error.problems[0]
     return Attempt(number, outcome, None, (), problem.with_hint, problem.code, verdict)
 
@@ -449,7 +430,7 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace) -> Attempt:
     output = mask(attempt.output)
     return replace(
         attempt,
-        grades=tuple(map_grades(grade, mask_grade) for grade in attempt.grades),
+        grades=tuple(grades.map_grades(grade, mask_grade) for grade in attempt.grades),
         reason=mask_and_clip(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=mask_and_clip(output, _LONGEST_OUTPUT, no_mask) if isinstance(output, str) else output,
         notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in trace.notes),

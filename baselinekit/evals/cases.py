@@ -17,13 +17,7 @@ from baselinekit.model.grades import OUTCOMES, Attempt, Outcome, PassRule, itera
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.report.resultfile import (
-    drift_document,
-    restore_difference,
-    restore_drift,
-    restore_usage,
-    written,
-)
+from baselinekit.report import resultfile
 from baselinekit.schema import read_as
 from baselinekit.store.journal import Journal, name_of
 from baselinekit.structs import Struct, field, replace
@@ -217,23 +211,19 @@ _FINISHED = {"finished": True}
 def _read_attempt(record: Json) -> CaseAttempt | None:
     """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
     try:
-        restore_usage(record["attempt"])
+        resultfile.restore_usage(record["attempt"])
         for spot in record["spots"]:
-            restore_difference(spot)
-        record["drift"] = restore_drift(record["drift"])
+            resultfile.restore_difference(spot)
+        record["drift"] = resultfile.restore_drift(record["drift"])
     except (AttributeError, KeyError, TypeError):
         return None
     return read_as(CaseAttempt, record)[0]
 
 
-def key_of(
-    project: Project, suite: str, cases: Sequence[Prepared], attempts: int, retries: Sequence[int]
-) -> str:
+def key_of(project: Project, name: str, cases: Sequence[Prepared], tries: int, retries: Sequence[int]) -> str:
     """The key of the journal. It is the same for two runs that would make the same attempts: the same cases,
     graders, settings and files. What a run itself records in a file does not change it."""
-    fingerprints = [
-        (prepared.case.id, prepared.case.judge_after_failure, fingerprint(prepared)) for prepared in cases
-    ]
+    fingerprints = [(one.case.id, one.case.judge_after_failure, fingerprint(one)) for one in cases]
     settings = (
         project.override_base_url,
         project.base_url,
@@ -242,7 +232,7 @@ def key_of(
         sorted(map(repr, project.models.items())),
         sorted(map(repr, project.config.skills.items())),
     )
-    return name_of(__version__, suite, repr(fingerprints), repr(settings), str(attempts), repr(list(retries)))
+    return name_of(__version__, name, repr(fingerprints), repr(settings), str(tries), repr(list(retries)))
 
 
 class Memory:
@@ -280,10 +270,10 @@ class Memory:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
             record = {
-                "attempt": written(attempt.attempt),
-                "spots": [written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
+                "attempt": resultfile.written(attempt.attempt),
+                "spots": [resultfile.written(spot) | {"at": list(spot.at)} for spot in attempt.spots],
                 "count": attempt.count,
-                "drift": drift_document(attempt.drift),
+                "drift": resultfile.drift_document(attempt.drift),
             }
             self._journal.add({"id": case.id, "failures": failures, "told": record})
 

@@ -6,27 +6,18 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from baselinekit import errors
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import (
-    WITHOUT_VARIABLE,
-    BaselinekitError,
-    InvalidInput,
-    Problem,
-    Refused,
-    internal_error,
-    raise_interrupt,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.graders import graders
+from baselinekit.graders.base import keys_of
 from baselinekit.graders.graders import Position
-from baselinekit.graders.task import keys_of
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, granted_timeout
 from baselinekit.kinds.settings import Clients, Setting, above
@@ -42,14 +33,17 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.discovery import discover_files, holds_baselines, is_foreign_json, passed_over_notes
-from baselinekit.store.project import in_repository, name_in_project, read, repository_of
+from baselinekit.store.project import in_repository, name_in_project, repository_of
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects.gates import load_gates
+from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import named_text, resolve_named
+from baselinekit.suites.settings import load_documents, named_text, resolve_named
 from baselinekit.values.texts import count_noun
+
+Runnable = Callable[[FunctionOutput], None]
+"""Refuses in advance what may not be run."""
 
 _MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"
@@ -83,16 +77,13 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
 
 
 def prepare_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> list[Prepared]:
     """Prepare all cases; raise one error with all problems of all of them, each with its place. If nothing is
     wrong but variables without a value, only the cases that need them are errors, when they are run.
     `listed`: the cases will not be run."""
     prepared, problems, refused = checked_cases(environment, cases, runnable, listed)
-    if any(problem.code not in WITHOUT_VARIABLE for problem in problems) or (problems and refused):
+    if any(problem.code not in errors.WITHOUT_VARIABLE for problem in problems) or (problems and refused):
         raise InvalidInput(*problems, *refused)
     if refused:
         raise Refused(*refused)
@@ -100,10 +91,7 @@ def prepare_cases(
 
 
 def checked_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Return the prepared cases (those with a problem have it as their fault), the problems, and those about
     missing permissions. One of a script is reported once, however many cases use the script."""
@@ -114,7 +102,7 @@ def checked_cases(
         try:
             prepared.append(_prepared(environment, case, runnable, listed))
         except Exception as error:  # an unexpected one is reported as the error of this case when it is run
-            raise_interrupt(error)
+            errors.raise_interrupt(error)
             prepared.append(Prepared(case, fault=error))
             if isinstance(error, BaselinekitError):
                 (refused if isinstance(error, Refused) else problems).append((case.source, error.problems))
@@ -123,9 +111,7 @@ def checked_cases(
     return prepared, list(placed[0]), list(placed[1])
 
 
-def _prepared(
-    environment: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None], listed: bool
-) -> Prepared:
+def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, listed: bool) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = environment.project
@@ -286,7 +272,7 @@ def _check_model(name: str, case: Case, environment: CaptureEnvironment) -> None
     except InvalidInput as error:
         if error.problems[0].code != _UNKNOWN_MODEL:
             raise
-        from baselinekit.suites.targetsfile import add_discovered_targets  # most projects name no targets
+        from baselinekit.suites.targets import add_discovered_targets  # most projects name no targets
 
         project = environment.project
         targets = add_discovered_targets(project.targets, project.root, case.source.file, {})
@@ -317,7 +303,7 @@ def load_schema(case: Case, path: str, root: str) -> Json:
     root, file = in_repository(root, case.source.file)
     name = resolve_named(root, file, path)
     try:
-        documents = language(name).load(decode(read(root, name), name).body, name)
+        _, documents = load_documents(root, name)
     except InvalidInput as error:
         problem = error.problems[0]
         if problem.code != "BK111":
@@ -362,9 +348,7 @@ def check_reachable(
 _ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "evalcases", "suite", "gate"))
 
 
-def examine_all(
-    project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
-) -> Findings:
+def examine_all(project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable) -> Findings:
     """Check the named paths; without any, all baselines and all evals of the project."""
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
     prompts = folders_below(project.root, places)
@@ -379,7 +363,7 @@ def examine_all(
         findings = _with_evals(findings, project, places, clients, runnable)
     if not prompts:
         return findings
-    from baselinekit.eva.checks import examine
+    from baselinekit.eva.folders import examine
 
     broken, shape = examine(project.root, prompts)
     return replace(
@@ -423,11 +407,7 @@ def _sort_files(
 
 
 def _with_evals(
-    findings: Findings,
-    project: Project,
-    paths: Sequence[str],
-    clients: Clients,
-    runnable: Callable[[FunctionOutput], None],
+    findings: Findings, project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable
 ) -> Findings:
     """The findings with those about evals. A baseline that is also one of their cases is reported once."""
     root = project.root
@@ -438,8 +418,8 @@ def _with_evals(
     files = [file for file in forms if file not in (*gates, *reports)]
     suite, problems = load_partly(files, root, project.fetch_file, project.targets)
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
-    faults = [one.fault for one in prepared if one.fault is not None]
-    invalid += [internal_error(one).problems[0] for one in faults if not isinstance(one, BaselinekitError)]
+    faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
+    invalid += [errors.internal_error(fault).problems[0] for fault in faults]
     checks: list[Callable[[], object]] = [partial(load_gates, file, root) for file in gates]
     checks.append(partial(facts_of, root, suite.cases))
     for check in checks:

@@ -11,19 +11,13 @@ from contextlib import suppress
 from hashlib import sha256
 
 from baselinekit.clients.models.proxy import Proxy
-from baselinekit.clients.programs.children import (
-    SHELL,
-    child_environment,
-    configured_argv,
-    needs_shell,
-    program_at,
-)
+from baselinekit.clients.programs import children
 from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.programs import allowed_by, run_in_name, who_allows
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, Refused, cannot_replay
 from baselinekit.graders import graders
-from baselinekit.graders.task import JudgeProgram, JudgeRun, JudgeStopped
+from baselinekit.graders.base import JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.settings import Execute
 from baselinekit.model.evals import Case
@@ -52,7 +46,7 @@ def words_of(command: str | Sequence[str]) -> list[str] | None:
     if not isinstance(command, str):
         return [*command]
     with suppress(ValueError):  # a quote that does not end
-        return None if needs_shell(command) else shlex.split(command)
+        return None if children.needs_shell(command) else shlex.split(command)
     return None
 
 
@@ -86,17 +80,17 @@ def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: boo
         name, further_words = match
         command = project.commands[name]
         hint = f"correct `commands: {name}:` in baselinekit.yaml, or install it"
-        argv = (*configured_argv(command.argv, project.root, hint), *further_words)
+        argv = (*children.configured_argv(command.argv, project.root, hint), *further_words)
         return ReadyJudge(argv, program.cwd, _content_digest(program), tuple(command.env))
     if not project.trust.allow_exec:
         text = " ".join(program.text.split())
         message = f"the judge's program `{text}` is not named in {project.trust.configuration}"
         raise Refused(Problem("BK403", message, _permission_hint(program)))
     if program.words is None:
-        argv = (SHELL, "-c", program.text)
+        argv = (children.SHELL, "-c", program.text)
     else:
         word, *further = program.words
-        argv = (program_at(word, program.cwd, "install it, or correct its name"), *further)
+        argv = (children.program_at(word, program.cwd, "install it, or correct its name"), *further)
     return ReadyJudge(argv, program.cwd, _content_digest(program))
 
 
@@ -111,9 +105,7 @@ def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedP
     words = words_of(judge.command)
     possible_names = re.findall(r"[^\s|&;<>()$`'\"]+", str(judge.command)) if words is None else words
     paths = {word: os.path.normpath(os.path.join(cwd, word)) for word in possible_names}
-    files = {
-        word: path for word, path in paths.items() if path.startswith(root + os.sep) and os.path.isfile(path)
-    }
+    files = {word: at for word, at in paths.items() if at.startswith(root + os.sep) and os.path.isfile(at)}
     return StatedProgram(judge.command, words, cwd, files, replace(surroundings, folder=cwd))
 
 
@@ -151,9 +143,7 @@ def _permission_hint(program: StatedProgram) -> str:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
     words = [program.from_root(word) if word in program.files else word for word in program.words]
     files = [program.from_root(word) for word in program.files]
-    name = os.path.splitext(os.path.basename(next((word for word in words[:2] if word in files), words[0])))[
-        0
-    ]
+    name = os.path.splitext(os.path.basename(next((one for one in words[:2] if one in files), words[0])))[0]
     if os.sep not in words[0] and words[0] in files:
         words[0] = f"./{words[0]}"
     entry = f"{name or 'judge'}: [{', '.join(words)}]"
@@ -204,10 +194,10 @@ def run_judge(
     timeout = float(_TIMEOUT if judge.timeout is None else judge.timeout)
     run = ProcessSpec(program.argv, judge.stdin, cwd=program.cwd, timeout=timeout, mask=mask)
     if judge.model_calls is None:
-        finished = run_in_name(_CALLED, replace(run, env=child_environment(program.passed)), execute)
+        finished = run_in_name(_CALLED, replace(run, env=children.child_environment(program.passed)), execute)
         return JudgeRun(finished.exit_code, finished.stdout, finished.stderr)
     with Proxy(ask, judge.model, judge.model_calls, timeout, models) as proxy:
-        environment = child_environment(program.passed, proxy.environment)
+        environment = children.child_environment(program.passed, proxy.environment)
         try:
             finished = run_in_name(_CALLED, replace(run, env=environment), execute)
         except NeverSent:

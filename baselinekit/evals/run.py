@@ -1,5 +1,6 @@
 """run: every eval case attempted, graded, and counted."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -7,29 +8,14 @@ from contextlib import closing, contextmanager, nullcontext
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_threads
+from baselinekit.commands.history import with_trends
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals.attempts import (
-    CaseOrder,
-    CaseTurn,
-    CaseWorker,
-    EvalClients,
-    JudgedAttempt,
-    PendingWrites,
-    is_wrong,
-)
-from baselinekit.evals.cases import (
-    CaseAttempt,
-    Memory,
-    PlanJournals,
-    explain_grades,
-    key_of,
-    noted,
-    result_of,
-    skipped_result,
-)
+from baselinekit.evals import attempts, cases
+from baselinekit.evals.attempts import CaseOrder, CaseTurn, CaseWorker, EvalClients, JudgedAttempt, is_wrong
+from baselinekit.evals.cases import CaseAttempt, Memory, explain_grades, result_of, skipped_result
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
@@ -44,10 +30,13 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
+from baselinekit.report.evalreport import without_details
+from baselinekit.report.forms.table import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, field, replace
+from baselinekit.suites import settings
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -69,7 +58,7 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: PlanJournals | None = None
+    lasting: cases.PlanJournals | None = None
 
 
 def run(
@@ -144,7 +133,7 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *noted(results), *recorder.notes, *attempts.warnings})),
+        warnings=tuple(sorted({*notes, *cases.noted(results), *recorder.notes, *attempts.warnings})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
@@ -172,7 +161,7 @@ def _memory(
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
     retries = [turn.retries for turn in turns if turn.first == 1]
-    key = key_of(project, suite.file or suite.name, prepared, attempts, retries)
+    key = cases.key_of(project, suite.file or suite.name, prepared, attempts, retries)
     try:
         memory = Memory(Journal(project.root, key), policy.resume)
     except BaselinekitError as error:
@@ -193,7 +182,7 @@ class Attempts(Struct):
     project: Project
     context: RunContext
     memory: Memory
-    take: Callable[[PendingWrites], None]
+    take: Callable[[attempts.PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
@@ -359,8 +348,8 @@ def _results(
     """One result for each case, in the order of the cases, with the lines of the cases. `reason`: why a case
     was not run."""
     made_of: dict[str, list[tuple[CaseAttempt, ...]]] = {}
-    for turn, attempts in zip(turns, made, strict=True):
-        made_of.setdefault(turn.case.id, []).append(attempts or ())
+    for turn, tried in zip(turns, made, strict=True):
+        made_of.setdefault(turn.case.id, []).append(tried or ())
     results = []
     for one in prepared:
         case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
@@ -416,6 +405,32 @@ def _at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") ->
     return replace(grade, line=line, parts=tuple(_at_line(part, lines, f"{name}/") for part in grade.parts))
 
 
+# The reports of a run, if its suite asks for them.
+
+
+_ENDINGS = {"json": (".json", ".eval.json"), "markdown": (".md",), "html": (".html",)}
+_ENDINGS |= {"junit": (".junit.xml",), "sarif": (".sarif",), "ctrf": (".ctrf.json",)}
+
+
+def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
+    """Write the reports. Return the files, or why there are none: a checkout that is read-only is no failure.
+    `x.json` is the result file, `x.eval.json` the report to pass on."""
+    if suite.file is None:
+        return [], ""
+    shown_report = report if suite.reporting.include_details else without_details(report)
+    if "html" in suite.reporting.format:
+        shown_report = with_trends(shown_report, project.root)
+    endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
+    texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
+    try:
+        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
+        root = settings.root_of(project.root, suite.file)
+        written, reason = settings.write_reports(folder, report.started, texts, root)
+    except BaselinekitError as error:
+        return [], f"the reports could not be kept: {error.problems[0].message}"
+    return [os.path.relpath(path, project.cwd) for path in written], reason
+
+
 # What a run would do: for run --list, and for a gate before its first suite costs anything. All problems in
 # the files are reported; a listing starts no program, so none has to be allowed.
 
@@ -448,14 +463,12 @@ def plan_cases(
     attempts = policy.attempts or suite.config.attempts
     planned = []
     for case, (place,) in zip(chosen, places, strict=True):
-        attempts_made = 0 if case.skip is not None else attempts
+        made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
         asking = filter(None, map(graders.model_calls_of, case.graders))
         calls = int(by_model) + sum(questions for _, questions in asking)
         all_graders = graders.with_parts(case.graders)
         by_grader = {grader.name: graders.row_of(grader).criteria(grader.method) for grader in all_graders}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
-        planned.append(
-            Planned(case, f"{place.file}:{place.line}", attempts_made, attempts_made * calls, criteria)
-        )
+        planned.append(Planned(case, f"{place.file}:{place.line}", made, made * calls, criteria))
     return planned

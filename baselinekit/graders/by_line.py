@@ -12,21 +12,8 @@ from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.judging import (
-    JUDGE,
-    ask_until_readable,
-    between_marks,
-    nonce_of,
-    unusable_reply,
-)
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    never_passes,
-    text_of,
-    threshold_problems,
-)
+from baselinekit.graders.base import GradeClients, GraderType, Task, never_passes, text_of, threshold_problems
+from baselinekit.graders.judging import JUDGE, ask_until_readable, between_marks, nonce_of, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation
@@ -312,9 +299,7 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
         return task.decide((passed, "" if passed else reason, details))
 
     question = decision_question(config, query)
-    return _ask(
-        task, clients, question, lambda reply: DECISION.read(reply, texts), judge, wanted=config.wanted
-    )
+    return _ask(task, clients, question, lambda reply: DECISION.read(reply, texts), judge, config.wanted)
 
 
 def decision_problems(task: Task) -> Iterator[Problem]:

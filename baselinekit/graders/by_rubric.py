@@ -11,20 +11,9 @@ from fractions import Fraction
 from typing import Annotated
 
 from baselinekit.errors import Problem
+from baselinekit.graders import judging
+from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, Task, texts_of, weighted_mean
 from baselinekit.graders.by_template import BY_SHARE, too_low
-from baselinekit.graders.judging import (
-    grade_readable,
-    nonce_of,
-    question,
-    reply,
-    scalar,
-    unquoted,
-    unusable_reply,
-    words_of,
-)
-from baselinekit.graders.task import GradeClients, GraderType, ReadConfig, Task
-from baselinekit.graders.verdict import weighted_mean
-from baselinekit.graders.wire import texts_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
@@ -40,7 +29,7 @@ HIGHEST = 10
 
 _Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
 _HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
-_Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
+Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
 _Ranges = tuple[tuple[int, int, str], ...]
 """What the scores from one to another mean, both included."""
 
@@ -64,7 +53,7 @@ class RubricItem(Struct):
     id: str | None = None
     expected_outcome: str | None = None
     description: str | None = None
-    weight: _Weight = 1.0
+    weight: Weight = 1.0
     required: bool = True
     required_min_score: _Score | None = None
     score_ranges: dict[str, str] | list[ScoreRange] | None = None
@@ -145,7 +134,7 @@ def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) 
     checks: list[Json] = []
     for item_id, item in judge.items.items():
         verdict = ("score", f"0 to {HIGHEST}") if item.is_scored else ("satisfied", "true or false")
-        checks.append({"id": item_id, verdict[0]: unquoted(verdict[1]), "reasoning": "…"})
+        checks.append({"id": item_id, verdict[0]: judging.unquoted(verdict[1]), "reasoning": "…"})
         scale = f"(a whole number from 0 to {HIGHEST})" if item.is_scored else ""
         lines.append(f"- {item_id}: {' '.join(filter(None, (item.text, scale)))}")
         for low, high, text in item.ranges:
@@ -158,7 +147,7 @@ def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) 
     )
     form: dict[str, Json] = {"checks": checks, "overall_reasoning": "…"}
     most = _TOKENS + _TOKENS_PER_ITEM * len(checks)
-    return question(judge.model, task, texts, form, max_tokens=most, json=True)
+    return judging.question(judge.model, task, texts, form, max_tokens=most, json=True)
 
 
 # The reply.
@@ -225,26 +214,24 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
     """The grade that the verdicts in a reply make, by the weights of all items; UnreadableReply if it is not
     what was asked for, judges an item twice, or judges none."""
     items = task.method.items
-    fields = reply(answer, ("checks",), nonce)
+    fields = judging.reply(answer, ("checks",), nonce)
     if not isinstance(fields["checks"], list):
-        raise unusable_reply("has no list of checks", answer)
+        raise judging.unusable_reply("has no list of checks", answer)
     judged: dict[str, ItemVerdict] = {}
     unknown: list[str] = []
     for entry in fields["checks"]:
         item_id = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(item_id, str):
-            raise unusable_reply("has a check without an id", answer)
+            raise judging.unusable_reply("has a check without an id", answer)
         if item_id not in items:
             unknown.append(item_id)
         elif item_id in judged:
-            raise unusable_reply(f"judges {item_id} twice", answer)
+            raise judging.unusable_reply(f"judges {item_id} twice", answer)
         else:
             judged[item_id] = _read_check(entry, item_id, items[item_id], answer)
     if not judged:
-        raise unusable_reply("judges no item of the rubric", answer)
-    verdicts = [
-        judged.get(item_id) or ItemVerdict(item_id, item, omitted=True) for item_id, item in items.items()
-    ]
+        raise judging.unusable_reply("judges no item of the rubric", answer)
+    verdicts = [judged.get(id) or ItemVerdict(id, item, omitted=True) for id, item in items.items()]
     score = weighted_mean((one.share, one.item.weight) for one in verdicts) or Fraction(0)
     hits = [one for one in verdicts if one.raw >= _HIT_SCORE and not one.fails]
     misses = [one for one in verdicts if one not in hits]
@@ -253,7 +240,7 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
         "criteria": [one.details for one in verdicts],
         "hits": [one.name for one in hits],
         "misses": [one.name for one in misses],
-        "reasoning": words_of(fields.get("overall_reasoning")),
+        "reasoning": judging.words_of(fields.get("overall_reasoning")),
         **({"unknown_ids": list(dict.fromkeys(unknown))} if unknown else {}),
     }
     lines = [one.line for one in failing or misses]
@@ -265,25 +252,23 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
 def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answer: str) -> ItemVerdict:
     key = "score" if item.is_scored else "satisfied"
     if key not in entry:
-        raise unusable_reply(f"has a check of {item_id} without `{key}`", answer)
-    value, reasoning = scalar(entry[key]), words_of(entry.get("reasoning"))
+        raise judging.unusable_reply(f"has a check of {item_id} without `{key}`", answer)
+    value, reasoning = judging.scalar(entry[key]), judging.words_of(entry.get("reasoning"))
     if isinstance(value, bool) and not item.is_scored:
         return ItemVerdict(item_id, item, Fraction(value), reasoning)
     if item.is_scored and is_number(value) and 0 <= value <= HIGHEST and value == int(value):
         return ItemVerdict(item_id, item, Fraction(int(value), HIGHEST), reasoning)
     wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
-    raise unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
+    raise judging.unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
 
 
 def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     texts = texts_of(task, observation)
     outcome = texts.pop("expected_outcome")
     texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
-    nonce = nonce_of(*texts.values())
+    nonce = judging.nonce_of(*texts.values())
     asked = rubric_question(task.method, outcome, texts)
-    return grade_readable(
-        task.grader, asked, clients.ask, clients.mask, lambda answer: read_rubric_reply(answer, nonce, task)
-    )
+    return judging.grade_readable(task, clients, asked, lambda answer: read_rubric_reply(answer, nonce, task))
 
 
 # Problems that are known before anything is asked.
@@ -332,11 +317,8 @@ def _problems_of_item(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
 def _range_problems(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
     stated, at = item.score_ranges, ("score_ranges",)
     if not stated:
-        yield (
-            at,
-            "no range of scores",
-            "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}",
-        )
+        hint = "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}"
+        yield at, "no range of scores", hint
         return
     wrong: list[tuple[Path, str, str]] = []
     if isinstance(stated, dict):

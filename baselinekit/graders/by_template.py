@@ -7,24 +7,13 @@ a variable. The rule of the case decides whether a score passes."""
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 
 from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
+from baselinekit.graders import base, judging
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, Task
 from baselinekit.graders.by_model import spoken_verdict
-from baselinekit.graders.judging import (
-    between_marks,
-    grade_readable,
-    nonce_of,
-    question_in_form,
-    reply,
-    scalar,
-    unquoted,
-    unusable_reply,
-    words_of,
-)
-from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
-from baselinekit.graders.verdict import exact_fraction, format_distinct, verdict_of
-from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
@@ -43,7 +32,7 @@ _VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
 _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
-VARIABLES = (*TEXTS, *MESSAGES)
+VARIABLES = (*base.TEXTS, *base.MESSAGES)
 RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
 """The variable with the results that the aggregator of a composite sums up, by both of its names."""
 
@@ -71,7 +60,7 @@ but should capture key points.
 Say briefly what it achieves and what it misses.
 
 {_SECTIONS}"""
-_FORM: dict[str, Json] = {"score": unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
+_FORM = {"score": judging.unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
 _REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
     f"most {_MOST_LISTED} short points each, and may be empty."
@@ -153,7 +142,7 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
             return escapes.removesuffix("\\") + whole
         text = texts[name]
         is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
-        return escapes + (between_marks(name, text, nonce) if is_marked else text)
+        return escapes + (judging.between_marks(name, text, nonce) if is_marked else text)
 
     return _VARIABLE.sub(fill, template)
 
@@ -167,8 +156,9 @@ def template_texts(
     if variable is not None and not results:
         message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
         raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
-    values: dict[str, Json] = {**messages_of(task, observation), **{name: {**results} for name in RESULTS}}
-    texts = texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
+    given: Json = {**results}
+    values = {**base.messages_of(task, observation), **dict.fromkeys(RESULTS, given)}
+    texts = base.texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
     for name in names:
         if name not in texts:
             value = sidecar_value(name, task.case)
@@ -200,11 +190,8 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
             hint = hint if hint and name.count(".") == 1 else "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
-        hint = (
-            f"did you mean {{{{{_OTHER_NAMES[name]}}}}}?"
-            if name in _OTHER_NAMES
-            else suggest(name, VARIABLES)
-        )
+        other = _OTHER_NAMES.get(name)
+        hint = f"did you mean {{{{{other}}}}}?" if other else suggest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which is not a variable", hint)
 
@@ -221,20 +208,19 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
         template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
         template = completed(template, bool(clients.results))
         texts = template_texts(template, task, observation, clients.results)
-        nonce = nonce_of(*texts.values())
+        nonce = judging.nonce_of(*texts.values())
         prompt = filled(template, texts, nonce)
     text = f"{prompt.rstrip()}\n\n{_REPLY_RULES}"
-    asked = question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
-    return grade_readable(
-        task.grader, asked, clients.ask, clients.mask, lambda answer: read_template_reply(answer, nonce, task)
-    )
+    asked = judging.question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
+    read = partial(read_template_reply, nonce=nonce, task=task)
+    return judging.grade_readable(task, clients, asked, read)
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
     """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
     program = prompt_program(task.method)
     assert program is not None
-    document = wire_of(task, observation, task.method.prompt.config, clients.results)
+    document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
     command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
@@ -245,26 +231,26 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
         raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
-    nonce = nonce_of(text)
-    answer = texts_of(task, observation)["candidate_answer"].strip()
+    nonce = judging.nonce_of(text)
+    answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
-        text = text.replace(answer, between_marks("candidate_answer", answer, nonce))
+        text = text.replace(answer, judging.between_marks("candidate_answer", answer, nonce))
     return text, nonce
 
 
 def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
     """The grade that a reply makes; UnreadableReply if it has no score from 0 to 1."""
-    fields = reply(answer, ("score",), nonce)
-    stated = scalar(fields["score"])
+    fields = judging.reply(answer, ("score",), nonce)
+    stated = judging.scalar(fields["score"])
     if not is_number(stated) or not 0 <= stated <= 1:
-        raise unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
-    reasoning, misses = words_of(fields.get("reasoning")), points_of(fields.get("misses"))
+        raise judging.unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
+    reasoning, misses = judging.words_of(fields.get("reasoning")), points_of(fields.get("misses"))
     details: dict[str, Json] = {"score": float(stated), "reasoning": reasoning}
     for key, points in (("hits", points_of(fields.get("hits"))), ("misses", misses)):
         details[key] = points[:_MOST_LISTED]
         if len(points) > _MOST_LISTED:
             details[f"further_{key}"] = len(points) - _MOST_LISTED
-    score = exact_fraction(float(stated))
+    score = base.exact_fraction(float(stated))
     explanation = "; ".join(filter(None, (reasoning, *misses[:_MOST_LISTED])))
     return task.scored(score, f"{too_low(score, task.case.pass_rule)}: {explanation}", details=details)
 
@@ -275,7 +261,7 @@ def points_of(value: Json) -> list[str]:
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
-    return f"it scores {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+    return f"it scores {base.format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -306,7 +292,7 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
     if isinstance(label, bool | str):
         return spoken_verdict(label)
-    return verdict_of(exact_fraction(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
+    return base.verdict_of(base.exact_fraction(label), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
 BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)

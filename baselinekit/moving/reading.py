@@ -11,7 +11,7 @@ from baselinekit.importers.drafts import LeftOut, NotCarried, SourceText
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import read_as
 from baselinekit.structs import Struct, field
-from baselinekit.suites.writing.sayings import unique_id
+from baselinekit.suites.writing import unique_id
 from baselinekit.values.places import value_at
 
 BESIDE = "paths start at the folder of the configuration"

@@ -15,10 +15,9 @@ from baselinekit.structs import Struct
 
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
-_MOST_ZEROS = 20
-"""Classes that have a number in each row for programs, even if it is 0."""
-
 _MOST_TABLES = 20
+"""Graders, and classes that have a number in each row for programs, even if it is 0."""
+
 _LONGEST_CLASS = 24
 
 
@@ -183,7 +182,7 @@ def classes_documents(report: Report) -> list[Json]:
     documents: list[Json] = []
     for found in classifications(report):
         low, high = found.interval if found.decided else (None, None)
-        zeros = dict.fromkeys(found.classes[:_MOST_ZEROS], 0)
+        zeros = dict.fromkeys(found.classes[:_MOST_TABLES], 0)
         table: dict[str, dict[str, Json]] = {wanted: {**zeros} for wanted in found.wanted}
         for (wanted, given), count in found.cells.items():
             if given is not None:

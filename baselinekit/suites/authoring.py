@@ -13,9 +13,9 @@ from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_sche
 from baselinekit.store import schemafile
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import INPUTS, Dialect, StatedInput, TargetName
-from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
-from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.loading import DIALECTS
+from baselinekit.suites.settings import InlineGrader, NamedGrader
 
 # The JSON Schema of eval files and suites, for editors: every form that such a file may have, built from
 # the classes that read them.
@@ -64,13 +64,8 @@ def add_recipes(parts: Parts) -> None:
         add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
         kinds.append(ref(part))
     text = {"type": "string"}
-    parts["Input"] = {
-        "anyOf": [
-            text,
-            *(closed_object({name: text, "context": {}}, 1) for name in ("text", "content")),
-            *kinds,
-        ]
-    }
+    named = [closed_object({name: text, "context": {}}, 1) for name in ("text", "content")]
+    parts["Input"] = {"anyOf": [text, *named, *kinds]}
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:

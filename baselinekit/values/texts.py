@@ -1,6 +1,6 @@
 """Texts for people: shortened only after secrets have been masked, and counts in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 
 from baselinekit.errors import BaselinekitError
@@ -12,6 +12,12 @@ from baselinekit.structs import replace
 
 def count_noun(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def list_first(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many more there are."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 # The beginning of a long text, and how much is left out. The text is masked first and cut afterwards,

@@ -9,8 +9,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.eva.logs import note
-from baselinekit.eva.promotion import PromotionGate, PromotionStep, next_step, promoted, write_step
+from baselinekit.eva.logs import PromotionGate, PromotionStep, next_step, note, promoted, write_step
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import EvalRow, Promotion, PromptFolder, PromptMeta, UsageRow
 

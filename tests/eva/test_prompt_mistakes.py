@@ -13,7 +13,7 @@ from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.eva.checks import examine
+from baselinekit.eva.folders import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
 from baselinekit.suites.authoring import json_schema

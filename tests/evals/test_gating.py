@@ -15,7 +15,7 @@ from baselinekit.evals.gating import RATE, judge, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
 from baselinekit.model.evals import Gate, Suite, worst_exit_code
 from baselinekit.model.results import Coverage, Metric, Result, SuiteFacts
-from baselinekit.report.evals.gates import format_gates_markdown
+from baselinekit.report.evalterminal import format_gates_markdown
 from baselinekit.report.sections import describe_uncovered
 from baselinekit.structs import replace
 

@@ -14,8 +14,8 @@ from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, OutOfBudget, Problem, Refused
 from baselinekit.evals.judgeprograms import ReadyJudge, describe_judges, ready_program
+from baselinekit.graders.base import JudgeProgram
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
-from baselinekit.graders.task import JudgeProgram
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader

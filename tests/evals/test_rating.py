@@ -9,8 +9,7 @@ from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput, NothingSelected
-from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
+from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, RatingScale

@@ -15,9 +15,8 @@ from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice
-from baselinekit.graders.by_matcher import StructuralMatch
 from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_schema import JsonSchema, StructuralMatch
 from baselinekit.graders.by_text import Contains, RegexMatch
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.settings import Clients

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.graders import grade
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader, Method

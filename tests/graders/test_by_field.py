@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cases import case, exactly
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_field import FieldAccuracy, GradedField, dates_in, number_in
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from cases import case, exactly, graded
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_function import FUNCTION_OUTPUT
 from baselinekit.graders.graders import problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
 from baselinekit.model.recipes import CallResult, SandboxResult
 from baselinekit.placeholders.table import RegexBudget

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from cases import case, graded
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.graders import GRADERS, model_calls_of, problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Classified, Grade, Grader
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import GraderContext, read
+from baselinekit.suites.settings import GraderContext, read_grader as read
 
 DIFF = "<diff>\n-a\n+b\n</diff>"
 SURGICAL = ScoreLine("Score the diff for surgical-ness, 1-5.", model="m")

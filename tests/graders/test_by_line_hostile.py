@@ -11,8 +11,8 @@ from cases import graded
 from hostile_lines import DRESSES, FOOLED, OF_SCORES, judged_text
 from hypothesis import given, strategies as st
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import DECISION, SCORE, DecisionLine, LineForm, ScoreLine
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Answer, ModelQuestion
 

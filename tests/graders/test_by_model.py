@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from rubrics import KNOWN_WRONG, REFUSED, RUBRICS
 
 from baselinekit.errors import Problem
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_model import (
     Criterion,
     ModelJudge,
@@ -24,10 +25,9 @@ from baselinekit.graders.by_model import (
 from baselinekit.graders.by_rubric import RubricItem, RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.graders import problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion
-from baselinekit.report.evals.terminal import format_grades
+from baselinekit.report.evalterminal import format_grades
 from baselinekit.report.wording import Style
 
 TWO = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])

@@ -7,9 +7,9 @@ import pytest
 from cases import case, graded
 
 from baselinekit.errors import Problem
+from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Observation, Usage

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from cases import RECIPE, judge
 
+from baselinekit.graders.base import JudgeProgram, JudgeRun
 from baselinekit.graders.by_template import (
     DEFAULT_TEMPLATE,
     PromptScript,
@@ -15,7 +16,6 @@ from baselinekit.graders.by_template import (
     variables_of,
 )
 from baselinekit.graders.graders import grade, problems_of, row_of
-from baselinekit.graders.task import JudgeProgram, JudgeRun
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation

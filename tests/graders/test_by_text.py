@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from cases import case, exactly, graded
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.graders import problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grader
 from baselinekit.placeholders.table import RegexBudget
 

@@ -7,11 +7,16 @@ import pytest
 from cases import case
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_trace import ToolTrajectory, WantedCall, in_order
-from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.base import GradeClients, combine_grades
+from baselinekit.graders.by_trace import (
+    CostLimit,
+    LatencyLimit,
+    TokenLimit,
+    ToolTrajectory,
+    WantedCall,
+    in_order,
+)
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
-from baselinekit.graders.verdict import combine_grades
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage

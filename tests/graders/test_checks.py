@@ -2,9 +2,9 @@
 
 import pytest
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_text import Contains, RegexMatch
-from baselinekit.graders.checks import FORMS, check_of, grade_checks, problems_of_checks, read_checks
-from baselinekit.graders.task import GradeClients
+from baselinekit.graders.graders import FORMS, check_of, grade_checks, problems_of_checks, read_checks
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Observation, Recipe

@@ -9,14 +9,20 @@ import pytest
 from cases import case, judge
 from hypothesis import given, strategies as st
 
+from baselinekit.graders.base import (
+    GradeClients,
+    JudgeProgram,
+    JudgeRun,
+    combine_grades,
+    exact_fraction,
+    verdict_of,
+)
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.by_text import Contains
-from baselinekit.graders.by_usage import CostLimit
+from baselinekit.graders.by_trace import CostLimit
 from baselinekit.graders.composite import Aggregator, Composite, grade_from_parts, make_composite
 from baselinekit.graders.graders import grade, grade_all, graders_with_positions, model_calls_of, problems_of
-from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun
-from baselinekit.graders.verdict import combine_grades, exact_fraction, verdict_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, HumanRating, Outcome, PassRule, iterate_grades, map_grades
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage

@@ -11,8 +11,7 @@ from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.by_text import TokenCount
-from baselinekit.graders.by_trace import ToolTrajectory
-from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.by_trace import CostLimit, LatencyLimit, TokenLimit, ToolTrajectory
 from baselinekit.graders.composite import StatedComposite
 from baselinekit.model.grades import FunctionOutput, HumanRating
 from baselinekit.schema import read_as

@@ -6,15 +6,15 @@ from typing import Any
 from cases import case
 
 from baselinekit.errors import Problem
+from baselinekit.graders.base import GradeClients, GraderType, Task, text_of
 from baselinekit.graders.graders import GRADERS, by_config, files_of, grade, model_calls_of, problems_of
-from baselinekit.graders.task import GradeClients, GraderType, Task, text_of
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import GraderContext, read
+from baselinekit.suites.settings import GraderContext, read_grader as read
 
 # The file.
 

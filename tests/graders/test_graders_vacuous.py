@@ -8,9 +8,8 @@ import regex
 from cases import case, exactly
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_matcher import StructuralMatch
 from baselinekit.graders.by_model import ModelJudge, Scoring
-from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_schema import JsonSchema, StructuralMatch
 from baselinekit.graders.by_text import Contains, MustInclude, RegexMatch, matches_everything
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating, Method, RatingScale

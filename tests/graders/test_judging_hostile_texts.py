@@ -11,11 +11,11 @@ from cases import case, exactly, graded, judge, nonce_of
 from hostile_texts import GULLIBLE, TEXTS, VERDICT, output_in
 
 from baselinekit.errors import CannotReplay
+from baselinekit.graders.base import JudgeProgram, JudgeRun
 from baselinekit.graders.by_model import Criterion, ModelJudge, judge_question
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_template import PromptScript, TemplateJudge
 from baselinekit.graders.judging import meaning_question, read_scores, read_similarity, rubric_question
-from baselinekit.graders.task import JudgeProgram, JudgeRun
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion, Scores
 from baselinekit.structs import replace

@@ -9,9 +9,16 @@ import regex
 from cases import exactly, graded
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_text import Contains, MustInclude, RegexMatch, TokenCount
-from baselinekit.graders.nearness import beginnings, nearest_match, nearest_text
-from baselinekit.graders.task import GradeClients
+from baselinekit.graders.base import GradeClients
+from baselinekit.graders.by_text import (
+    Contains,
+    MustInclude,
+    RegexMatch,
+    TokenCount,
+    beginnings,
+    nearest_match,
+    nearest_text,
+)
 from baselinekit.values.texts import no_mask
 
 TEXT = """\

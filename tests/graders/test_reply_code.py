@@ -12,8 +12,8 @@ from cases import graded
 from hypothesis import given, strategies as st
 from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 
-from baselinekit.graders.reply_code import code_in
-from baselinekit.graders.task import GradeClients
+from baselinekit.graders.base import GradeClients
+from baselinekit.graders.by_function import code_in
 from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.model.recipes import CallResult, SandboxResult
 

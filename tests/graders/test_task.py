@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.skill import SkillExecution

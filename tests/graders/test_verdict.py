@@ -5,12 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.verdict import (
-    combine_grades,
-    exact_fraction,
-    format_distinct,
-    verdict_of,
-)
+from baselinekit.graders.base import combine_grades, exact_fraction, format_distinct, verdict_of
 from baselinekit.model.grades import Grade, Outcome, PassRule
 
 MEAN = PassRule("mean")

@@ -10,9 +10,9 @@ import pytest
 from cases import case, exactly
 
 from baselinekit.files.jsontext import to_bytes
+from baselinekit.graders.base import texts_of, trace_summary, wire_of
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.graders import task_of
-from baselinekit.graders.wire import texts_of, trace_summary, wire_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Observation, Usage

@@ -31,7 +31,7 @@ from baselinekit.moving.conversion import (
 from baselinekit.moving.reading import EvalFiles
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.targets import Targets, configured_targets
-from baselinekit.suites.writing.sayings import CaseReader
+from baselinekit.suites.writing import CaseReader
 
 TODAY = "2026-03-01"
 PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "evals/out.eval.yaml"}

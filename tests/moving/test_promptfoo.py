@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.graders import grade
-from baselinekit.graders.task import GradeClients
 from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
-from baselinekit.moving.promptfooasserts import Assertion, from_short, graded
+from baselinekit.moving.promptfooasserts import Assertion, filled, from_short, graded, render
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.moving.templates import filled, render
 from baselinekit.suites.loading import load_cases
 
 

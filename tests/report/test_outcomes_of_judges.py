@@ -12,8 +12,8 @@ from report.reports import FILE, report
 from baselinekit.evals.cases import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
-from baselinekit.report.evals import terminal
-from baselinekit.report.evals.evalreport import line_of
+from baselinekit.report import evalterminal
+from baselinekit.report.evalreport import line_of
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 
@@ -57,7 +57,7 @@ RUN: Report = report(
 
 
 def terminal_lines(verbose: bool = False) -> list[str]:
-    return terminal.format_failures(RUN, Style(width=100, verbose=verbose)).splitlines()
+    return evalterminal.format_failures(RUN, Style(width=100, verbose=verbose)).splitlines()
 
 
 def test_e5_the_terminal_tells_them_apart() -> None:

@@ -15,11 +15,10 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.schema import Parts, Schema, add_part, prefix_paths, read_as, ref
 from baselinekit.structs import Struct
+from baselinekit.suites import capability
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects import capability
-from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
-from baselinekit.suites.dialects.table import DIALECTS
-from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.dialect import Defaults, Dialect, EvalDocument, EvalItem
+from baselinekit.suites.loading import DIALECTS, load_cases, load_evals
 
 # The file.
 

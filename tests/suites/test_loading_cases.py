@@ -8,9 +8,8 @@ import pytest
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.graders.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_schema import BaselineMatch, JsonSchema, StructuralMatch
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.http import HttpExecution

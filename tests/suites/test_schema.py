@@ -15,8 +15,8 @@ from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import FunctionOutput
+from baselinekit.suites import capability, suite
 from baselinekit.suites.authoring import example_files, json_schema
-from baselinekit.suites.dialects import capability, suite
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.settings import NUMBERED
 

@@ -7,7 +7,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.dialects.gates import load_gates
+from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import load_cases, load_suite
 from baselinekit.suites.settings import check_days, resolve_named, results_of, write_reports
 

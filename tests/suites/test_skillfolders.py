@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable
 from baselinekit.structs import replace
-from baselinekit.suites.skillfolders import as_skill, described
+from baselinekit.suites.promptfolders import as_skill, described
 
 META = PromptMeta(
     "refactor",

@@ -15,8 +15,7 @@ from baselinekit.model.recipes import Config, Execution, Model
 from baselinekit.secrets.variables import Scope
 from baselinekit.structs import plain, replace
 from baselinekit.suites.loading import load_evals
-from baselinekit.suites.targets import Targets
-from baselinekit.suites.targetsfile import add_named_targets, read_file
+from baselinekit.suites.targets import Targets, add_named_targets, read_file
 
 TARGETS = ".agentv/targets.yaml"
 

@@ -1,25 +1,173 @@
-"""What all graders share: the row of a grader, the part of an output that it looks at, and the clients that
-it calls."""
+"""What all graders share: the verdict that scores make, the row of a grader, the part of an output that it
+looks at, the clients that it calls, and the JSON that programs and templates receive."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import json_in, pretty
-from baselinekit.graders.verdict import verdict_of
 from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
 from baselinekit.kinds.table import kind_of
+from baselinekit.model import grades
 from baselinekit.model.baselines import Comparison, Number
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome, PassRule
+from baselinekit.model.grades import OUTCOMES, FunctionOutput, Grade, Grader, GraderKind, Outcome, PassRule
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, SandboxResult, Seconds, Usage
+from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import RegexBudget
 from baselinekit.schema import read_as
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
 from baselinekit.values.texts import Mask, no_mask
+
+
+@lru_cache(maxsize=1024)
+def exact_fraction(number: float) -> Fraction:
+    """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
+    value = Fraction(number)
+    half = Fraction(math.ulp(number)) / 2
+    return _simplest(value - half, value + half) if half else value
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction between two others with the smallest denominator."""
+    whole = math.ceil(low)
+    if whole <= high:
+        return Fraction(whole)
+    floor = math.floor(low)
+    return floor + 1 / _simplest(1 / (high - floor), 1 / (low - floor))
+
+
+def weighted_mean(weighted_scores: Iterable[tuple[Fraction, float]]) -> Fraction | None:
+    """The mean of scores, each with its weight; None where nothing has any weight."""
+    total = total_weight = Fraction(0)
+    for score, weight in weighted_scores:
+        total, total_weight = total + score * exact_fraction(weight), total_weight + exact_fraction(weight)
+    return total / total_weight if total_weight else None
+
+
+def verdict_of(score: Fraction, rule: PassRule, failed: Sequence[str] = ()) -> tuple[Outcome, str | None]:
+    """The outcome and the verdict of a score. No score makes up for a failed gate."""
+    if failed:
+        return "failed", None
+    if score >= exact_fraction(float(rule.pass_at)):
+        return "passed", None
+    if score >= exact_fraction(float(rule.borderline_at)):
+        return "passed" if rule.borderline_passes else "failed", grades.BORDERLINE
+    return "failed", None
+
+
+def combine_grades(
+    grades: Sequence[Grade], rule: PassRule | None = None
+) -> tuple[Outcome, float | None, str, str | None]:
+    """The outcome, the score, the reason and the verdict of a case."""
+    rule = rule or PassRule()
+    return by_mean(grades, rule) if rule.by == "mean" else by_all(grades)
+
+
+def by_all(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:
+    """Passed when every required grader passes. A grader that could not judge makes it an error, unless
+    another one has failed it already. There is no score while a grader has none."""
+    counted = [grade for grade in grades if grade.required] or list(grades)
+    outcome, reason, verdict = _worst_of(counted, len(grades) > 1)
+    return outcome, _score(grades), reason, verdict
+
+
+def by_mean(grades: Sequence[Grade], rule: PassRule) -> tuple[Outcome, float | None, str, str | None]:
+    """By the mean and the gates. A failed gate fails the case; otherwise the case is undecided while a grader
+    that counts has no score."""
+    gates, undecided = gates_of(grades), still_open(grades)
+    if gates or not undecided:
+        score = mean_of(grades)
+        if score is None and not gates:
+            return "unscored", None, "no grader has any weight", None
+        outcome, verdict = verdict_of(score or Fraction(0), rule, gates)
+        if outcome == "passed":
+            return outcome, _score(grades), "", verdict
+        not_passed = [grade for grade in grades if grade.outcome != "passed"]
+        reason = _describe_low_score(grades, not_passed, score or Fraction(0), rule)
+        return outcome, _score(grades), reason, verdict
+    outcome, reason, verdict = _worst_of(undecided, len(grades) > 1)
+    return outcome, None, reason, verdict
+
+
+def _worst_of(grades: Sequence[Grade], with_names: bool) -> tuple[Outcome, str, str | None]:
+    """The outcome that decides, with its reasons and its verdict."""
+    outcomes = {grade.outcome for grade in grades}
+    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
+    decisive = [grade for grade in grades if grade.outcome == outcome]
+    reason = "" if outcome == "passed" else _reasons(decisive, with_names)
+    return outcome, reason, next((grade.verdict for grade in decisive if grade.verdict), None)
+
+
+def code_of(grades: Sequence[Grade], outcome: Outcome) -> str | None:
+    """The code of the first grade with this outcome, the required grades first."""
+    counted = [grade for grade in grades if grade.required] or list(grades)
+    decisive = [grade for grade in (*counted, *grades) if grade.outcome == outcome]
+    return next((grade.code for grade in decisive), None)
+
+
+def gates_of(grades: Sequence[Grade]) -> tuple[str, ...]:
+    """The gates that failed: required graders that failed, and those that a grade itself names."""
+    return tuple(
+        gate
+        for grade in grades
+        for gate in (
+            tuple(f"{grade.grader}/{name}" for name in grade.failed_gates)
+            or ((grade.grader,) if grade.required and grade.outcome == "failed" else ())
+        )
+    )
+
+
+def still_open(grades: Sequence[Grade]) -> list[Grade]:
+    """The grades that count and have no score yet."""
+    return [grade for grade in grades if (grade.weight or grade.required) and grade.score is None]
+
+
+def _describe_low_score(
+    grades: Sequence[Grade], not_passed: Sequence[Grade], score: Fraction, rule: PassRule
+) -> str:
+    """The failed gates, else the mean, and the reason of each grade. The reason of a single grade, or of one
+    with own gates that failed, is enough."""
+    unexplained = [grade for grade in not_passed if not (grade.failed_gates and grade.reason)]
+    gates = gates_of(unexplained)
+    summary = f"{', '.join(gates)} had to hold" if gates else ""
+    if not gates_of(not_passed) and not (len(grades) == 1 and grades[0].reason):
+        summary = f"the mean is {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+    return "; ".join(filter(None, (summary, _reasons(not_passed, len(grades) > 1))))
+
+
+def format_distinct(score: Fraction, limit: float) -> str:
+    """A score that misses a limit, with as few digits as distinguish the two, three at least: a reader who
+    sees the same number twice would look for the fault elsewhere."""
+    for digits in range(3, 18):
+        text = f"{float(score):.{digits}g}"
+        if exact_fraction(float(text)) != exact_fraction(limit):
+            return text
+    return f"less than {limit:g}"
+
+
+def _reasons(grades: Sequence[Grade], named: bool) -> str:
+    return "; ".join(f"{one.grader}: {one.reason}" if named else one.reason for one in grades if one.reason)
+
+
+def mean_of(grades: Sequence[Grade]) -> Fraction | None:
+    """The weighted mean of the scores; a grade without a score counts as 0."""
+    return weighted_mean((exact_fraction(grade.score or 0.0), grade.weight) for grade in grades)
+
+
+def _score(grades: Sequence[Grade]) -> float | None:
+    if len(grades) == 1 and grades[0].score is not None and grades[0].weight:
+        return float(grades[0].score)  # the mean of one, and the most usual case
+    mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
+    return None if mean is None else float(mean)
+
 
 Judged = tuple[bool, str, Mapping[str, Json]]
 """Whether the output passes, the reason if not, and the details that a report shows."""
@@ -207,7 +355,7 @@ class GraderType(Struct):
     Reading a config: `read`: the config as a file states it; `derive`: the config that an expectation makes
     by itself (second argument: whether graders are stated beside it); `complete`: a config from elsewhere,
     with what the case expects; `goes_by_expectation`: whether a grader with this config looks at the part
-    that the expectation names.
+    that the expectation names (by default: one that an expectation asks for).
 
     Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
     `parts`: the graders that a config is made of; `without_places`: the config without their places in the
@@ -236,7 +384,7 @@ class GraderType(Struct):
     derive: Callable[[Expected, bool], ReadConfig] | None = None
     complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
-    goes_by_expectation: Callable[[Any], bool] = lambda config: False
+    goes_by_expectation: Callable[[Any], bool] | None = None
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
     document: Callable[[Any], str | None] = lambda config: None
     with_document: Callable[[Any, Json], Any] = lambda config, document: config
@@ -272,7 +420,8 @@ class GraderType(Struct):
 
     def task(self, grader: Grader, case: Case) -> Task:
         part: str | None = getattr(grader.method, "of", None)
-        if part is None and case.expected is not None and self.goes_by_expectation(grader.method):
+        goes_by_it = self.goes_by_expectation or (lambda config: bool(self.expectation))
+        if part is None and case.expected is not None and goes_by_it(grader.method):
             part = case.expected.of
         return Task(grader, case, part)
 
@@ -339,3 +488,106 @@ def pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
     if all(isinstance(step, str | int) for step in pattern.segments):
         return values[0] if values else ABSENT
     return values or ABSENT
+
+
+TEXTS = ("question", "expected_outcome", "reference_answer", "candidate_answer")
+MESSAGES = ("input_messages", "expected_messages", "output_messages")
+
+
+def wire_of(
+    task: Task,
+    observation: Observation,
+    config: Mapping[str, Json] | None = None,
+    results: Mapping[str, Json] | None = None,
+) -> dict[str, Json]:
+    """The whole JSON, with null for what is missing. `config`: what the grader passes to its program;
+    `results`: what an aggregator sums up, which no other program receives."""
+    wanted = task.case.wanted
+    return {
+        **({"results": dict(results)} if results else {}),
+        **texts_of(task, observation),
+        "guideline_files": [*wanted.guideline_files],
+        "input_files": [*wanted.input_files],
+        **messages_of(task, observation),
+        "trace_summary": trace_summary(observation),
+        "config": dict(config) if config else None,
+        "sidecar": dict(wanted.sidecar) or None,
+    }
+
+
+def texts_of(task: Task, observation: Observation) -> dict[str, str]:
+    """The first message of the user, the expected outcome, the last message of the reference conversation,
+    and the answer; "" for what is missing. Values that are no text are JSON."""
+    return {**texts_of_case(task.case), "candidate_answer": plain_text(_answer(task, observation))}
+
+
+def texts_of_case(case: Case) -> dict[str, str]:
+    """The same without an answer."""
+    user_messages = [message for message in _input_messages(case) if message.role == "user"]
+    reference = _reference(case)
+    return {
+        "question": plain_text(user_messages[0].content) if user_messages else "",
+        "expected_outcome": case.wanted.outcome,
+        "reference_answer": plain_text(reference[-1].content) if reference else "",
+    }
+
+
+def messages_of(task: Task, observation: Observation) -> dict[str, Json]:
+    """The messages of the input, of the reference and of the output; an answer alone counts as a message."""
+    output_messages = observation.messages or (
+        TraceMessage("assistant", _answer(task, observation), observation.tool_calls or ()),
+    )
+    conversations = (_input_messages(task.case), _reference(task.case), output_messages)
+    return {
+        name: [message_as_json(message) for message in messages]
+        for name, messages in zip(MESSAGES, conversations, strict=True)
+    }
+
+
+def calls_of(observation: Observation) -> Sequence[ToolCall] | None:
+    """The calls of tools in their order; None if it is unknown whether there were any."""
+    if observation.messages:
+        return [call for message in observation.messages for call in message.tool_calls]
+    return observation.tool_calls
+
+
+def trace_summary(observation: Observation) -> dict[str, Json] | None:
+    """The counted calls and the usage of a run. Unknown figures are left out; None if only the time is
+    known."""
+    calls, usage = calls_of(observation), observation.usage
+    if calls is None and usage == Usage():
+        return None
+    summary: dict[str, Json] = {}
+    if calls is not None:
+        counts = Counter(call.name for call in calls)
+        summary = {
+            "event_count": len(calls),
+            "tool_names": sorted(counts),
+            "tool_calls_by_name": {name: counts[name] for name in sorted(counts)},
+            "error_count": sum(call.error is not None for call in calls),
+        }
+    tokens = {"input": usage.tokens_in, "output": usage.tokens_out, "cached": usage.tokens_cached}
+    if known_tokens := {name: count for name, count in tokens.items() if count is not None}:
+        summary["token_usage"] = known_tokens
+    if usage.cost_usd is not None:
+        summary["cost_usd"] = float(usage.cost_usd)
+    return {**summary, "duration_ms": milliseconds(observation.seconds)}
+
+
+def _input_messages(case: Case) -> Sequence[TraceMessage]:
+    """The messages that a case asks with. Any other input counts as a message of the user."""
+    return case.wanted.asked or (TraceMessage("user", input_of(case)),)
+
+
+def _reference(case: Case) -> Sequence[TraceMessage]:
+    """The reference conversation; if there is none, the expected value as a message."""
+    expected = case.expected
+    if case.wanted.messages or expected is None:
+        return case.wanted.messages
+    return (TraceMessage("assistant", expected.value),)
+
+
+def _answer(task: Task, observation: Observation) -> Json:
+    """The part of the output that the grader looks at."""
+    answer = task.look(observation.output)
+    return None if answer is ABSENT else answer

@@ -1,40 +1,32 @@
-"""Evals on a terminal: results of a run, and the cases that wait for a rating."""
+"""Evals on a terminal: results of a run, and the cases that wait for a rating; and gates in every form: for a
+terminal, as the report of a phase in Markdown, and as JSON for programs."""
 
 from collections.abc import Iterator, Sequence
 
-from baselinekit.escape import escape_ci_commands, escape_controls, one_line
+from baselinekit.escape import escape_ci_commands, escape_controls, markdown_text, one_line
 from baselinekit.files.languages import dump_yaml
+from baselinekit.model.evals import GateResult, worst_exit_code
 from baselinekit.model.grades import BORDERLINE, Grade
 from baselinekit.model.ratings import ItemStatus, Sheet
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report import terminal
-from baselinekit.report.blocks import Cell, table, terminal_lines
-from baselinekit.report.evals.evalreport import (
-    all_grades_of,
-    evidence,
-    other_reasons,
-    place_of,
-)
-from baselinekit.report.sections import RATE, describe_uncovered, format_interval, status_cell
+from baselinekit.report import evalreport, terminal
+from baselinekit.report.blocks import Cell, Note, Words, table, terminal_lines
+from baselinekit.report.evalreport import FAULTS, all_grades_of, check_lines, count_results, evidence
+from baselinekit.report.forms.markdown import format_blocks
+from baselinekit.report.sections import RATE, describe_uncovered, format_interval, metric_facts, status_cell
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
-from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines, list_first, wrap_lines
+from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines, wrap_lines
 from baselinekit.structs import replace
-from baselinekit.values.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import list_first, mask_and_clip, no_mask
 
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 
 
-_NOTES = {
-    "disagrees": "note:",
-    "reply": "it replied:",
-    "replies_that_could_not_be_read": "asked again:",
-    "taken": "taken:",
-}
+_NOTES = {"disagrees": "note:", "reply": "it replied:", "replies_that_could_not_be_read": "asked again:"}
+_NOTES |= {"taken": "taken:"}
 """Details that are also shown, with the words before them."""
 _MOST_GRADES = 20
-_MOST_GRADE_LINES = 20
-_MOST_WORDS = 2_000
 _MOST_LINES = 12
 _MOST_LINES_VERBOSE = 200
 _LONGEST_VERBOSE = 2_000
@@ -74,7 +66,7 @@ def format_failure(result: Result, style: Style) -> str:
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
         lines.append(style.paint(f"    attempts  {words}", "dim"))
-        lines += [f"      {cut_line(reason)}" for reason in other_reasons(result)]
+        lines += [f"      {cut_line(reason)}" for reason in evalreport.other_reasons(result)]
     return text + format_lines(lines)
 
 
@@ -89,7 +81,7 @@ def format_grades(
     several graders. `stated_reason`: what was already said about the case; `of`: the result that the grades
     belong to, so that a failing grade shows its place."""
     for grade, standing in grades[:_MOST_GRADES]:
-        place = one_line(place_of(grade, of)) if of else ""
+        place = one_line(evalreport.place_of(grade, of)) if of else ""
         if brief and len(grades) == 1 and not place:  # everything was said above
             return
         score = "" if grade.score is None else f" {grade.score:.2f}"
@@ -126,9 +118,9 @@ def _grade_lines(grade: Grade, style: Style, stated_reason: str) -> Iterator[str
 
 def _wrap(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Yield lines that fit, up to a readable number."""
-    short_words = [cut_line(word) for word in words[:_MOST_WORDS]]
+    short_words = [cut_line(word) for word in words[:_LONGEST_VERBOSE]]
     lines = list(wrap_lines(short_words, max(20, style.width - 13), gap))
-    for line in first_of(lines, _MOST_GRADE_LINES, "line"):
+    for line in first_of(lines, _MOST_GRADES, "line"):
         yield style.paint(f"             {line}", "dim")
 
 
@@ -301,3 +293,96 @@ def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
         **({} if is_blind else {"raters": raters}),
         **({"agreement": grade.details["agreement"]} if "agreement" in grade.details else {}),
     }
+
+
+FORMAT = "baselinekit.gate/1"
+_STATE_TONES = {"met": "passed", "not met": "failed", "undecided": "unscored"}
+
+
+def _gate_blocks(judged: GateResult) -> Iterator[Words]:
+    """Yield the metrics of a gate, and why it is not met."""
+    rows = [
+        (
+            Cell(metric.name, is_code=True),
+            _format_value(metric),
+            _format_threshold(metric),
+            status_cell(metric),
+            metric.why if metric.value is None else metric.estimator,
+        )
+        for metric in judged.metrics
+    ]
+    if rows:
+        yield table(("Metric", "Value", "Threshold", "Status", "Note"), rows, figures=True)
+    yield from (Note(f"not met: {reason}", "failed") for reason in judged.regressed)
+    yield from (Note(f"undecided: {reason}", "unscored") for reason in judged.why)
+
+
+def format_gate(judged: GateResult, style: Style) -> str:
+    """Format a gate for a terminal: its metrics, why it is not met, and what did not pass."""
+    blocks, results = [*_gate_blocks(judged)], judged.report.results
+    failing = [(result.outcome, result.id, result.reason) for result in results if result.outcome in FAULTS]
+    if failing and (judged.state != "met" or style.verbose):
+        blocks.append(table(("outcome", "case", "why"), failing))
+    word = style.paint(judged.state.upper(), _STATE_TONES[judged.state])
+    title = f"{word}  {style.paint(one_line(judged.gate.name), 'bold')}"
+    return format_lines([title, *terminal_lines(blocks, style)])
+
+
+def format_gates_markdown(judged: Sequence[GateResult]) -> str:
+    """Return the part of a phase report that is about evals."""
+    lines = ["## Phase Completion Report"] if len(judged) == 1 else []
+    for gate in judged:
+        name = markdown_text(cut_line(gate.gate.name))
+        lines += [] if len(judged) == 1 else [f"## {name}"]
+        lines += ["", "### Eval Results", "", f"{name}: **{gate.state}**"]
+        lines += format_blocks(_gate_blocks(gate)).splitlines()
+        lines += check_lines(gate.report.results, "####", 2)
+        lines += format_blocks(evalreport.recommendation_blocks(gate.report)).splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def format_gates_json(judged: Sequence[GateResult]) -> str:
+    """Return the results of gates as JSON for programs."""
+    exit_code = worst_exit_code([gate.exit_code for gate in judged])
+    return page({"format": FORMAT, "exit_code": exit_code, "gates": [*map(_gate_document, judged)]})
+
+
+def _gate_document(judged: GateResult) -> dict[str, Json]:
+    gate, report = judged.gate, judged.report
+    failing = [result for result in report.results if result.outcome in FAULTS]
+    unknown = [f"{metric.name}: {metric.why}" for metric in judged.metrics if metric.value is None]
+    return {
+        "name": gate.name,
+        "state": judged.state,
+        "blocking": gate.blocking,
+        "exit_code": judged.exit_code,
+        "file": gate.file or None,
+        "suite": gate.suite,
+        "run": report.id,
+        "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
+        "allow_regressions": list(gate.allow_regressions),
+        "metrics": {evalreport.key_of(metric): metric_facts(metric) for metric in judged.metrics},
+        "why": [*unknown, *judged.regressed, *judged.why],
+        "summary": count_results(report.results),
+        "failures": [{name: getattr(one, name) for name in ("id", "outcome", "reason")} for one in failing],
+        "recommendations": evalreport.recommendations(report),
+    }
+
+
+def _format_value(metric: Metric) -> str:
+    """Format the value with two or three digits; with more if they are needed to see on which side of its
+    threshold it is."""
+    if metric.value is None:
+        return "not available"
+    text = f"{metric.value:.3f}"
+    for digits in range(4, 10):
+        if metric.threshold is None or (float(text) >= metric.threshold) == bool(metric.met):
+            break
+        text = f"{metric.value:.{digits}f}"
+    return text[:-1] if text.endswith("0") and len(text) == 5 else text
+
+
+def _format_threshold(metric: Metric) -> str:
+    """Format the threshold as it was written, with at least two digits."""
+    least = metric.threshold
+    return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"

@@ -5,28 +5,22 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema import (
-    Mistakes,
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    place_problems,
-    prefix_paths,
-    read_as,
-    ref,
-)
+from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
-from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem, error_for
-from baselinekit.suites.dialects.suite import WRAPPER
-from baselinekit.suites.settings import check_results_folder, is_forbidden_folder, resolve_named
+from baselinekit.suites.dialect import Defaults, EvalDocument, EvalItem, error_for
+from baselinekit.suites.settings import (
+    check_results_folder,
+    is_forbidden_folder,
+    load_documents,
+    resolve_named,
+)
+from baselinekit.suites.suite import WRAPPER
 
 RATE = "pass rate"
 SLOT = "{phase_id}"
@@ -34,9 +28,7 @@ ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
 _FORM_HINT = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
-_RUN_FIRST_HINT = (
-    "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
-)
+_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
 class StepConfig(Struct):
@@ -88,12 +80,12 @@ def recognises(raw: dict[str, Json]) -> bool:
     return bool({PHASE, TRIGGER} & raw.keys())
 
 
-def schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "EvalStep", Step)
-    add_part(parts, "Trigger", Trigger)
-    steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
+def add_schema(parts: Parts) -> list[Schema]:
+    schema.add_part(parts, "EvalStep", Step)
+    schema.add_part(parts, "Trigger", Trigger)
+    steps = {"type": "array", "items": {"anyOf": [schema.ref("EvalStep"), {"type": "object"}]}}
     parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
-    return [closed_object({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]
+    return [schema.closed_object({PHASE: schema.ref("Phase"), TRIGGER: schema.ref("Trigger")}, at_least=1)]
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
@@ -107,23 +99,23 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def load_gates(file: str, root: str) -> list[Gate]:
     """Return the gates of a file, in order, or raise all of its problems."""
-    body = decode(read(root, file), file).body
+    body, documents = load_documents(root, file)
     gates: list[Gate] = []
     by_document: dict[int, list[Problem]] = {}
     readers = {PHASE: _read_phase, TRIGGER: _read_trigger}
-    for number, document in enumerate(language(file).load(body, file) or [None]):
+    for number, document in enumerate(documents or [None]):
         found = by_document[number] = Mistakes()
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)
         if not is_gate:
-            hint = _RUN_FIRST_HINT % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
+            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
             found.append(Problem("BK730", "no gate here", hint, at=()))
         for key, raw in sections.items() if is_gate else ():
             if key in readers:
                 gates += found.take(readers[key](raw, file, root), key)
             else:
                 found.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
-    if problems := place_problems(body, file, by_document):
+    if problems := schema.place_problems(body, file, by_document):
         raise error_for(problems)(*problems)
     return gates
 
@@ -137,14 +129,14 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
     for number, raw_step in enumerate(steps):
         if not isinstance(raw_step, dict) or raw_step.get("type") != "eval":
             continue
-        step = found.take(read_as(Step, raw_step), "steps", number)
+        step = found.take(schema.read_as(Step, raw_step), "steps", number)
         if step is None:
             continue
         config, at = step.config, ("steps", number, "config")
         least = {metric: float(value) for metric, value in config.thresholds.items()}
         if config.required_pass_rate is not None:
             least[RATE] = float(config.required_pass_rate)
-        found += prefix_paths(_check_metrics(least, config.metrics), at)
+        found += schema.prefix_paths(_check_metrics(least, config.metrics), at)
         suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
         title = f"{name}: {step.description}" if step.description else name
         allowed = tuple(config.allow_regressions)
@@ -156,15 +148,14 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
 
 
 def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
-    trigger, problems = read_as(Trigger, raw)
+    trigger, problems = schema.read_as(Trigger, raw)
     if trigger is None:
         return [], problems
     found, failure, is_archived = Mistakes(), trigger.on_failure, trigger.on_success.archive_results
     found += _check_metrics(trigger.thresholds)
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)
-    suite, problems = _find_suite(trigger.suite, file, root)
-    found += prefix_paths(problems, ("suite",))
+    suite = found.take(_find_suite(trigger.suite, file, root), "suite")
     if is_archived and not problems:
         problems = check_results_folder(root, suite, None)
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]

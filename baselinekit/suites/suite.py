@@ -4,38 +4,25 @@ import os
 import posixpath
 from typing import Annotated
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema import (
-    Mistakes,
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    move_to_name,
-    place_problems,
-    prefix_paths,
-    read_right_keys,
-    ref,
-)
+from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object, prefix_paths, ref
 from baselinekit.store import records
-from baselinekit.store.project import name_in_project, read as read_bytes, resolve
+from baselinekit.store.project import name_in_project, resolve
 from baselinekit.structs import AtLeastOne, Meta, Struct, field, replace
-from baselinekit.suites.dialects.capability import CaseSettings, read_settings
-from baselinekit.suites.dialects.dialect import (
-    CaseTimeLimit,
-    Defaults,
-    EvalDocument,
-    EvalItem,
-    Loading,
-    Retries,
-    items,
-)
+from baselinekit.suites import dialect
+from baselinekit.suites.capability import CaseSettings, read_settings
+from baselinekit.suites.dialect import CaseTimeLimit, Defaults, EvalDocument, EvalItem, Loading, Retries
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, check_results_folder, nearest_upward
+from baselinekit.suites.settings import (
+    MAIN_SUITE,
+    NUMBERED,
+    check_results_folder,
+    load_documents,
+    nearest_upward,
+)
 
 WRAPPER = "eval_suite"
 REF = "$ref"
@@ -65,7 +52,7 @@ class StatedSuite(Struct):
     thresholds: Annotated[Json, Meta(extra_json_schema=_THRESHOLDS)] = ABSENT
 
 
-def schema(parts: Parts) -> list[Schema]:
+def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "Suite", StatedSuite)
     return [ref("Suite")]
 
@@ -73,7 +60,7 @@ def schema(parts: Parts) -> list[Schema]:
 def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
     """Return the suite as stated, its settings, the defaults for its cases, and its problems."""
     found = Mistakes()
-    stated = found.take(read_right_keys(StatedSuite, raw))
+    stated = found.take(schema.read_right_keys(StatedSuite, raw))
     settings = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
         defaults = replace(defaults, timeout=None)
@@ -120,7 +107,7 @@ def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults)
     if isinstance(raw, dict) and REF in raw:
         return prefix_paths(_follow_reference(raw, document, defaults), at)
     problems: list[Problem] = []
-    for item in items(raw, document.loading.dialects):
+    for item in dialect.items(raw, document.loading.dialects):
         problem = item.problem and replace(item.problem, at=(*at, *(item.problem.at or ())))
         problems += document.item(replace(item, at=(*at, *item.at), problem=problem), defaults)
     return problems
@@ -137,7 +124,7 @@ def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: De
     try:
         paths = _paths_of_reference(name, document)
     except BaselinekitError as error:
-        return [*problems, *(move_to_name(problem, (REF,)) for problem in error.problems)]
+        return [*problems, *(schema.move_to_name(problem, (REF,)) for problem in error.problems)]
     for path in paths:
         if path not in loading.references:  # else another suite includes it already: each case runs once
             loading.references[path] = (loading.open_suites[0], document.file)
@@ -184,17 +171,16 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     if path not in loading.defaults:
         loading.defaults[path] = defaults
         try:
-            body = decode(read_bytes(loading.root, path), path).body
-            documents = language(path).load(body, path, numbered=NUMBERED)
+            body, documents = load_documents(loading.root, path, NUMBERED)
         except BaselinekitError as error:
             loading.problems += [problem.placed(Place(path)) for problem in error.problems]
             return defaults
         defaults = loading.with_targets(path, defaults)
         for number, document in enumerate(documents):
-            for item in items(document, loading.dialects):
+            for item in dialect.items(document, loading.dialects):
                 if item.form == "suite":
                     *_, defaults, problems = read(item.raw, defaults)
                     problems = prefix_paths(problems, item.at)
-                    loading.problems += place_problems(body, path, {number: problems})
+                    loading.problems += schema.place_problems(body, path, {number: problems})
         loading.defaults[path] = defaults
     return loading.defaults[path]

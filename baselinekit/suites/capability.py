@@ -1,39 +1,27 @@
 """Our own cases: a capability record (`id, input, expected, grader, metadata`), alone or in a file of test
-cases (`metadata, config, test_cases`), which states what holds for all of its cases."""
+cases (`metadata, config, test_cases`), which states what holds for all of its cases; and a regression
+record, which is graded by its known-good output."""
 
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
+from baselinekit import schema
 from baselinekit.errors import Problem
+from baselinekit.graders.by_rubric import Weight
+from baselinekit.graders.by_schema import BaselineMatch
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
-from baselinekit.model.grades import PassRule
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import (
-    Mistakes,
-    Parts,
-    Schema,
-    add_part,
-    or_null,
-    prefix_paths,
-    read_as,
-    read_right_keys,
-    ref,
-)
-from baselinekit.store.dialects import native
+from baselinekit.schema import Mistakes, Parts, Schema
+from baselinekit.store import records
+from baselinekit.store.dialects import harness, native
 from baselinekit.structs import Meta, Struct, field, replace
-from baselinekit.suites.dialects import dialect, graders
-from baselinekit.suites.dialects.dialect import (
-    NOT_A_CASE,
-    CaseTimeLimit,
-    Criticality,
-    Defaults,
-    EvalDocument,
-    EvalItem,
-    Retries,
-)
-from baselinekit.suites.dialects.graders import GraderContext, Weight
+from baselinekit.suites import dialect, settings
+from baselinekit.suites.dialect import CaseTimeLimit, Criticality, Defaults, EvalDocument, EvalItem, Retries
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
-from baselinekit.suites.settings import check_grader_paths
+from baselinekit.suites.settings import GraderContext, check_grader_paths
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -42,11 +30,11 @@ KEYS = frozenset(("input", *EXPECTED, "grader", "graders"))
 # What is read by functions of its own, each with its schema for editors.
 
 StatedId = Annotated[str, Meta(extra_json_schema={"pattern": f"^{native.ID.pattern}$"})]
-StatedInput = Annotated[Json, Meta(extra_json_schema=ref("Input"))]
-StatedExpectation = Annotated[Json, Meta(extra_json_schema=or_null(ref("Expected")))]
-StatedExecution = Annotated[Json, Meta(extra_json_schema=or_null(ref("Execution")))]
-StatedGrader = Annotated[Json, Meta(extra_json_schema=or_null(ref("AnyGrader")))]
-StatedCases = Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": ref("Case")})]
+StatedInput = Annotated[Json, Meta(extra_json_schema=schema.ref("Input"))]
+StatedExpectation = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Expected")))]
+StatedExecution = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Execution")))]
+StatedGrader = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("AnyGrader")))]
+StatedCases = Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": schema.ref("Case")})]
 StatedRule = Literal["all", "mean"] | PassRule | None
 
 
@@ -91,34 +79,34 @@ def recognises(raw: dict[str, Json]) -> bool:
     return bool(KEYS & raw.keys()) or "id" in raw
 
 
-def schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "Case", CapabilityRecord)
-    return [ref("Case")]
+def add_schema(parts: Parts) -> list[Schema]:
+    schema.add_part(parts, "Case", CapabilityRecord)
+    return [schema.ref("Case")]
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     if not isinstance(item.raw, dict):
-        return [Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", NOT_A_CASE, at=item.at)]
+        message = f"not a case but a JSON {json_type(item.raw)}"
+        return [Problem("BK710", message, dialect.NOT_A_CASE, at=item.at)]
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     if case is not None:
         problems = check_grader_paths(defaults.root, case)
         if not problems:
             document.cases.append(case)
-    return prefix_paths(problems, item.at)
+    return schema.prefix_paths(problems, item.at)
 
 
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
     """Return the case, or all of its problems. A key with null counts as missing."""
     values = {key: value for key, value in raw.items() if value is not None or key in ("id", "input")}
     found = Mistakes()
-    record = found.take(read_right_keys(CapabilityRecord, values))
+    record = found.take(schema.read_right_keys(CapabilityRecord, values))
     own_target = recipe = None
     if "execution" in values:
         own_target = found.take(dialect.execution(values["execution"], defaults), "execution")
     if "input" in values and (own_target is not None or "execution" not in values):
-        origin = dialect.CaseOrigin(defaults.root, source.file, defaults.target_for(own_target))
-        recipe = found.take(dialect.recipe(values["input"], own_target, origin), "input")
+        recipe = found.take(dialect.recipe(values["input"], own_target, defaults, source.file), "input")
     rule = found.take(_read_rule(record.pass_rule if record else None, defaults))
     wanted = found.take(_read_wanted(values, record, source, defaults))
     expectations = [key for key in EXPECTED if key in values]
@@ -129,8 +117,8 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     if isinstance(values.get("graders"), list):
         own_graders += [(grader, ("graders", number)) for number, grader in enumerate(values["graders"])]
     own_graders = own_graders or [(grader, ()) for grader in defaults.graders]
-    case_graders, problems = graders.read_all(own_graders, given)
-    found += [problem for problem in problems if not expected_problems or graders.is_by_itself(problem)]
+    case_graders, problems = settings.read_graders(own_graders, given)
+    found += [problem for problem in problems if not expected_problems or settings.is_by_itself(problem)]
     if record is not None:
         found += native.check_id(record.id)
     if record is None or recipe is None or found:
@@ -179,11 +167,11 @@ def _read_expected(values: dict[str, Json], keys: list[str]) -> tuple[Expected |
         message = "both `expected` and `expected_output` are given"
         return None, [Problem("BK714", message, "keep one of them", at=("expected_output",))]
     raw = values[keys[0]]
-    expected, problems = read_as(Expected, raw)
+    expected, problems = schema.read_as(Expected, raw)
     if isinstance(raw, dict) and "value" not in raw and not raw.get("alternatives"):
         hint = "state what would be right"
         problems.append(Problem("BK104", "the key 'value' is missing", hint, at=("value",)))
-    return expected, prefix_paths(problems, (keys[0],))
+    return expected, schema.prefix_paths(problems, (keys[0],))
 
 
 def _read_wanted(
@@ -222,18 +210,14 @@ class CaseSettings(Struct):
 
 
 T = TypeVar("T", bound=CaseSettings)
-_AS_DEFAULTS = {
-    "timeout_seconds": "timeout",
-    "judge_after_failure": "judge_after_failure",
-    "retries": "retries",
-    "parallel": "parallel",
-}
+_AS_DEFAULTS = {"timeout_seconds": "timeout"}
+_AS_DEFAULTS |= {name: name for name in ("judge_after_failure", "retries", "parallel")}
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
     """Return a `config:` of this form, the defaults with its settings, and its problems."""
     found = Mistakes()
-    config = found.take(read_right_keys(form, raw))
+    config = found.take(schema.read_right_keys(form, raw))
     if config is None:
         return None, defaults, found
     own = {name: getattr(config, key, None) for key, name in _AS_DEFAULTS.items()}
@@ -279,17 +263,17 @@ def recognises_file(raw: dict[str, Json]) -> bool:
     return "test_cases" in raw and "test_case" not in raw
 
 
-def file_schema(parts: Parts) -> list[Schema]:
-    add_part(parts, "CasesFile", CasesFile)
-    return [ref("CasesFile")]
+def add_file_schema(parts: Parts) -> list[Schema]:
+    schema.add_part(parts, "CasesFile", CasesFile)
+    return [schema.ref("CasesFile")]
 
 
 def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     raw, found = item.raw, Mistakes()
-    stated = found.take(read_right_keys(CasesFile, raw))
+    stated = found.take(schema.read_right_keys(CasesFile, raw))
     if raw.get("config") is not None:  # its own mistakes are among those of the file
         _, defaults, problems = read_settings(CaseFileConfig, raw["config"], defaults)
-        found += prefix_paths(problems, ("config",))
+        found += schema.prefix_paths(problems, ("config",))
     if stated is not None:
         metadata = stated.metadata
         found += native.check_id(metadata.id, ("metadata", "id"))
@@ -307,8 +291,61 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     defaults = replace(defaults, graders=tuple(file_graders))
-    problems = prefix_paths(dict.fromkeys(found), item.at)
+    problems = schema.prefix_paths(dict.fromkeys(found), item.at)
     cases = raw["test_cases"] if isinstance(raw["test_cases"], list) else []
     for number, case in enumerate(cases):
         problems += read_item(EvalItem("case", (*item.at, "test_cases", number), case), document, defaults)
     return problems
+
+
+RECORD_KEYS = frozenset(("current", "baseline", "comparison"))
+_BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
+
+
+def recognises_record(raw: dict[str, Json]) -> bool:
+    return records.is_response(raw) or bool(RECORD_KEYS & raw.keys() and not KEYS & raw.keys())
+
+
+def add_record_schema(parts: Parts) -> list[Schema]:
+    schema.add_part(parts, "JsonRecord", harness.RegressionFile)
+    return [schema.ref("Record"), schema.ref("JsonRecord")]
+
+
+def read_record_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
+    if baseline is None or problems:
+        return schema.prefix_paths(problems, item.at)
+    load = partial(records.load, defaults.root, document.file)
+    stored, errors = records.fill_outputs(baseline.baseline, load)
+    for at, error in errors:
+        problems += [schema.move_to_name(problem, (*at, "output_file")) for problem in error.problems]
+    if stored is None and not problems:
+        hint = f"capture it: baselinekit capture {document.file}"
+        problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
+    recipe, metadata, raw_metadata = baseline.current, baseline.metadata, item.raw.get("metadata")
+    kind = kind_of(recipe)
+    if defaults.target is not None and not kind.asks_nobody and kind.input_of_text("?", None) is not None:
+        target = defaults.target_for(recipe.execution)
+        if target.type != recipe.kind:
+            message = f"a record of `type: {recipe.kind}` cannot be sent to a target of `type: {target.type}`"
+            hint = f"name a --target of `type: {recipe.kind}`, or the files that are to be run"
+            problems.append(Problem("BK715", message, hint, at=("current", "execution")))
+        recipe = replace(recipe, execution=target)
+    if not problems:
+        case = defaults.case(
+            baseline.id,
+            recipe,
+            (_BASELINE,),
+            metadata.tags,
+            kind="regression",
+            name=baseline.name,
+            description=baseline.description,
+            category=raw_metadata.get("category") if isinstance(raw_metadata, dict) else None,
+            criticality=metadata.criticality,
+            skip=metadata.skip,
+            pass_rule=PassRule(),
+            baseline=replace(baseline, baseline=stored),
+            source=baseline.source,
+        )
+        document.cases.append(case)
+    return schema.prefix_paths(problems, item.at)

@@ -1,21 +1,26 @@
 """The results of an eval run or a gate, as plain values for every form, and as JSON (`-o x.eval.json`):
-counts, metrics, failures with expected and actual values, and recommendations."""
+counts, metrics, failures with expected and actual values, and recommendations. And what a page shows of
+one result: the differences, and for an eval case what each grader said, expected beside actual, and each
+attempt."""
 
 from collections.abc import Iterator, Sequence
 
+from baselinekit.codes import explain
 from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import metric_name
 from baselinekit.model.grades import BORDERLINE, OUTCOMES, Attempt, Grade, iterate_grades, map_grades
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.blocks import Heading, Items
+from baselinekit.report import blocks, wording
+from baselinekit.report.blocks import Block, Cell, Diff, DiffLine, Heading, Note, Table
+from baselinekit.report.differences import diff_lines, diffs, unified
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import beside_document
-from baselinekit.report.values import cut_line, encode, page, short
-from baselinekit.report.wording import collect_warnings, count_borderline
+from baselinekit.report.values import cut_line, encode, first_lines, page, short
 from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
+from baselinekit.values.texts import count_noun
 
 FAULTS = ("failed", "error", "unscored")
 _MOST_SHOWN = 20
@@ -32,7 +37,7 @@ def render(report: Report) -> str:
 def document(report: Report) -> dict[str, Json]:
     cases = [result for result in report.results if result.case is not None]
     metrics = report.suite.metrics if report.suite else ()
-    beside, warnings = beside_document(report), collect_warnings(report)
+    beside, warnings = beside_document(report), wording.collect_warnings(report)
     left_out = [case for case in cases if case.outcome == "skipped"]
     skipped = [{"eval_id": case.id, "reason": case.reason} for case in left_out]
     return {
@@ -94,7 +99,7 @@ def count_results(results: Sequence[Result]) -> dict[str, Json]:
     counts |= {outcome: sum(result.outcome == outcome for result in results) for outcome in order}
     ran = len(results) - counts["skipped"]
     decided = counts["passed"] + counts["failed"]
-    if borderline := count_borderline(results):
+    if borderline := wording.count_borderline(results):
         counts["borderline"] = borderline
     counts["pass_rate"] = round(counts["passed"] / ran, 3) if ran else None
     counts["pass_rate_of_decided"] = round(counts["passed"] / decided, 3) if decided else None
@@ -145,12 +150,9 @@ def place_of(grade: Grade, result: Result) -> str:
 
 def line_of(result: Result) -> int | None:
     """Return the line to look at first: of the grader that explains the outcome, or of the case."""
-    lines = (
-        grade.line
-        for top in deciding_grades(grades_of(result))
-        for grade in (*iterate_grades(top.parts), top)
-        if grade.outcome == result.outcome
-    )
+    tops = deciding_grades(grades_of(result))
+    grades = (grade for top in tops for grade in (*iterate_grades(top.parts), top))
+    lines = (grade.line for grade in grades if grade.outcome == result.outcome)
     return next((line for line in lines if line is not None), result.line)
 
 
@@ -230,11 +232,13 @@ def _advise(result: Result, report: Report) -> str:
     return (attempt.reason if attempt else "") or "failed"
 
 
-def recommendation_blocks(report: Report) -> Iterator[Heading | Items]:
+def recommendation_blocks(report: Report) -> Iterator[Heading | Table]:
     advice = [text.partition(": baselinekit ") for text in recommendations(report)]
     if advice:
         yield Heading("Recommendations")
-        yield Items(tuple((words, f"baselinekit {rest}" if mark else "") for words, mark, rest in advice))
+        commands = [Cell(f"baselinekit {rest}" if mark else "", is_code=True) for _, mark, rest in advice]
+        rows = [(words, command) for (words, *_), command in zip(advice, commands, strict=True)]
+        yield blocks.table(("", ""), rows)
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
@@ -264,9 +268,7 @@ def check_lines(results: Sequence[Result], mark: str, sides: int) -> Iterator[st
     """Yield Markdown that lists each case: `- [ ] id: name (FAILED)`. `sides`: up to how many of the expected
     and actual values are shown of one that did not pass."""
     for kind, title in _TITLES.items():
-        cases = [
-            result for result in results if (result.case.eval_type if result.case else "regression") == kind
-        ]
+        cases = [one for one in results if (one.case.eval_type if one.case else "regression") == kind]
         if not cases:
             continue
         failing = [result for result in cases if result.outcome != "passed"]
@@ -322,3 +324,136 @@ def without_details(report: Report) -> Report:
             result = replace(result, case=case, differences=(), resolved=None, explanation=())
         results.append(result)
     return replace(report, results=tuple(results))
+
+
+_MOST_ATTEMPTS = 100
+_MOST_DETAILS = 12
+_LONGEST_DETAIL = 400
+_SIDES: dict[str, tuple[blocks.LineTone, str]] = {"expected": ("gone", "-"), "actual": ("came", "+")}
+_SHOWN_ABOVE = ("expected", "actual", "differences")
+
+
+def result_blocks(result: Result, unshared: Result | None, most: int) -> Iterator[Block]:
+    """Yield the details of a result. `unshared`: the result without the differences that are shown for
+    several baselines at once; `most`: how many differences, and lines of a text."""
+    place = wording.format_place(result)
+    yield Note(place, code=result.target) if result.target else Note("", code=place)
+    facts = [wording.describe_usage(result.usage)]
+    facts += [count_noun(result.attempts, "attempt")] if result.attempts > 1 else []
+    if unshared is not None and unshared is not result:
+        number, own = wording.count_differences(result), wording.count_differences(unshared)
+        facts.append(f"{count_noun(number, 'difference')}, {number - own:,} of them above")
+    if words := ", ".join(filter(None, facts)):
+        yield Note(words, "dim")
+    yield from map(Note, wording.describe_reason(result).splitlines()[:_MOST_SHOWN])
+    if result.code and (code := explain(result.code)):
+        yield Note(f"{result.code}: {code.title}. More:", code=f"baselinekit explain {result.code}")
+    if unshared is not None:
+        shown_diffs, left_out = diffs(unshared, most=most)
+        yield from shown_diffs
+        if left_out:
+            yield Note(wording.describe_unshown(left_out), "dim")
+    yield from _case_blocks(result, most)
+    changed, commits = wording.describe_drift(result)
+    if changed:
+        rows = [(short(name), short(was), short(now)) for name, was, now in changed[: blocks.MOST_ROWS]]
+        yield blocks.table(("what", "then", "now"), rows, "Changed since capture")
+    if commits:
+        yield Note(f"changed since capture: {commits}", "dim")
+    yield from (Note(f"note: {note}", "dim") for note in result.notes[:_MOST_SHOWN])
+
+
+def _case_blocks(result: Result, most: int) -> Iterator[Block]:
+    """Yield the details of an eval case beyond those of every result."""
+    grades = grades_of(result)
+    if result.outcome != "passed" and not result.differences:
+        for grade in [*iterate_grades(grades)][: blocks.MOST_ROWS]:
+            yield from _structure_differences(grade)
+        yield from _expected_and_actual(result, most)
+    if grades:
+        yield _grades_table(result)
+    attempts = result.case.attempts if result.case else ()
+    if len(attempts) > 1 or any(attempt.again for attempt in attempts):
+        yield _attempts_table(attempts, result)
+
+
+def _structure_differences(grade: Grade) -> Iterator[Diff]:
+    """Yield where an output does not match a structure, for a case without a baseline; with one, the result
+    has the differences."""
+    differences = grade.details.get("differences")
+    lines: list[DiffLine] = []
+    for difference in differences[: blocks.MOST_ROWS] if isinstance(differences, list) else ():
+        if isinstance(difference, dict):
+            lines.append(DiffLine("dim", short(difference.get("path", "$"), 200)))
+            lines += _sides({side: short(difference[side], 500) for side in _SIDES if side in difference})
+    if lines:
+        yield Diff(cut_line(grade.grader), "differs", "", tuple(lines))
+
+
+def _sides(sides: dict[str, str], most: int = 1) -> Iterator[DiffLine]:
+    for side, text in sides.items():
+        texts = first_lines(text, most) or ['""']
+        tone, sign = _SIDES[side]
+        yield from (DiffLine(tone, f"{sign} {line}") for line in texts[:most])
+        yield from (DiffLine("dim", line) for line in texts[most:])
+
+
+def _expected_and_actual(result: Result, most: int) -> Iterator[Diff]:
+    """Yield expected beside actual, as far as they are known: a diff if the texts have lines in common."""
+    sides = {label.lower(): text for label, text in evidence(result) if label.lower() in _SIDES}
+    if all("\n" in text.strip() for text in sides.values()) and len(sides) == 2:
+        changed = unified(sides["expected"], sides["actual"])
+        if any(line.startswith("| ") for line in changed):
+            yield Diff("expected and actual", "", "", tuple(diff_lines(changed, most)))
+            return
+    if sides:
+        yield Diff(" and ".join(sides), "", "", tuple(_sides(sides, most)))
+
+
+def _grades_table(result: Result) -> Table:
+    grades = all_grades_of(result)
+    rows = []
+    for grade, standing in grades[: blocks.MOST_ROWS]:
+        kind = f"{grade.kind}, {standing}" if standing not in ("", "optional") else grade.kind
+        notes = {name: value for name, value in grade.details.items() if name not in _SHOWN_ABOVE}
+        shown = [(name, value) for name, value in notes.items() if value not in (None, "", [], {})]
+        why = [grade.reason.replace("\n", " ")]
+        why += [f"{cut_line(name, 60)}: {short(value, _LONGEST_DETAIL)}" for name, value in shown]
+        rows.append(
+            (
+                Cell(grade.grader, is_code=True),
+                kind,
+                *_judged_cells(grade),
+                Cell(place_of(grade, result), "dim"),
+                "\n".join(filter(None, why[: _MOST_DETAILS + 1])),
+            )
+        )
+    caption = "What the graders said"
+    if len(grades) > len(rows):
+        caption += f" (the first {len(rows)} of {len(grades):,})"
+    return blocks.table(("grader", "kind", "outcome", "score", "where", "why"), rows, caption)
+
+
+def _judged_cells(judged: Grade | Attempt) -> tuple[Cell, Cell]:
+    verdict = judged.verdict if judged.verdict != judged.outcome else ""
+    outcome = Cell(", ".join(filter(None, (judged.outcome, verdict))), judged.outcome)
+    return outcome, Cell("" if judged.score is None else f"{judged.score:.3f}")
+
+
+def _attempts_table(attempts: Sequence[Attempt], result: Result) -> Table:
+    """Return a table with each attempt in a row; `again` counts the replays because the environment
+    failed."""
+    explaining = explaining_attempt(result)
+    rows = []
+    for attempt in attempts[:_MOST_ATTEMPTS]:
+        is_known = explaining is not None and attempt.reason == explaining.reason
+        why = [] if is_known else [attempt.reason.replace("\n", " ")]
+        why += [f"replayed {attempt.again} more times"] if attempt.again else []
+        took, used = wording.format_seconds(attempt.seconds), wording.describe_usage(attempt.usage)
+        words = "\n".join(filter(None, why))
+        rows.append((str(attempt.number), *_judged_cells(attempt), took, used, words))
+    passed = sum(attempt.outcome == "passed" for attempt in attempts)
+    caption = f"{passed:,} of {len(attempts):,} attempts passed"
+    if len(attempts) > len(rows):
+        caption += f" (the first {len(rows)} are shown)"
+    return blocks.table(("attempt", "outcome", "score", "took", "used", "why"), rows, caption)

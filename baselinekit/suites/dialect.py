@@ -1,8 +1,9 @@
-"""The base of all dialects of eval files, and the inputs that cases of all dialects have."""
+"""The base of all forms of eval files, and the inputs that cases of all forms have."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+from baselinekit import schema
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import LINES
@@ -14,25 +15,17 @@ from baselinekit.model.evals import Case, Kind, Suite
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Execution, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema import (
-    Parts,
-    Schema,
-    describe_value,
-    move_to_name,
-    place_problems,
-    prefix_paths,
-    read_as,
-)
+from baselinekit.schema import Parts, Schema
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
 from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
+from baselinekit.suites import targets
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, NO_TARGETS, Targets, read_execution
-from baselinekit.suites.targetsfile import TargetsFile, add_discovered_targets
+from baselinekit.suites.targets import DEFAULT, Targets, TargetsFile, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -74,7 +67,7 @@ class Defaults(Struct):
 
     root: str
     target: Execution | None = None
-    targets: Targets = NO_TARGETS
+    targets: Targets = targets.NO_TARGETS
     workers: list[int] = field(default_factory=list)
     judge: str | None = None
     execution: Execution | None = None
@@ -155,7 +148,7 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
     by_wrapper = {dialect.wrapper: dialect for dialect in dialects if dialect.wrapper}
     wrappers = [key for key in document if key in by_wrapper] if isinstance(document, dict) else []
     if not wrappers and document is not None:
-        yield from _items_of(document, (), dialects)
+        yield from _items(document, (), dialects)
     for key in document if wrappers else ():
         dialect = by_wrapper.get(key)
         if dialect is None:
@@ -163,14 +156,12 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
             problem = Problem("BK103", message, f"move it below {wrappers[0]}", at=(key,))
             yield EvalItem("nothing", (key,), None, problem)
         elif dialect.in_lists:
-            yield from _items_of(document[key], (key,), dialects, dialect.name)
+            yield from _items(document[key], (key,), dialects, dialect.name)
         else:
             yield EvalItem(dialect.name, (key,), document[key])
 
 
-def _items_of(
-    value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None
-) -> Iterator[EvalItem]:
+def _items(value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None) -> Iterator[EvalItem]:
     if value == []:
         yield EvalItem("nothing", at, None, Problem("BK710", "an empty list", "add a case", at=at))
     for number, raw in enumerate(value if isinstance(value, list) else [value]):
@@ -214,7 +205,7 @@ class Loading(MutableStruct):
     root: str
     dialects: Sequence[Dialect]
     fetch_file: Callable[[str], FetchedFile] | None = None
-    targets: Targets = NO_TARGETS
+    targets: Targets = targets.NO_TARGETS
     files: frozenset[str] = frozenset()
     discovered: set[str] = field(default_factory=set)
     cases: list[Case] = field(default_factory=list)
@@ -268,7 +259,7 @@ class Loading(MutableStruct):
             for item in items_of_document:
                 item = replace(item, form=form_of_lines) if item.form == "case" else item
                 problems.setdefault(number, []).extend(document.item(item, defaults, only_suite))
-        self.problems += place_problems(body, file, problems)
+        self.problems += schema.place_problems(body, file, problems)
 
     def with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
@@ -344,14 +335,6 @@ class StatedInput(Struct):
     case: str = ""
 
 
-class CaseOrigin(Struct):
-    """The file of a case, and its target."""
-
-    root: str
-    file: str
-    target: Execution
-
-
 class TargetName(Struct):
     """An `execution:` that names a target."""
 
@@ -361,19 +344,19 @@ class TargetName(Struct):
 def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
     """Read an `execution:` by its type, or by the name of a target."""
     if not isinstance(raw, dict) or raw.get("type") is not None or "target" not in raw:
-        return read_execution(raw)
-    named, problems = read_as(TargetName, raw)
+        return targets.read_execution(raw)
+    named, problems = schema.read_as(TargetName, raw)
     if named is None:
         return None, problems
     target, problems = defaults.targets.find(named.target)
     if target is None:
-        return None, [move_to_name(problem, ("target",)) for problem in problems]
+        return None, [schema.move_to_name(problem, ("target",)) for problem in problems]
     if target.workers is not None:
         defaults.workers.append(target.workers)
     return target.execution, []
 
 
-def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
     """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text,
     or one named `text` or `content`, is a prompt."""
     if isinstance(raw, list) or has_role(raw):
@@ -386,10 +369,10 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
         raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
-    stated, problems = read_as(StatedInput, raw)
+    stated, problems = schema.read_as(StatedInput, raw)
     type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in INPUTS:
-        message = f"expected one of {', '.join(INPUTS)}, found {describe_value(type)}"
+        message = f"expected one of {', '.join(INPUTS)}, found {schema.describe_value(type)}"
         problems.insert(0, Problem("BK105", message, suggest(str(type), INPUTS), at=("type",)))
     elif stated is not None and stated.case and type != MESSAGES:
         message = f"`case` has no effect on `type: {type}`"
@@ -397,7 +380,7 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     if stated is None or problems:
         return None, problems
     read_input = _read_input_of_kind if type in _KINDS_BY_INPUT else _read_text_or_messages
-    made, problems = read_input(stated, own_target, origin)
+    made, problems = read_input(stated, own_target, defaults, file)
     if made is None or problems:
         return None, problems
     for problem in kind_of(made).check(made):  # the recipe's input is the content in the file
@@ -406,48 +389,48 @@ def recipe(raw: Json, own_target: Execution | None, origin: CaseOrigin) -> ReadR
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {
-    "prompt": (str, "a text"),
-    "file": (str, "the path of a file"),
-    MESSAGES: (list, "a list of messages"),
-}
+_CONTENTS: dict[Json, tuple[type, str]] = {"prompt": (str, "a text"), "file": (str, "the path of a file")}
+_CONTENTS[MESSAGES] = (list, "a list of messages")
 
 
 def _read_text_or_messages(
-    stated: StatedInput, own_target: Execution | None, origin: CaseOrigin
+    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
     """Read a question as a text, the text of a file, or a conversation. The last two are taken literally: no
     `{{name}}` in them is a variable."""
     content: Any = stated.content
+    target = defaults.target_for(own_target)
     wanted, description = _CONTENTS[stated.type]
     if not isinstance(content, wanted):
-        message = f"expected {description}, found {describe_value(content)}"
+        message = f"expected {description}, found {schema.describe_value(content)}"
         return None, [Problem("BK105", message, at=("content",))]
     if stated.type == MESSAGES:
-        files = NamedFiles.of(origin.root, origin.file)
+        files = NamedFiles.of(defaults.root, file)
         messages, problems = read_messages(content, USER, files)
         made = None
         if not problems:
-            made, problems = recipe_of(messages, files, origin.target, stated.case)
-        return made, prefix_paths(problems, ("content",))
+            made, problems = recipe_of(messages, files, target, stated.case)
+        return made, schema.prefix_paths(problems, ("content",))
     if stated.type == "file":
         try:
-            content = escape_variables(_text_of_file(origin.root, origin.file, str(content)))
+            content = escape_variables(_text_of_file(defaults.root, file, str(content)))
         except BaselinekitError as error:
-            return None, [move_to_name(problem, ("content",)) for problem in error.problems]
-    question = KINDS[origin.target.type].input_of_text(content, stated.context)
+            return None, [schema.move_to_name(problem, ("content",)) for problem in error.problems]
+    question = KINDS[target.type].input_of_text(content, stated.context)
     if question is not None:
-        return Recipe(question, origin.target), []
-    message = f"a {stated.type} is for a model or a skill, not for {origin.target.type}"
+        return Recipe(question, target), []
+    message = f"a {stated.type} is for a model or a skill, not for {target.type}"
     return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _read_input_of_kind(stated: StatedInput, own_target: Execution | None, origin: CaseOrigin) -> ReadRecipe:
+def _read_input_of_kind(
+    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+) -> ReadRecipe:
     """Read an input that only one kind takes. A request or a program is sent as it is, whatever the target of
     the others; a case that names a target of another kind is wrong."""
-    kind, target = _KINDS_BY_INPUT[stated.type], origin.target
+    kind, target = _KINDS_BY_INPUT[stated.type], defaults.target_for(own_target)
     question, problems = kind.input_of_case(stated.content, stated.context)
-    problems = prefix_paths(problems, ("content",))
+    problems = schema.prefix_paths(problems, ("content",))
     is_own_usable = own_target is not None and own_target.type == kind.name
     if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
         target = own_target or kind.execution(kind.name)
