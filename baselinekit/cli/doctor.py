@@ -10,22 +10,8 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import real_context, with_models
-from baselinekit.cli.options import (
-    ASKING,
-    ProjectOptions,
-    RecordingOptions,
-    argument,
-    command,
-    flag,
-    including,
-    option,
-    project_of,
-    project_options,
-    refuse_without_effect,
-    several,
-)
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import (
@@ -92,36 +78,36 @@ class DoctorOptions:
     supply it. 5 there is nothing to check.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    fix: bool = flag(help="First move large outputs out of their files into files beside them.")
-    results: tuple[str, ...] = several(
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
+    results: tuple[str, ...] = cli.several(
         "--from", metavar="RESULTS", help="Result files: also list the baselines that they never run."
     )
-    prune: bool = flag(help="Remove the files that nothing needs, after a question.")
-    yes: bool = flag("-y", "--yes", help="With --prune: do not ask.")
-    fail_on_unused: bool = flag(help="Exit code 1 if nothing needs a file.")
-    ci: bool = flag(help="Also print what a run may do, and who allows it.")
-    probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
-    as_json: bool = flag("--json", help="Print the findings as JSON.")
-    project: ProjectOptions = project_options()
+    prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
+    yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
+    fail_on_unused: bool = cli.flag(help="Exit code 1 if nothing needs a file.")
+    ci: bool = cli.flag(help="Also print what a run may do, and who allows it.")
+    probe_judges: bool = cli.flag(help="Test each judge on texts whose verdict is known.")
+    as_json: bool = cli.flag("--json", help="Print the findings as JSON.")
+    project: cli.ProjectOptions = cli.project_options()
 
 
-@command(DoctorOptions)
+@cli.command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        refuse_without_effect("a probe of judges", *of_the_whole)
+        cli.refuse_without_effect("a probe of judges", *of_the_whole)
         return probe_judges(project, options)
     if options.paths:
-        refuse_without_effect("the check of some paths", *of_the_whole)
+        cli.refuse_without_effect("the check of some paths", *of_the_whole)
     if not options.prune:
-        refuse_without_effect("doctor without --prune", "yes")
+        cli.refuse_without_effect("doctor without --prune", "yes")
     parts = load_parts(options.results, os.getcwd())
     unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
-        clients = with_models(context, project, RecordingOptions()).clients
+        clients = with_models(context, project, cli.RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
         try:
             findings = examine_all(project, options.paths, clients, sandbox.check)
@@ -349,7 +335,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
     """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
     with real_context() as context:
-        models = with_models(context, project, RecordingOptions()).clients.models
+        models = with_models(context, project, cli.RecordingOptions()).clients.models
         for judge in judges:
             models.check(judge.model)
         probes = probe(judges, models.ask)
@@ -394,16 +380,16 @@ class CalibrateOptions:
     The result is written beside the file, as x.measured.json, and every run shows it from then on.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
-    as_json: bool = flag("--json", help="Print what was measured as JSON.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options(ASKING)
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    suite: str | None = cli.option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
+    as_json: bool = cli.flag("--json", help="Print what was measured as JSON.")
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@command(CalibrateOptions)
+@cli.command(CalibrateOptions)
 def calibrate(options: CalibrateOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)
     with real_context() as context:
         models = with_models(context, project, options.recording).clients.models

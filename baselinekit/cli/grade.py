@@ -8,21 +8,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
+from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.keys import Keyboard, Region, run_session
-from baselinekit.cli.options import (
-    READING,
-    ProjectOptions,
-    argument,
-    command,
-    flag,
-    option,
-    project_of,
-    project_options,
-    read_text,
-    several,
-)
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
@@ -65,29 +53,29 @@ class GradeOptions:
     130 interrupted; with --finish the exit code of the run.
     """
 
-    cases: tuple[str, ...] = argument(nargs=-1, metavar="[CASE|KEY]...")
-    rater: str | None = option(
+    cases: tuple[str, ...] = cli.argument(nargs=-1, metavar="[CASE|KEY]...")
+    rater: str | None = cli.option(
         "--as", metavar="NAME", help="Who rates; the default is BASELINEKIT_RATER, or your login name."
     )
-    value: str | None = option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
-    note: str = option(metavar="TEXT", default="", help="With --value: why.")
-    change: bool = flag(help="With --value: replace your earlier rating.")
-    listed: bool = flag("--list", help="List the queue, including what is settled.")
-    as_json: bool = flag("--json", help="The queue as JSON.")
-    export: str | None = option(
+    value: str | None = cli.option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
+    note: str = cli.option(metavar="TEXT", default="", help="With --value: why.")
+    change: bool = cli.flag(help="With --value: replace your earlier rating.")
+    listed: bool = cli.flag("--list", help="List the queue, including what is settled.")
+    as_json: bool = cli.flag("--json", help="The queue as JSON.")
+    export: str | None = cli.option(
         metavar="FILE", help="Write the queue to a file; with --as, a form to fill in."
     )
-    imported: str | None = option(
+    imported: str | None = cli.option(
         "--import", metavar="FILE", help="Import a file of ratings; - reads standard input."
     )
-    finish: str | None = option(
+    finish: str | None = cli.option(
         metavar="RESULTS", help="Complete a result file with the ratings given since."
     )
-    outputs: tuple[str, ...] = several(
+    outputs: tuple[str, ...] = cli.several(
         "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
     )
-    drop: bool = flag(help="Remove unrated items from the queue.")
-    project: ProjectOptions = project_options(READING)
+    drop: bool = cli.flag(help="Remove unrated items from the queue.")
+    project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
 # `baselinekit grade`.
@@ -97,7 +85,7 @@ _PENDING = 3
 _MOST_NAMED = 5
 
 
-@command(GradeOptions)
+@cli.command(GradeOptions)
 def grade(options: GradeOptions) -> int:
     names = ("value", "export", "imported", "finish", "listed", "drop")
     actions = [name for name in names if getattr(options, name) not in (None, False)]
@@ -105,7 +93,7 @@ def grade(options: GradeOptions) -> int:
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
-    queue = Queue(project_of(options.project), clock())
+    queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)
     if options.export is not None:
@@ -209,7 +197,7 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
 
 
 def import_file(queue: Queue, name: str) -> int:
-    text = read_text("--import", name, "what baselinekit grade --export wrote")
+    text = cli.read_text("--import", name, "what baselinekit grade --export wrote")
     imported = import_ratings(queue, text, "standard input" if name == "-" else name)
     parts = [count_noun(imported.ratings, "new rating")]
     parts += [f"{imported.known:,} known already"] if imported.known else []
@@ -221,7 +209,7 @@ def import_file(queue: Queue, name: str) -> int:
 
 def finish_report(queue: Queue, options: GradeOptions, name: str) -> int:
     delivery.check(options.outputs)
-    text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
+    text = cli.read_text("--finish", name, "what baselinekit run -o results.json wrote")
     outcome = finish(resultfile.read(text, name), queue)
     report = outcome.report
     if options.outputs:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import screen
-from baselinekit.cli.options import ProjectOptions, check_base_url, command, flag, project_options
+from baselinekit.cli import options as cli, screen
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
@@ -70,14 +69,14 @@ class InitOptions:
     changed, and --git has to be run once in every clone.
     """
 
-    with_evals: bool = flag("--eval", help="Also make evals/ with a suite that runs.")
-    with_git: bool = flag("--git", help="Let git merge the pass record of baselines by itself.")
-    undo_git: bool = flag(help="Remove what --git has written.")
-    dry_run: bool = flag(help="With --git or --undo-git: only show what would change.")
-    project: ProjectOptions = project_options(("base_url",))
+    with_evals: bool = cli.flag("--eval", help="Also make evals/ with a suite that runs.")
+    with_git: bool = cli.flag("--git", help="Let git merge the pass record of baselines by itself.")
+    undo_git: bool = cli.flag(help="Remove what --git has written.")
+    dry_run: bool = cli.flag(help="With --git or --undo-git: only show what would change.")
+    project: cli.ProjectOptions = cli.project_options(("base_url",))
 
 
-@command(InitOptions)
+@cli.command(InitOptions)
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
@@ -94,7 +93,7 @@ def init(options: InitOptions) -> None:
         return
     if file is None and not dry_run:
         if base_url:
-            check_base_url(base_url)
+            cli.check_base_url(base_url)
         if with_git:
             gitsetup.plan_setup(git, ["baselines"], find_program())  # fails before anything is written
         write_config(base_url, SKILLS if options.with_evals else "")

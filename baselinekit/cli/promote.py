@@ -2,18 +2,9 @@
 
 from dataclasses import dataclass
 
-from baselinekit.cli import screen
+from baselinekit.cli import options as cli, screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import (
-    READING,
-    ProjectOptions,
-    argument,
-    command,
-    flag,
-    project_of,
-    project_options,
-)
 from baselinekit.eva import promotion
 from baselinekit.evals.selection import resolve_path_or_prompt
 from baselinekit.structs import asdict
@@ -33,15 +24,15 @@ class PromoteOptions:
     Exit code: 0 promoted, 1 a gate is not met, 2 usage or an invalid file, or it is ready already.
     """
 
-    prompt: str = argument(metavar="PROMPT")
-    force: bool = flag("--force", help="Promote although gates are not met, and print those.")
-    as_json: bool = flag("--json", help="Print the gates as JSON.")
-    project: ProjectOptions = project_options(READING)
+    prompt: str = cli.argument(metavar="PROMPT")
+    force: bool = cli.flag("--force", help="Promote although gates are not met, and print those.")
+    as_json: bool = cli.flag("--json", help="Print the gates as JSON.")
+    project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
-@command(PromoteOptions)
+@cli.command(PromoteOptions)
 def promote(options: PromoteOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     path = resolve_path_or_prompt(project, options.prompt)
     step = promotion.next_step(project, promotion.find_prompt(project, options.prompt, path))
     is_promoted = options.force or not step.unmet

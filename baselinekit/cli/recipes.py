@@ -1,4 +1,5 @@
-"""The options of `capture` as a recipe (the `current:` of the new file) and as rules of comparison.
+"""The options of `baselinekit capture`, and what they make: a recipe (the `current:` of the new file) and
+rules of comparison.
 
 The request of `capture http` is given by curl's options or as a whole curl line. Both are parsed by the same
 rules, so that the request that curl would send is sent and stored."""
@@ -8,19 +9,14 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli.capture_options import (
-    CommandOptions,
-    CurlOptions,
-    GradingOptions,
-    HttpOptions,
-    PromptOptions,
-    SkillOptions,
-)
-from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
+import click
+
+from baselinekit.cli import options as cli
 from baselinekit.commands.capture import group_of
 from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
@@ -30,6 +26,7 @@ from baselinekit.importers.credentials import Credential, assign_variables, cred
 from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import addressed, path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
+from baselinekit.kinds.bodies import FORMS
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -39,6 +36,253 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
 
+
+@dataclass(eq=False, repr=False)
+class NewBaselineOptions:
+    """The name of a new baseline, and how it is compared."""
+
+    id: str | None = cli.option(metavar="ID", help="Its id; the default is made from the recipe.")
+    group: str | None = cli.option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
+    name: str | None = cli.option(help="A title for people.")
+    tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select it by.")
+    rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
+
+    def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
+        """The new record as given on the command line: everything but the output."""
+        return {
+            "id": self.id or default_id,
+            **({"name": self.name} if self.name else {}),
+            "current": current,
+            "comparison": rules,
+            "metadata": {"tags": list(self.tags)} if self.tags else {},
+        }
+
+
+@dataclass(eq=False, repr=False)
+class StoringOptions:
+    """How often the request is sent, what may be stored, and what is printed."""
+
+    placeholders: tuple[str, ...] = cli.several(
+        "--placeholder", metavar="PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
+    )
+    repeat: int | None = cli.option(
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="Replay N times and store placeholders for what varies; the default is 2 for GET, HEAD and"
+        " OPTIONS, else 1.",
+    )
+    like: tuple[str, ...] = cli.several(
+        "--placeholder-like",
+        type=click.Choice(["ids", "secrets"]),
+        help="Store placeholders also for what looks like an id and was the same each time; or for what looks"
+        " like a secret, which is refused else.",
+    )
+    exact: bool = cli.flag(help="Store everything as it came: no placeholder is learnt.")
+    version: str | None = cli.option(metavar="TEXT", help="The version of the target.")
+    allow_error_status: bool = cli.flag(help="Store a 5xx answer as known-good.")
+    allow_empty: bool = cli.flag(help="Store an empty answer of a model.")
+    allow_failing: bool = cli.flag(help="Store an answer that fails its checks, or scores too low.")
+    allow_secrets: bool = cli.flag(help="Store what looks like a secret.")
+    as_json: bool = cli.flag("--json", help="Print what was captured as JSON.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print nothing on success.")
+
+    @property
+    def is_silent(self) -> bool:
+        return self.quiet or self.as_json
+
+
+@dataclass(eq=False, repr=False)
+class GradingOptions:
+    """Grades for the answer of a model."""
+
+    scores: tuple[str, ...] = cli.several(
+        metavar="RUBRIC",
+        help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE with the rubric.",
+    )
+    scored_by: str | None = cli.option(metavar="MODEL", help="The model that grades; the default is `judge`.")
+
+
+def collect_option(*parts: str) -> Any:
+    return cli.option(
+        type=click.Choice(parts),
+        multiple=True,
+        help="Store these parts, by name, instead of the bare answer.",
+    )
+
+
+@dataclass(eq=False, repr=False)
+class ManyOptions:
+    """Options for several requests that are captured at once."""
+
+    dry_run: bool = cli.flag(help="Show what would be asked, and write nothing.")
+    write_config: bool = cli.flag(
+        help="Put the base_url that several new baselines share into baselinekit.yaml, and declare secrets."
+    )
+    allow: bool = cli.flag(
+        help="Add their hosts to baselinekit.yaml, so that CI may send requests there too."
+    )
+    jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
+
+
+@dataclass(eq=False, repr=False)
+class RequestOptions:
+    """What a request has beside the options of curl."""
+
+    params: tuple[str, ...] = cli.several("--param", metavar="NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = cli.several(
+        "--keep-header", metavar="NAME", help="A response header to store as well."
+    )
+    parse: str | None = cli.option(
+        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
+    )
+    take: int | None = cli.option(
+        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
+    )
+    redirects: int | None = cli.option(
+        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+    )
+    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    many: ManyOptions = cli.including(ManyOptions)
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    project: cli.ProjectOptions = cli.project_options()
+
+
+@dataclass(eq=False, repr=False)
+class HttpOptions(RequestOptions):
+    """Send a request and record status, content-type and body of the answer.
+
+    URL is absolute, or begins with / if the project has a base_url. -X -H -d -F -u -b -L -k are curl's.
+    """
+
+    words: tuple[str, ...] = cli.argument(nargs=-1, required=True, metavar="[METHOD] URL")
+    verb: str | None = cli.option("-X", "--request", metavar="METHOD", help="The method.")
+    headers: tuple[str, ...] = cli.several(
+        "-H", "--header", metavar="'NAME: VALUE'", help="A header to send."
+    )
+    data: tuple[str, ...] = cli.several(
+        "-d",
+        "--data",
+        metavar="TEXT",
+        help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it.",
+    )
+    form: tuple[str, ...] = cli.several(
+        "-F", "--form", metavar="NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
+    )
+    user: str | None = cli.option("-u", "--user", metavar="NAME:PASSWORD", help="Basic credentials.")
+    cookies: tuple[str, ...] = cli.several("-b", "--cookie", metavar="NAME=VALUE", help="Cookies to send.")
+    insecure: bool = cli.flag("-k", "--insecure", help="Accept any certificate, for this capture.")
+    follow: bool = cli.flag("-L", "--location", help="Follow redirects, 10 at most.")
+
+
+@dataclass(eq=False, repr=False)
+class CurlOptions(RequestOptions):
+    """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
+    anywhere in it; short ones, and those that curl has too, are curl's.
+
+    \b
+    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
+    baselinekit capture curl -          (the line comes from standard input)
+    """
+
+    words: tuple[str, ...] = cli.argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
+
+
+@dataclass(eq=False, repr=False)
+class AskingOptions:
+    """What to collect of a model's answer."""
+
+    grading: GradingOptions = cli.including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("output", "tool_calls")
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
+
+
+@dataclass(eq=False, repr=False)
+class SkillOptions(AskingOptions):
+    """Run a skill and record its output."""
+
+    skill_name: str = cli.argument(metavar="NAME")
+    params: tuple[str, ...] = cli.several(
+        "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
+    )
+    inputs: tuple[str, ...] = cli.several(
+        "--input",
+        metavar="NAME=VALUE",
+        help="A key of the input; @FILE reads it. Or the whole input: JSON, @FILE or @-.",
+    )
+    input_text: str | None = cli.option(metavar="TEXT", help="The whole input, as it is.")
+    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+
+
+@dataclass(eq=False, repr=False)
+class PromptOptions(AskingOptions):
+    """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
+
+    file: str = cli.argument(metavar="FILE")
+    inputs: tuple[str, ...] = cli.several(
+        "--input", metavar="NAME=VALUE", help="For {{NAME}}; @FILE reads it."
+    )
+    inputs_from: str | None = cli.option(metavar="FILE", help="A YAML or JSON file of inputs.")
+    model: str = cli.option(default="default", show_default=True, help="A name under `models:`.")
+    system: str | None = cli.option(metavar="TEXT", help="The system prompt; @FILE reads it.")
+    temperature: float | None = cli.option(type=cli.Number())
+    max_answer: int | None = cli.option(
+        type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
+    )
+    parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+    json_mode: bool = cli.flag(help="Ask the server for JSON mode, if it has one.")
+    tools: str | None = cli.option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
+    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    collect: tuple[str, ...] = collect_option("text", "tool_calls")
+
+
+@dataclass(eq=False, repr=False)
+class CommandOptions:
+    """Run a program (after --) and record its exit code and what it prints."""
+
+    argv: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.UNPROCESSED)
+    stdin: str | None = cli.option(metavar="TEXT", help="Its standard input: text, or @FILE, or @-.")
+    env: tuple[str, ...] = cli.several(metavar="NAME=VALUE", help="An environment variable of the program.")
+    files: tuple[str, ...] = cli.several(
+        "--file", metavar="PATH", help="A file that it writes, compared as well."
+    )
+    parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
+    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
+
+
+@dataclass(eq=False, repr=False)
+class DraftOptions:
+    """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
+    file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
+    prompt folder (by its path, its id or an alias) each case becomes a baseline.
+
+    Of requests, only those that read are sent; --unsafe sends all.
+    """
+
+    paths: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.Path())
+    cases: tuple[str, ...] = cli.several("--case", metavar="NAME", help="Of a prompt folder, only this case.")
+    unsafe: bool = cli.flag(help="Also send requests that may write (POST, PUT, PATCH, DELETE).")
+    params: tuple[str, ...] = cli.several(
+        "--param", metavar="NAME=VALUE", help="A parameter that the document gives no example for."
+    )
+    hosts: tuple[str, ...] = cli.several("--host", metavar="HOST", help="Of a HAR file, only this host.")
+    types: tuple[str, ...] = cli.several(
+        "--type", metavar="TEXT", help="Of a HAR file, answers of this type; the default is JSON and XML."
+    )
+    group: str | None = cli.option(metavar="FOLDER", help="The folder below baselines/ to write to.")
+    tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select them by.")
+    many: ManyOptions = cli.including(ManyOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
+
+
 # The options of `capture` as rules: how the new baseline is compared and graded.
 
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
@@ -46,10 +290,10 @@ _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)\d+(?:\.\d+)?(?P<percent>%?)")
 _MODE = lazy_pattern(r"ordered|unordered|subset|each|by:(?P<key>.+)", re.DOTALL)
 
 
-def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
+def parse_path_rules(options: cli.PathRuleOptions) -> dict[str, Json]:
     """The rules about paths that `capture` and `refresh` share."""
-    bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
-    modes = parse_pairs("--array", options.arrays, "PATH=MODE")
+    bounds = cli.parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
+    modes = cli.parse_pairs("--array", options.arrays, "PATH=MODE")
     rules: dict[str, Json] = {
         "ignore_fields": list(options.ignore),
         "tolerance": {path: _tolerance_rule(text.strip()) for path, text in bounds.items()},
@@ -95,7 +339,7 @@ def _grading(
         hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
         raise _refusal(f"there is no file {texts[0]!r}", hint)
     elif texts:
-        execution["scores"] = {"rubric": parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
+        execution["scores"] = {"rubric": cli.parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
     if options.scored_by:
         execution["scores"]["model"] = options.scored_by
     return execution
@@ -140,7 +384,7 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
     """The recipe of a skill: its name, parameters and input."""
     execution: dict[str, Any] = {"type": "skill", "skill_name": options.skill_name}
     if options.params:
-        pairs = parse_pairs("--param", options.params, "NAME=VALUE")
+        pairs = cli.parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
     execution |= drop_unset(timeout=options.timeout)
     request = _skill_input(options, group, project)
@@ -177,7 +421,7 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
 def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, Json]:
     """The keys of an input: each a value, parsed if it is JSON, or with @ a file."""
     inputs: dict[str, Json] = {}
-    for name, text in parse_pairs("--input", texts, "NAME=VALUE").items():
+    for name, text in cli.parse_pairs("--input", texts, "NAME=VALUE").items():
         if text.startswith("@"):
             file = _existing(text[1:], project, "name a file after the @, or leave it out")
             inputs[name] = {"file": project.way_back(group, file)}
@@ -240,7 +484,7 @@ def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     file's folder."""
     request = {"argv": list(options.argv), "cwd": cwd} | drop_unset(
         stdin=None if options.stdin is None else content(options.stdin),
-        env=parse_pairs("--env", options.env, "NAME=VALUE") or None,
+        env=cli.parse_pairs("--env", options.env, "NAME=VALUE") or None,
         files=list(options.files) or None,
     )
     execution = {"type": "command"} | drop_unset(timeout=options.timeout, parse=options.parse)
@@ -338,7 +582,7 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     names = [text for text in options.project.secrets if "=" not in text]
     unset = [name for name in names if not os.environ.get(name)]
     secrets = [text for text in options.project.secrets if text not in unset]
-    project = project_of(replace(options.project, secrets=tuple(secrets)))
+    project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     read = cache(lambda name: content(f"@{name}"))
     request = typed_request(options, project, read)
     is_allowed = options.storing.allow_secrets
@@ -353,7 +597,7 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
             *(_undeclared(credential, names, request.current, project) for credential in unassigned)
         )
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
-    project = project_of(replace(options.project, secrets=tuple(secrets)))
+    project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
@@ -429,7 +673,7 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
         execution["base_url"] = base
     request |= drop_unset(headers=fields.pop("headers", None))
     if options.params:
-        request |= {"params": parse_lists("--param", options.params, "NAME=VALUE")}
+        request |= {"params": cli.parse_lists("--param", options.params, "NAME=VALUE")}
     request = with_one_cookie(with_names(request | fields, project.scope))
     execution |= drop_unset(timeout=options.timeout, redirects=options.redirects)
     execution |= drop_unset(parse=options.parse, take=options.take)
@@ -461,13 +705,13 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
         raise _refusal(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
-    for name, flag in _CURL_OPTIONS.items():
+    for name, short in _CURL_OPTIONS.items():
         value = getattr(options, name)
         if isinstance(value, bool):
-            line += [flag] * value
+            line += [short] * value
         else:
             for text in (value,) if isinstance(value, str) else value or ():
-                line += [flag, text]
+                line += [short, text]
     has_type = any(header.lower().startswith("content-type:") for header in options.headers)
     if len(options.data) == 1 and not has_type:
         (text,) = options.data

@@ -7,20 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import delivery, screen
-from baselinekit.cli.options import (
-    Number,
-    ProjectOptions,
-    argument,
-    command,
-    complete_ids,
-    flag,
-    option,
-    project_of,
-    project_options,
-    refuse_without_effect,
-    several,
-)
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.commands import history as past
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
@@ -71,48 +58,55 @@ class ReportOptions:
     judge; 5 no case in common.
     """
 
-    results: tuple[str, ...] = argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
-    ids: tuple[str, ...] = several(
-        "--id", metavar="GLOB", shell_complete=complete_ids, help="Of earlier runs: everything about these."
+    results: tuple[str, ...] = cli.argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
+    ids: tuple[str, ...] = cli.several(
+        "--id",
+        metavar="GLOB",
+        shell_complete=cli.complete_ids,
+        help="Of earlier runs: everything about these.",
     )
-    last: int | None = option(type=click.IntRange(1), metavar="N", help="Of earlier runs: only the last N.")
-    imported: tuple[str, ...] = several(
+    last: int | None = cli.option(
+        type=click.IntRange(1), metavar="N", help="Of earlier runs: only the last N."
+    )
+    imported: tuple[str, ...] = cli.several(
         "--import", metavar="FILE", help="Keep the result file of a run made elsewhere as an earlier run."
     )
-    different: tuple[str, ...] = several(
+    different: tuple[str, ...] = cli.several(
         "--allow-different",
         type=click.Choice(past.MAY_DIFFER),
         help="Combine shards even if they differ in this; the report says so.",
     )
-    before: str | None = option("--compare-to", metavar="BEFORE", help="Compare with this earlier run.")
-    across: tuple[str, ...] = several(
+    before: str | None = cli.option("--compare-to", metavar="BEFORE", help="Compare with this earlier run.")
+    across: tuple[str, ...] = cli.several(
         metavar="PART",
         help="With --compare-to: even if the model, judge, files, grader or case differs.",
     )
-    partial: bool = flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
-    mean: bool = flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
-    threshold: float | None = option(
-        type=Number(0, 1),
+    partial: bool = cli.flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
+    mean: bool = cli.flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
+    threshold: float | None = cli.option(
+        type=cli.Number(0, 1),
         metavar="X",
         help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
     )
-    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report; of earlier runs: x.html.")
-    as_json: bool = flag("--json", help="Print JSON instead of text: of one run, the result file.")
-    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = flag("-v", "--verbose", help="Also print what passed, every case and every id.")
-    project: ProjectOptions = project_options(("config",))
+    outputs: tuple[str, ...] = cli.several(
+        "-o", metavar="PATH", help="Write a report; of earlier runs: x.html."
+    )
+    as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every case and every id.")
+    project: cli.ProjectOptions = cli.project_options(("config",))
 
 
-@command(ReportOptions)
+@cli.command(ReportOptions)
 def report(options: ReportOptions) -> int:
     if options.before is not None:
-        refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
+        cli.refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
         return _report_two_runs(options, options.before)
-    refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
+    cli.refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
     if options.results:
-        refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
+        cli.refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
         return _report_one_run(options)
-    refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
+    cli.refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
     return _report_earlier_runs(options)
 
 
@@ -120,7 +114,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
         message = f"-o {wrong[0]}: the history of runs is an HTML page"
         raise InvalidInput(Problem("BK508", message, "name a file x.html, or use --json"))
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     if options.imported:
         parts = past.load_parts(options.imported, os.getcwd())
         kept = past.add(project.root, parts)

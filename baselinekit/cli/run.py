@@ -1,7 +1,8 @@
-"""`baselinekit run`: ask, grade, count, report; or list what it would do. `gate` runs its suites
-with this module too."""
+"""`baselinekit run` and `baselinekit gate`: ask, grade, count, report; and judge what came out."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,61 +12,44 @@ from typing import Any, Literal
 import click
 from click.shell_completion import CompletionItem
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
 from baselinekit.cli.compare import find_weakened
+from baselinekit.cli.elsewhere import Job, check_dask_option
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.options import (
-    BaseOptions,
-    Number,
-    ProjectOptions,
-    RecordingOptions,
-    WhereOptions,
-    argument,
-    command,
-    command_line,
-    flag,
-    including,
-    jobs_option,
-    option,
-    path_from_here,
-    project_of,
-    project_of_files,
-    project_options,
-    record_policy,
-    repeat_command,
-    several,
-    typed_command,
-)
-from baselinekit.cli.outside import build_outside, saved_answers, slip_recorder
-from baselinekit.commands.context import RunContext
+from baselinekit.cli.evalclients import build_outside, run_elsewhere, saved_answers, slip_recorder
+from baselinekit.clients.trust import check_inside
+from baselinekit.commands import history
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
-from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.escape import one_line
-from baselinekit.evals.attempts import CaseOrder, CaseTurn, JudgedAttempt
+from baselinekit.evals import gating
 from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
-from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run as run_cases
-from baselinekit.evals.selection import Choice, load, name_of_case, with_borderline
+from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
-from baselinekit.model.evals import Suite
+from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
-from baselinekit.report import next_commands, terminal
+from baselinekit.report import next_commands, resultfile, terminal
 from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.evals.gates import format_gate, format_gates_json, format_gates_markdown
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.sections import beside_blocks
 from baselinekit.report.wording import format_lines, headline
-from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
+from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
+from baselinekit.suites import settings
+from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.values.texts import count_noun
 
 
@@ -73,7 +57,7 @@ def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: s
     """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
     params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
     try:
-        project = project_of_files(config=params.get("config"), environment=params.get("environment"))
+        project = cli.project_of_files(config=params.get("config"), environment=params.get("environment"))
         suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
     except (BaselinekitError, OSError):
         return []
@@ -92,85 +76,87 @@ class RunOptions:
     invalid file; 3 could not run or judge; 4 refused; 5 nothing selected; 130 interrupted.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    suite: str | None = cli.option(
         metavar="FILE", help="Run this suite; the default is PATHS, or everything below evals/."
     )
-    target: str | None = option(
+    target: str | None = cli.option(
         metavar="NAME", help="Ask this target instead of those that the files name (not: default)."
     )
-    targets: str | None = option(
+    targets: str | None = cli.option(
         metavar="FILE", help="The targets file; the default is `targets:`, then .agentv/targets.yaml."
     )
-    save_answers: str | None = option(
+    save_answers: str | None = cli.option(
         metavar="FILE", help="Write what was answered, a line of JSON each, for a target of stored answers."
     )
-    categories: tuple[str, ...] = several("--category", help="capability, regression, or a category.")
-    ids: tuple[str, ...] = several("--id", metavar="GLOB", help="Only these ids.")
-    cases: tuple[str, ...] = several(
+    categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
+    ids: tuple[str, ...] = cli.several("--id", metavar="GLOB", help="Only these ids.")
+    cases: tuple[str, ...] = cli.several(
         "--case",
         metavar="NAME",
         shell_complete=complete_cases,
         help="Only these cases, by their names; then no triggering is tested.",
     )
-    tags: tuple[str, ...] = several("--tag", help="Only those with one of these tags.")
-    exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
-    expression: str | None = option(
+    tags: tuple[str, ...] = cli.several("--tag", help="Only those with one of these tags.")
+    exclude_tags: tuple[str, ...] = cli.several(
+        "--exclude-tag", help="Leave out those with one of these tags."
+    )
+    expression: str | None = cli.option(
         "-k", metavar="EXPR", help='Expression on words of id, name or tag: "strings and not slow".'
     )
-    last_failed: bool = flag("--lf", "--last-failed", help="Only what did not pass last time.")
-    only_list: bool = flag(
+    last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
+    only_list: bool = cli.flag(
         "--list", help="List what would run (-v: with which criteria), without asking a model."
     )
-    first: bool = flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
-    keep_going: bool = flag(help="Run the other files if some cannot be read; the exit code is still 2.")
-    grader_type: Literal["code", "model", "human"] | None = option(
+    first: bool = cli.flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
+    keep_going: bool = cli.flag(help="Run the other files if some cannot be read; the exit code is still 2.")
+    grader_type: Literal["code", "model", "human"] | None = cli.option(
         type=click.Choice(["code", "model", "human"]), help="Use only graders of this type."
     )
-    attempts: int | None = option(
+    attempts: int | None = cli.option(
         type=click.IntRange(1, 1000), metavar="N", help="Make N attempts of each case; all must pass."
     )
-    borderline: Literal["pass", "fail"] | None = option(
+    borderline: Literal["pass", "fail"] | None = cli.option(
         type=click.Choice(["pass", "fail"]),
         help="Whether a borderline case passes; the default is what its pass_rule says, else fail.",
     )
-    jobs: int | None = jobs_option("How many at once; the default is set by the suite.")
-    where: WhereOptions = including(WhereOptions)
-    resume: bool = flag(help="Continue where the last run stopped or was killed.")
-    fail_under: float | None = option(
-        type=Number(0, 1), metavar="RATE", help="The share of cases that must pass; the default is all."
+    jobs: int | None = cli.jobs_option("How many at once; the default is set by the suite.")
+    where: cli.WhereOptions = cli.including(cli.WhereOptions)
+    resume: bool = cli.flag(help="Continue where the last run stopped or was killed.")
+    fail_under: float | None = cli.option(
+        type=cli.Number(0, 1), metavar="RATE", help="The share of cases that must pass; the default is all."
     )
-    preset: str | None = option(
+    preset: str | None = cli.option(
         type=click.Choice(list(PRESETS)),
         help="Thresholds of pass@1, pass@3 and pass^3; three attempts unless --attempts says more.",
     )
-    compare_to: str | None = option(
+    compare_to: str | None = cli.option(
         metavar="RUN", help="Compare each case with an earlier run: a result file, or last."
     )
-    across: tuple[str, ...] = several(
+    across: tuple[str, ...] = cli.several(
         metavar="PART",
         help="With --compare-to: compare even if the model, judge, files, grader or case differs.",
     )
-    fail_on_regressed: bool = flag(help="With --compare-to: exit 1 if any case regressed.")
-    since: BaseOptions = including(BaseOptions)
-    record: bool | None = option(
+    fail_on_regressed: bool = cli.flag(help="With --compare-to: exit 1 if any case regressed.")
+    since: cli.BaseOptions = cli.including(cli.BaseOptions)
+    record: bool | None = cli.option(
         "--record/--no-record",
         default=None,
         help="Write last_passed and failure_count of regression records; in CI the default is not to.",
     )
-    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report: x.html, x.md, x.json.")
-    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
-    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options()
+    outputs: tuple[str, ...] = cli.several("-o", metavar="PATH", help="Write a report: x.html, x.md, x.json.")
+    as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
 
 
-@command(RunOptions)
+@cli.command(RunOptions)
 def run(options: RunOptions) -> int:
     delivery.check(options.outputs)
     is_offline = options.recording.offline is not None
-    project = project_of(options.project, is_offline, options.targets, options.target)
+    project = cli.project_of(options.project, is_offline, options.targets, options.target)
     if options.keep_going and options.suite is not None:
         message = "--keep-going has no effect with --suite"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))
@@ -244,36 +230,16 @@ def run_suite(
         outside = build_outside(project, context.clients, queue, save)
         with closing(models):
             models.go_on()
-            report = run_cases(
-                project,
-                suite,
-                _choice(project, options),
-                _policy(project, options, journals),
-                context,
-                replace(outside, take=slip_recorder(queue, save)),
-                command_line(project),
-                _elsewhere(project, options, context, models, about),
-            )
+            if options.where.dask is not None:
+                check_dask_option(options.where.dask)
+            saves, outside = save is not None, replace(outside, take=slip_recorder(queue, save))
+            where = partial(run_elsewhere, Job(context, models), options.where, saves)
+            choice, policy = _choice(project, options), _policy(project, options, journals)
+            how = choice, policy, context, outside, cli.command_line(project), where
+            report = run_cases(project, suite, *how)
             files = (case.source.file for case in suite.cases)
             provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
-            return replace(models.with_totals(report), typed=typed_command())
-
-
-def _elsewhere(
-    project: Project, options: RunOptions, context: RunContext, models: LazyModels, about: str
-) -> Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None]:
-    """Return what gives several processes or a cluster; it gives None for threads of this process."""
-    if options.where.dask is None and options.where.processes == 1:
-        return lambda cases: None
-    if options.where.dask is not None:
-        from baselinekit.cli.shipping import check_dask_option
-
-        check_dask_option(options.where.dask)
-    from baselinekit.cli.caseworker import run_elsewhere
-    from baselinekit.cli.worker import Job
-
-    job = Job(project, context, models, options.recording, options.resume, about)
-    return partial(run_elsewhere, job, options.where, options.save_answers is not None)
+            return replace(models.with_totals(report), typed=cli.typed_command())
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
@@ -301,10 +267,10 @@ def _choice(project: Project, options: RunOptions) -> Choice:
 
 
 def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
-    record = record_policy(project, options.record)
+    record = cli.record_policy(project, options.record)
     thresholds = dict(PRESETS[options.preset]) if options.preset else {}
     if options.fail_under is not None:
-        thresholds[RATE] = options.fail_under
+        thresholds[gating.RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
     if options.preset and (attempts or 0) < 3:
         message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
@@ -330,10 +296,10 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
     if kept_files:
         screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
     arguments = ["--suite", options.suite] if options.suite else report.typed.paths
-    from_here = path_from_here(project)
+    from_here = cli.path_from_here(project)
     screen.next_commands(
         next_commands.after_run(
-            report, repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
+            report, cli.repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
         )
     )
 
@@ -382,3 +348,264 @@ def _document(plan: Planned) -> dict[str, Any]:
         "attempts": plan.attempts,
         "model_calls": plan.calls,
     }
+
+
+_PLANS = (".yaml", ".yml")
+
+
+@dataclass(eq=False, repr=False)
+class GateOptions:
+    """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
+
+    A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
+    threshold meets it; a metric that is not available does not. A failing regression is never covered by a
+    rate, unless it is medium or low and --allow-regressions names that.
+
+    \b
+    Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
+    could not run or be judged; 4 refused; 5 nothing to judge; 130 interrupted.
+    """
+
+    results: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    preset: str | None = cli.option(
+        type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
+    )
+    required: tuple[str, ...] = cli.several(
+        "--require", metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
+    )
+    required_pass_rate: float | None = cli.option(
+        type=cli.Number(0, 1), metavar="X", help="The share of cases that must pass."
+    )
+    allow_regressions: tuple[str, ...] = cli.several(
+        type=click.Choice(ALLOWABLE),
+        help="Let the rates cover failing regressions of this criticality; can be repeated.",
+    )
+    named_plans: tuple[str, ...] = cli.several(
+        "--phase", "--trigger", metavar="FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
+    )
+    phase_id: str | None = cli.option(
+        metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
+    )
+    categories: tuple[str, ...] = cli.several(
+        "--category", help="Only capability, regression, or a category."
+    )
+    tags: tuple[str, ...] = cli.several("--tag", help="Only cases with one of these tags.")
+    partial: bool = cli.flag(help="Judge a narrowed run (-k, --id, --lf) as if it were complete.")
+    warn: bool = cli.flag(help="Only warn: exit 0 even if a gate is not met.")
+    attempts: int | None = cli.option(
+        type=click.IntRange(1, 1000), help="When it runs a suite: attempts per case."
+    )
+    jobs: int | None = cli.jobs_option("When it runs a suite: how many at once.")
+    resume: bool = cli.flag(help="When it runs a suite: continue where the last run stopped.")
+    outputs: tuple[str, ...] = cli.several("-o", metavar="PATH", help="Write a report: x.md, x.json.")
+    as_json: bool = cli.flag("--json", help="Print it as JSON instead of text.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Also print every case that did not pass.")
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
+
+    @property
+    def plans(self) -> list[str]:
+        return [*self.named_plans, *(path for path in self.results if path.lower().endswith(_PLANS))]
+
+    @property
+    def files(self) -> list[str]:
+        return [path for path in self.results if path not in self.plans]
+
+
+_FORMS: dict[str, Callable[[Sequence[GateResult]], str]] = {
+    ".json": format_gates_json,
+    ".md": format_gates_markdown,
+}
+_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there are results"
+_HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
+
+
+@cli.command(GateOptions)
+def gate(options: GateOptions) -> int:
+    for path in options.outputs:
+        if os.path.splitext(path)[1].lower() not in _FORMS:
+            message = f"the ending of {path!r} is not that of a report"
+            raise InvalidInput(Problem("BK503", message, "x.md or x.json"))
+        check_place(path)
+    project = cli.project_of(options.project, options.recording.offline is not None)
+    least = gating.thresholds_of_options(options.preset, options.required, options.required_pass_rate)
+    plans = [resolve_path(project, path) for path in options.plans]
+    stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
+    gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
+    if options.resume and (options.files or not gates):
+        raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
+    if not options.files and not gates:
+        raise InvalidInput(Problem("BK508", "there is nothing to judge", _HINT))
+    notes: list[str] = []
+    if options.files:
+        report = mask_report(_load_report(options.files), project.redactor)
+        gates = gates or [_narrowed(_gate_of_report(report, options.preset, least), options)]
+        judged = [gating.judge(gate, report, options.partial) for gate in gates]
+    else:
+        judged = _run_gates(project, options, gates, notes)
+    page = format_gates_markdown(judged)
+    delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
+    texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.outputs}
+    written = {path: delivery.write_report(path, text) for path, text in texts.items()}
+    lost = [reason for reason in written.values() if reason]
+    notes += [f"written: {path}" for path, reason in written.items() if not reason]
+    try:
+        for one in judged:
+            notes += _keep_files(project, options.phase_id, one)
+    except Refused:
+        _print_gates(project, options, judged, [])
+        raise
+    _print_gates(project, options, judged, notes)
+    for text in lost:
+        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
+    codes = [one.decision if one.report.interrupted and options.files else one.exit_code for one in judged]
+    code = worst_exit_code([*codes, 3 if lost else 0])
+    # an unmet gate is notified even if it does not block, if its trigger wants that
+    unmet = [one for one in judged if one.state != "met"]
+    notified = [one for one in unmet if one.gate.notification]
+    if notified or not unmet:
+        delivery.notify(project, (notified or judged)[0].report, code or int(bool(notified)), judged)
+    return code
+
+
+def _narrowed(gate: Gate, options: GateOptions) -> Gate:
+    return replace(
+        gate,
+        blocking=gate.blocking and not options.warn,
+        categories=options.categories or gate.categories,
+        tags=options.tags or gate.tags,
+        allow_regressions=options.allow_regressions or gate.allow_regressions,
+    )
+
+
+def _load_report(files: Sequence[str]) -> Report:
+    """All files as one report, with a warning if the run was narrowed; `-` is standard input."""
+    parts = history.load_parts([path for path in files if path != "-"], os.getcwd())
+    if "-" in files:
+        data = b"" if sys.stdin is None else sys.stdin.buffer.read()
+        parts.append(("-", resultfile.read(data.decode("utf-8", "replace"), "-")))
+    report = history.merge(parts)
+    narrowed = gating.describe_changed_since(report)
+    return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
+
+
+def _gate_of_report(report: Report, preset: str | None, least: dict[str, float]) -> Gate:
+    """The gate given by the options, else that of the suite, else one for which everything has to pass."""
+    if not least and report.suite is not None:
+        metrics = report.suite.metrics
+        least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
+    return Gate(
+        preset or (report.suite.name if report.suite else "all baselines"), least or {gating.RATE: 1.0}
+    )
+
+
+def _run_gates(
+    project: Project, options: GateOptions, gates: Sequence[Gate], notes: list[str]
+) -> list[GateResult]:
+    """Run the suites of the gates one after the other, until the operator interrupts. The errors of all
+    suites are reported before the first one is run."""
+
+    def suite_of(gate: Gate) -> tuple[Suite, RunOptions]:
+        suite = load(project, [cli.path_from_here(project)(gate.suite or "")], None)
+        return suite, RunOptions(
+            categories=gate.categories,
+            tags=gate.tags,
+            attempts=options.attempts or gating.attempts_for(gate, suite),
+            jobs=options.jobs,
+            resume=options.resume,
+            quiet=options.quiet,
+            as_json=options.as_json,
+            recording=options.recording,
+        )
+
+    errors, judged = list[BaselinekitError](), list[GateResult]()
+    for gate in gates if len(gates) > 1 else ():
+        try:
+            suite, run_options = suite_of(gate)
+            check_reachable(suite, gate.least, run_options.attempts, project.root, gate.name)
+            plan_suite(project, suite, run_options)
+        except (InvalidInput, Refused) as error:
+            errors.append(error)
+    if errors:
+        refused = all(isinstance(error, Refused) for error in errors)
+        problems = dict.fromkeys(problem for error in errors for problem in error.problems)
+        raise (Refused if refused else InvalidInput)(*problems)
+    journals = PlanJournals() if len(gates) > 1 else None
+    for number, gate in enumerate(gates, 1):
+        suite, run_options = suite_of(gate)
+        report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
+        if journals is not None and journals.taken:  # its reports are kept already
+            count = len(report.results)
+            cases = "its one case is" if count == 1 else f"its {count:,} cases are"
+            notes.append(f"{gate.name} had already finished: {cases} reused")
+        else:
+            report, kept_files = keep_run(project, suite, report)
+            notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
+        judged.append(gating.judge(gate, report))
+        if report.interrupted:
+            if unseen := [remaining.name for remaining in gates[number:]]:
+                notes.append(f"never run: {', '.join(unseen)}")
+            return judged
+    if journals is not None and all(one.report.complete for one in judged):
+        journals.forget()
+    return judged
+
+
+def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> list[str]:
+    """Write the phase report or the archive that a plan asks for; return a note for each."""
+    gate, report, root = judged.gate, judged.report, project.root
+    path = gating.report_path(gate, phase_id, report, root)
+    if judged.state != "met" and path is not None:
+        shown_path = os.path.relpath(path, project.cwd)
+        # a checkout may contain links
+        check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
+        ending = os.path.splitext(path)[1]
+        text = _FORMS[ending]([judged]) if ending in _FORMS else render_report(report, path)
+        try:
+            write_text(path, text)
+        except NotRecorded as error:
+            return [f"the phase report could not be written: {error.problems[0].message}"]
+        return [f"report: {shown_path}"]
+    if judged.state != "met" or not gate.archive:
+        return []
+    file = gate.suite or gate.file
+    texts = {".gate.json": format_gates_json([judged]), ".phase.md": format_gates_markdown([judged])}
+    texts[".json"] = render_report(report, ".json")
+    try:
+        folder = settings.results_of(root, file, None)
+        paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
+    except NotRecorded as error:
+        return [f"the results could not be archived: {error.problems[0].message}"]
+    files = [os.path.relpath(path, project.cwd) for path in paths]
+    return [f"archived: {delivery.describe_files(files)}" + (f"; {reason}" if reason else "")]
+
+
+def _print_gates(
+    project: Project, options: GateOptions, judged: Sequence[GateResult], notes: Sequence[str]
+) -> None:
+    """Print the gates, their metrics, and in the last line whether the work may go on."""
+    style = screen.style_of(options.verbose)
+    if options.as_json:
+        screen.show_json(format_gates_json(judged))
+        return
+    for one in judged if not options.quiet else ():
+        screen.show(format_gate(one, style))
+        for warning in one.report.warnings:
+            screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
+    for note in notes if not options.quiet else ():
+        screen.line(style.paint(screen.safe_line(note), "dim"))
+    unmet = [one for one in judged if one.state != "met"]
+    blocking = [one for one in unmet if one.gate.blocking]
+    states = "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in blocking or unmet)
+    if blocking:
+        screen.line(f"{style.paint('blocked', 'bold red')}: {states}")
+    elif unmet:
+        screen.line(f"{style.paint('warning', 'yellow')}: {states}; it does not block")
+    else:
+        screen.line(style.paint("go on", "green") + f": {count_noun(len(judged), 'gate')} met")
+    if not options.quiet:
+        files, here = [path for path in options.files if path != "-"], cli.path_from_here(project)
+        screen.next_commands(
+            next_commands.after_gate(judged, cli.repeat_command(), not options.files, files, here)
+        )

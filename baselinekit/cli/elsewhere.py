@@ -1,42 +1,210 @@
-"""Where the work of a compare or a run is done: `--processes`, or `--dask` with the options and files of the
-project that are sent to the workers of a cluster."""
+"""Work in other processes (`--processes`) or on a cluster (`--dask`): the `Order` that a worker gets, the
+project, clients and models that it builds from it, and what is sent. A worker writes nothing: results go back
+to the process of the command."""
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cache, partial
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import click
 from click.core import ParameterSource
 
-from baselinekit.cli.clients import CACHE, operator_path
-from baselinekit.cli.options import WhereOptions
-from baselinekit.cli.worker import CompareWorker, Job, Order
+from baselinekit.cli.clients import CACHE, LazyModels, open_clients, operator_path
+from baselinekit.cli.options import RecordingOptions, WhereOptions
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
-from baselinekit.commands.cluster import (
-    Cluster,
-    Sealed,
-    check_place,
-    connect_to_cluster,
-    listed_files,
-    pack,
-)
+from baselinekit.commands.cluster import Cluster, Sealed, check_place, connect_to_cluster, listed_files, pack
 from baselinekit.commands.compare import OF_BASELINES
-from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.context import ModelThreads, RunContext, Stop
+from baselinekit.commands.executor import (
+    Chunk,
+    ChunkDone,
+    Elsewhere,
+    Grant,
+    Item,
+    Judged,
+    NewAnswer,
+    Terms,
+    Workers,
+    in_threads,
+)
+from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
-from baselinekit.commands.project import CaptureEnvironment, Operator, Project
+from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.kinds.settings import Clients
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
-from baselinekit.model.recipes import Variable
+from baselinekit.model.recipes import Variable, added_usage
+from baselinekit.model.values import Json
 from baselinekit.store.journal import answers_file, name_of
 from baselinekit.store.project import CONFIG_NAME, repository_of
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
+
+if TYPE_CHECKING:  # most runs ask no model
+    from baselinekit.clients.models.recording import Mode, Shelf
+
+
+class Order(Struct):
+    """What another process needs to work on the same run: plain settings, from which it builds the project
+    and the clients itself. `jobs`: how many at once in one worker. `resume` and `about`: as for LazyModels.
+    `known`: the environment of the run, for a worker on another machine."""
+
+    operator: Operator
+    recording: RecordingOptions
+    jobs: int
+    resume: bool | None
+    about: str
+    known: Mapping[str, Json] | None = None
+
+
+class OrderWorker(Generic[Item, Judged]):
+    """Judges chunks for a run that another process has started, with the project and the clients of its
+    order. `begin`, which each kind of run adds, returns what judges the items of a chunk."""
+
+    terms: Terms[Item, Judged]
+    begin: Callable[[], Callable[[Item], Judged]]
+
+    def __init__(self, order: Order):
+        self._open, self._jobs = ExitStack(), order.jobs
+        self._ahead = order.operator.now - time.monotonic()
+        context = self._open.enter_context(open_clients(self._now, None, Stop()))
+        self.project = open_project(replace(order.operator, execute=context.clients.execute))
+        self._models = GrantedModels(self.project, context.clients, order)
+        context = self._models.added_to(context)
+        clients = self._open.enter_context(ModelThreads(context.clients, order.jobs)).clients
+        self.context = replace(context, clients=clients)
+        self.environment = CaptureEnvironment(self.project, clients, order.known)
+        self._plain: frozenset[str] = frozenset()
+        self.close = self._open.close
+
+    def _now(self) -> float:
+        """The clock of the process that sends the chunks, continued here."""
+        return time.monotonic() + self._ahead
+
+    def judge(self, chunk: Chunk[Item], grant: Grant) -> ChunkDone[Judged]:
+        """Judge in threads."""
+        self._ahead = grant.now - time.monotonic()
+        self._models.begin(grant)
+        failures: list[Item] = []
+
+        def finished(item: Item, judged: Judged) -> tuple[Item, ...]:
+            failures.extend([item] if self.terms.is_failure(item, judged) else [])
+            return ()
+
+        judged = in_threads(
+            *(chunk.items, self.begin(), self._jobs, self.context.stop, self.context.cancel, finished),
+            claim=lambda item: chunk.claim,
+            goes_on=lambda: not (grant.ends_at_failure and failures),
+        )
+        plain_before, self._plain = self._plain, self.project.redactor.plain
+        done = ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
+        return self._models.added_to_done(done)
+
+    def cancel(self) -> None:
+        """End what is under way, and start nothing more."""
+        self.context.stop.ask()
+        self.context.cancel()
+
+
+class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
+    """Reads, replays and judges baselines."""
+
+    terms = OF_BASELINES
+
+    def __init__(self, order: Order, policy: ComparePolicy):
+        super().__init__(order)
+        checker = Checker(self.environment, policy, self.context)
+        self.begin, self.read = lambda: checker.judge, checker.read
+
+
+class GrantedModels(LazyModels):
+    """The models of a worker: limited by its grant, and answers to be stored are only collected."""
+
+    def __init__(self, project: Project, clients: Clients, order: Order):
+        super().__init__(project, clients, order.recording, order.resume, order.about)
+        self._grant = Grant(order.operator.now)
+        self._answers: list[NewAnswer] = []
+
+    def begin(self, grant: Grant) -> None:
+        self._grant = grant
+        if self.part != (grant.number, grant.of):  # those that files were checked with have all of the shares
+            self.part, self._models, self._source = (grant.number, grant.of), None, None
+        if self._models is not None:
+            self._models.grant(grant.spent, grant.limits)
+
+    def make_models(self) -> Any:
+        if self._models is None:
+            super().make_models().grant(self._grant.spent, self._grant.limits)
+        return self._models
+
+    def added_to_done(self, done: ChunkDone[Any]) -> ChunkDone[Any]:
+        """Add what was spent under the grant, and the answers to store since the last call."""
+        with self._lock:
+            answers, self._answers = self._answers, []
+        spent = None if self.spent is None else added_usage(self.spent, self._grant.spent, -1)
+        return replace(done, spent=spent, answers=tuple(answers))
+
+    def shelves(self) -> "dict[Mode, Shelf]":
+        shelves = super().shelves().items()
+        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves}
+
+    def _create_journal(self) -> Any:
+        from baselinekit.store.journal import AnswerJournal, name_of
+
+        return AnswerJournal(
+            self.project.root, name_of("answers", self.about), bool(self.resume), read_only=True
+        )
+
+    def _collect(self, answer: NewAnswer) -> None:
+        with self._lock:
+            self._answers.append(answer)
+
+
+class CollectingShelf:
+    """A shelf that finds stored answers, and passes on new ones instead of storing them."""
+
+    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[NewAnswer], None]):
+        self._where, self._shelf, self._collect = mode, shelf, collect
+        self._new_records: dict[tuple[str, str], Json] = {}
+        self.every, self.names, self.name = shelf.every, shelf.names, shelf.name
+
+    def find(self, model: str, key: str) -> Json:
+        """The record; new ones of this worker may not have been written yet."""
+        return self._new_records.get((model, key)) or self._shelf.find(model, key)
+
+    def keep(self, model: str, key: str, record: Json) -> None:
+        self._new_records[model, key] = record
+        self._collect(NewAnswer(self._where, model, key, record))
+
+    def drop(self, model: str, name: str) -> None:
+        self._new_records.pop((model, name), None)
+        self._collect(NewAnswer(self._where, model, name))
+
+
+# In the process of the command.
+
+
+class Job(Struct):
+    """What the work elsewhere is for. `jobs`: how many at once over all workers; `ends_at_failure`: whether
+    a part of the work ends at its first failure."""
+
+    context: RunContext
+    models: LazyModels
+    jobs: int = 1
+    ends_at_failure: bool = False
+
+    @property
+    def order(self) -> Order:
+        models = self.models
+        operator = replace(models.project.operator, execute=None, work=time.thread_time)
+        return Order(operator, models.recording, self.jobs, models.resume, models.about)
+
 
 _WORD = lazy_pattern(r"\w+")
 
@@ -59,7 +227,7 @@ def elsewhere(
     else:
         shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
         builds = [build(replace(job.order, jobs=share)) for share in shares]
-        place = WorkerProcesses(builds, shares[0], job.about.partition(" ")[0])
+        place = WorkerProcesses(builds, shares[0], job.models.about.partition(" ")[0])
     now, reads = job.context.clients.now, where.dask is None
     return Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
 
@@ -68,7 +236,7 @@ def compare_elsewhere(
     job: Job, where: WhereOptions, paths: Sequence[str], policy: ComparePolicy
 ) -> Elsewhere[Entry, JudgedBaseline] | None:
     """Where the baselines of a compare are judged; None for threads of this process."""
-    named = [os.path.normpath(os.path.join(job.project.cwd, path)) for path in paths]
+    named = [os.path.normpath(os.path.join(job.models.project.cwd, path)) for path in paths]
     return elsewhere(job, where, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
 
 
@@ -93,7 +261,7 @@ def on_cluster(
     made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that
     they must have there, whatever they contain here."""
     check_dask_option(place)
-    project, execute = job.project, job.context.clients.execute
+    project, execute = job.models.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)
     environment = CaptureEnvironment(project, job.context.clients)
@@ -139,7 +307,7 @@ def on_cluster(
 def order_to_send(job: Job) -> Order:
     """The order as it is sent to other machines: with absolute paths, and only those environment variables
     that are needed."""
-    project, operator, recording = job.project, job.order.operator, job.recording
+    project, operator, recording = job.models.project, job.order.operator, job.models.recording
 
     def path(name: str | None, folder: str = operator.cwd) -> str | None:
         return None if name is None else os.path.normpath(os.path.join(folder, name))
@@ -196,7 +364,7 @@ def _files_of_settings(project: Project, order: Order) -> list[str]:
 
 def _stated_configuration(job: Job, order: Order) -> dict[str, bytes]:
     """The configuration of the run, where that is not what its file contains now."""
-    project = job.project
+    project = job.models.project
     if project.config_file is None:
         return {str(order.operator.config): b"version: 1\n"}
     if project.operator.config_from is None:
