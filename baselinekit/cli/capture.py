@@ -10,22 +10,6 @@ import click
 
 from baselinekit.cli import options as cli, recipes, screen
 from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.recipes import (
-    AskingOptions,
-    CommandOptions,
-    CurlOptions,
-    DraftOptions,
-    HttpOptions,
-    ManyOptions,
-    PromptOptions,
-    SkillOptions,
-    StoringOptions,
-    http_id,
-    open_request,
-    parse_path_rules,
-    typed_record,
-    with_typed,
-)
 from baselinekit.commands import capture as capturing
 from baselinekit.commands.importing import Batch, summarize, worst_of
 from baselinekit.commands.naming import slug
@@ -159,9 +143,9 @@ def document(captured: capturing.Captured) -> dict[str, Json]:
 
 def capture_batch(
     read: Callable[[], Batch],
-    storing: StoringOptions,
+    storing: recipes.StoringOptions,
     settings: capturing.CaptureOptions,
-    many: ManyOptions,
+    many: recipes.ManyOptions,
     recording: cli.RecordingOptions,
 ) -> int:
     """Read what is to be captured, show it (`--dry-run`) or replay and store it, and report."""
@@ -204,7 +188,7 @@ def _nothing_error(batch: Batch) -> BaselinekitError:
     return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
 
-def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
+def _preview(batch: Batch, storing: recipes.StoringOptions, many: recipes.ManyOptions) -> None:
     """Print what would be captured."""
     project = batch.project
     requests = [(new, _describe_request(project, new.draft.current)) for new in batch.new]
@@ -245,8 +229,8 @@ def _report(
     batch: Batch,
     new: Sequence[capturing.NewBaseline],
     outcome: capturing.CaptureResults,
-    storing: StoringOptions,
-    many: ManyOptions,
+    storing: recipes.StoringOptions,
+    many: recipes.ManyOptions,
 ) -> None:
     """Print what was captured. `new`: those of the batch that are."""
     project, done = batch.project, outcome.done
@@ -279,8 +263,8 @@ def _report(
 
 def _print_notes(
     batch: Batch,
-    storing: StoringOptions,
-    many: ManyOptions,
+    storing: recipes.StoringOptions,
+    many: recipes.ManyOptions,
     done: Sequence[capturing.Captured] = (),
     declared: Collection[str] = (),
 ) -> None:
@@ -290,7 +274,7 @@ def _print_notes(
 
 
 def _notes(
-    batch: Batch, many: ManyOptions, done: Sequence[capturing.Captured], declared: Collection[str]
+    batch: Batch, many: recipes.ManyOptions, done: Sequence[capturing.Captured], declared: Collection[str]
 ) -> Iterator[str]:
     """How many were captured, and what the operator may want to do about the others, secrets and the
     base_url."""
@@ -352,7 +336,7 @@ def _show_json(rows: dict[str, Json], batch: Batch, errors: Sequence[Baselinekit
     screen.show_json(json.dumps({**rows, "left_out": left_out, **counts}, default=str) + "\n")
 
 
-def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: StoringOptions) -> int:
+def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: recipes.StoringOptions) -> int:
     """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
     if outcome.done and outcome.left and not storing.as_json:
         message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
@@ -371,7 +355,7 @@ def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: StoringOpt
 # What a capture writes into the configuration, if the operator wants that.
 
 
-def _write_base_url(batch: Batch, many: ManyOptions, storing: StoringOptions) -> bool:
+def _write_base_url(batch: Batch, many: recipes.ManyOptions, storing: recipes.StoringOptions) -> bool:
     """Write the base_url that new baselines share; return whether it was written."""
     project = batch.project
     base, *counts = batch.shared_base() or (None, 0, 0)
@@ -386,7 +370,7 @@ def _write_base_url(batch: Batch, many: ManyOptions, storing: StoringOptions) ->
     return True
 
 
-def _is_confirmed(question: str, storing: StoringOptions) -> bool:
+def _is_confirmed(question: str, storing: recipes.StoringOptions) -> bool:
     """Ask at the terminal, if there is one."""
     if storing.is_silent or not screen.can_ask():
         return False
@@ -410,7 +394,9 @@ def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], eve
     return [str(edit.path[-1]) for edit in edits]
 
 
-def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, storing: StoringOptions) -> None:
+def _offer_to_name(
+    project: Project, asked: Sequence[Recipe], allow: bool, storing: recipes.StoringOptions
+) -> None:
     """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
     for origin in _unnamed(project, asked):
         question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
@@ -455,25 +441,29 @@ def _capture_one(
     project: Project,
     record: dict[str, Any],
     group: str,
-    options: HttpOptions | CurlOptions | AskingOptions | CommandOptions,
+    options: recipes.HttpOptions | recipes.CurlOptions | recipes.AskingOptions | recipes.CommandOptions,
     *,
-    many: ManyOptions | None = None,
+    many: recipes.ManyOptions | None = None,
     recording: cli.RecordingOptions | None = None,
     is_insecure: bool = False,
     notes: Sequence[str] = (),
 ) -> int:
-    asking, typed_notes = with_typed(project, record["current"], is_insecure)
+    asking, typed_notes = recipes.with_typed(project, record["current"], is_insecure)
     settings = capture_options(options.storing, group, options.new.id is not None)
     new = replace(capturing.named_new(project, record, settings), notes=(*notes, *typed_notes))
     batch = Batch(project, [new], asking=asking)
     return capture_batch(
-        lambda: batch, options.storing, settings, many or ManyOptions(), recording or cli.RecordingOptions()
+        lambda: batch,
+        options.storing,
+        settings,
+        many or recipes.ManyOptions(),
+        recording or cli.RecordingOptions(),
     )
 
 
-def capture_request(options: HttpOptions | CurlOptions) -> int:
-    project, request = open_request(options)
-    record = typed_record(options, request.current, project)
+def capture_request(options: recipes.HttpOptions | recipes.CurlOptions) -> int:
+    project, request = recipes.open_request(options)
+    record = recipes.typed_record(options, request.current, project)
     group = options.new.group or capturing.group_of(parse_record(record), project)
     return _capture_one(
         project,
@@ -486,8 +476,8 @@ def capture_request(options: HttpOptions | CurlOptions) -> int:
     )
 
 
-@cli.command(HttpOptions, name="http", short_help="HTTP requests.")
-def capture_http(options: HttpOptions) -> int:
+@cli.command(recipes.HttpOptions, name="http", short_help="HTTP requests.")
+def capture_http(options: recipes.HttpOptions) -> int:
     """Capture one request, or several URLs that share their method and their options."""
     first, *others = options.words
     method = [first] if others and first.isalpha() and first.isupper() else []
@@ -500,17 +490,17 @@ def capture_http(options: HttpOptions) -> int:
     settings = capture_options(options.storing, options.new.group)
 
     def read() -> Batch:
-        opened = [open_request(replace(options, words=(*method, url))) for url in urls]
+        opened = [recipes.open_request(replace(options, words=(*method, url))) for url in urls]
         files, (asking, _) = {}, opened[0]
         for url, (_, request) in zip(urls, opened, strict=True):
-            asking, notes = with_typed(asking, request.current, request.is_insecure)
+            asking, notes = recipes.with_typed(asking, request.current, request.is_insecure)
             draft = DraftRecipe(
-                http_id(request.current), request.current, 0, notes=(*request.dropped, *notes)
+                recipes.http_id(request.current), request.current, 0, notes=(*request.dropped, *notes)
             )
             files[url] = ImportedFile((draft,))
         project, _ = opened[0]
         batch = summarize(
-            project, files, lambda draft: typed_record(options, draft.current, project), settings
+            project, files, lambda draft: recipes.typed_record(options, draft.current, project), settings
         )
         return replace(batch, asking=asking)
 
@@ -529,21 +519,21 @@ class LineOfCurl(cli.InOrder):
         return parser
 
 
-@cli.command(CurlOptions, cls=LineOfCurl, name="curl", short_help="The request of a curl line.")
-def capture_curl(options: CurlOptions) -> int:
+@cli.command(recipes.CurlOptions, cls=LineOfCurl, name="curl", short_help="The request of a curl line.")
+def capture_curl(options: recipes.CurlOptions) -> int:
     return capture_request(options)
 
 
-@cli.command(SkillOptions, name="skill", short_help="A skill that the configuration names.")
-def capture_skill(options: SkillOptions) -> int:
+@cli.command(recipes.SkillOptions, name="skill", short_help="A skill that the configuration names.")
+def capture_skill(options: recipes.SkillOptions) -> int:
     project = cli.project_of(options.project)
     group = options.new.group or options.skill_name
     current = recipes.skill(options, group, project)
     return _capture_asking(project, options, slug(options.skill_name), group, current)
 
 
-@cli.command(PromptOptions, name="prompt", short_help="A prompt: what a model answers.")
-def capture_prompt(options: PromptOptions) -> int:
+@cli.command(recipes.PromptOptions, name="prompt", short_help="A prompt: what a model answers.")
+def capture_prompt(options: recipes.PromptOptions) -> int:
     project = cli.project_of(options.project)
     name = slug(os.path.splitext(os.path.basename(options.file))[0])
     group = options.new.group or name
@@ -551,15 +541,17 @@ def capture_prompt(options: PromptOptions) -> int:
 
 
 def _capture_asking(
-    project: Project, options: AskingOptions, id: str, group: str, current: dict[str, Any]
+    project: Project, options: recipes.AskingOptions, id: str, group: str, current: dict[str, Any]
 ) -> int:
     numeric: dict[str, Json] = {"type": "numeric"} if options.grading.scores else {}
-    record = options.new.record(id, current, numeric | parse_path_rules(options.new.rules))
+    record = options.new.record(id, current, numeric | recipes.parse_path_rules(options.new.rules))
     return _capture_one(project, record, group, options, recording=options.recording)
 
 
-@cli.command(CommandOptions, name="command", short_help="A program: its exit code and what it prints.")
-def capture_command(options: CommandOptions) -> int:
+@cli.command(
+    recipes.CommandOptions, name="command", short_help="A program: its exit code and what it prints."
+)
+def capture_command(options: recipes.CommandOptions) -> int:
     project = cli.project_of(
         replace(options.project, allow_exec=True)
     )  # the operator typed the program's name
@@ -568,12 +560,12 @@ def capture_command(options: CommandOptions) -> int:
     current = recipes.command(options, project.way_back(group))
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
     id = slug(" ".join(with_names(list(argv), project.scope)))
-    record = options.new.record(id, current, parse_path_rules(options.new.rules))
+    record = options.new.record(id, current, recipes.parse_path_rules(options.new.rules))
     return _capture_one(project, record, group, options, notes=[note] if note else [])
 
 
-@cli.command(DraftOptions, name="")
-def capture_files(options: DraftOptions) -> int:
+@cli.command(recipes.DraftOptions, name="")
+def capture_files(options: recipes.DraftOptions) -> int:
     from baselinekit.cli.importing import reading  # needs evals, which requests do not
 
     settings = capture_options(options.storing, options.group)
@@ -582,7 +574,7 @@ def capture_files(options: DraftOptions) -> int:
 
 
 def capture_options(
-    storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
+    storing: recipes.StoringOptions, group: str | None = None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
         conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
@@ -604,7 +596,7 @@ def capture_options(
     )
 
 
-def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> bool:
+def _is_accepted(lookalikes: Sequence[Volatile], storing: recipes.StoringOptions) -> bool:
     """Ask one question about all values that look like ids, if there is a terminal."""
     if storing.is_silent or not screen.can_ask():
         return False

@@ -46,40 +46,26 @@ class CompareOptions:
     selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
     last_failed: bool = cli.flag("--lf", help="Only those that did not pass last time.")
     failed_first: bool = cli.flag("--ff", help="Start with those that did not pass last time.")
-    changed_since: str | None = cli.option(
-        metavar="REV", help="Only those affected by the changes since this commit."
-    )
-    shard: str | None = cli.option(
-        metavar="N/OF", help="Compare one part of several; `report` combines them."
-    )
+    changed_since: str | None = cli.option("REV", help="Only those that changes since this commit affect.")
+    shard: str | None = cli.option("N/OF", help="Compare one part of several; `report` combines them.")
     jobs: int = cli.jobs_option("How many at once.", 8)
     where: cli.WhereOptions = cli.including(cli.WhereOptions)
     first: bool = cli.flag("-x", help="Stop at the first that does not pass.")
-    maxfail: int | None = cli.option(type=click.IntRange(1), help="Stop after this many that did not pass.")
-    repeat: int = cli.option(
-        type=click.IntRange(1, 1000), default=1, metavar="N", help="Replay each N times: is it flaky?"
-    )
+    maxfail: int | None = cli.count(help="Stop after this many that did not pass.")
+    repeat: int = cli.count("N", most=1000, default=1, help="Replay each N times: is it flaky?")
     min_pass_rate: float = cli.option(
+        "RATE",
         type=cli.Number(0, 1, min_open=True),
         default=1.0,
-        metavar="RATE",
         help="With --repeat: the share of replays that must pass, such as 0.8; the default is all.",
     )
-    record: bool | None = cli.option(
-        "--record/--no-record",
-        default=None,
-        help="Write last_passed and failure_count; in CI the default is not to.",
-    )
+    record: bool | None = cli.record_option()
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
     strict_rules: bool = cli.flag(help="A rule that matches nothing, or cannot be checked, is an error.")
-    outputs: tuple[str, ...] = cli.several(
-        "-o", metavar="PATH", help="Write a report: x.json, x.html, x.md, x.junit.xml."
-    )
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="A report: x.json, x.html, x.md, x.junit.xml.")
     as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
     quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag(
-        "-v", "--verbose", help="Also print what passed, and explain the differences in words."
-    )
+    verbose: bool = cli.flag("-v", "--verbose", help="Print also what passed, and the differences in words.")
     watch: bool = cli.flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
     resume: bool = cli.flag(help="Continue where the last run stopped, without asking any model again.")
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)

@@ -82,20 +82,13 @@ class ConvertOptions:
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, required=True, metavar="PATH…")
     to: str | None = cli.option(
-        "--to",
-        type=click.Choice([*forms.FORMS, SKILL, RUBRICS]),
-        help="The form to write; the default for files of other tools is cases.",
+        type=click.Choice([*forms.FORMS, SKILL, RUBRICS]), help="The form [default for other tools: cases]."
     )
     tool: str | None = cli.option(
-        "--from",
-        type=click.Choice([PYTEST, VCR]),
-        help="What tests compare with snapshots (pytest: it runs them), or cassettes (vcr).",
+        "--from", type=click.Choice([PYTEST, VCR]), help="Snapshots of tests, which it runs, or cassettes."
     )
     output: str | None = cli.option(
-        "-o",
-        "--output",
-        metavar="PATH",
-        help="Where it goes: a file, or the folder of a prompt or of skills [default: by its name].",
+        "-o", "--output", "PATH", help="A file, or the folder of a prompt or skills [default: by its name]."
     )
     partial: bool = cli.flag(help="Write what carries over, and list the rest in the file.")
     overwrite: bool = cli.flag(help="Replace files that are there.")
@@ -104,14 +97,11 @@ class ConvertOptions:
     model: str = cli.option(
         "--model",
         "--target",
-        metavar="NAME",
+        "NAME",
         default="judge",
-        show_default=True,
-        help="Of rubrics: the model that drafts, by its name in `models:` or in the targets file.",
+        help="Of rubrics: which model drafts [default: judge].",
     )
-    targets: str | None = cli.option(
-        metavar="FILE", help="Of rubrics: the targets file; the default is `targets:` of the configuration."
-    )
+    targets: str | None = cli.option("FILE", help="Of rubrics: the targets file [default: `targets:`].")
     check: bool = cli.flag(help="Of rubrics: ask no model and write nothing; exit 1 if any case has none.")
     jobs: int = cli.jobs_option("Of rubrics: how many at once.", 4)
     as_json: bool = cli.flag("--json", help="Print what was written, and what is lost, as JSON.")

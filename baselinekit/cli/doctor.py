@@ -13,14 +13,8 @@ import click
 from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.remotefiles import RemoteFiles
+from baselinekit.clients import trust
 from baselinekit.clients.programs.git import Git
-from baselinekit.clients.trust import (
-    host_of,
-    imports_from_its_folder,
-    in_ci,
-    programs_from_checkout,
-    unrestricted_programs,
-)
 from baselinekit.commands import gitsetup
 from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
 from baselinekit.commands.history import Part, load_parts
@@ -81,7 +75,7 @@ class DoctorOptions:
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
     fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
     results: tuple[str, ...] = cli.several(
-        "--from", metavar="RESULTS", help="Result files: also list the baselines that they never run."
+        "--from", "RESULTS", help="Result files: also list the baselines that they never run."
     )
     prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
     yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
@@ -118,7 +112,9 @@ def doctor(options: DoctorOptions) -> int:
             with suppress(*((BaselinekitError,) if findings.problems else ())):
                 unused = find_orphans(project, clients, parts)
         # in CI every clone is new and merges nothing: a missing merge driver does not matter
-        missing = None if in_ci(os.environ) else gitsetup.missing_driver(Git(clients.execute, project.root))
+        missing = (
+            None if trust.in_ci(os.environ) else gitsetup.missing_driver(Git(clients.execute, project.root))
+        )
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
@@ -250,17 +246,17 @@ def all_permissions(project: Project) -> list[str]:
     """Describe what a run may do, and who permits it."""
     by_config = project.config_file or "no configuration"
     by_config += f" as of {project.operator.config_from}" if project.operator.config_from else ""
-    trust, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
-    origins, hosts = trust.named_origins, trust.allow_hosts
-    named_hosts = {*map(host_of, origins | trust.configured_origins), *(hosts or ())}
+    allowed, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
+    origins, hosts = allowed.named_origins, allowed.allow_hosts
+    named_hosts = {*map(trust.host_of, origins | allowed.configured_origins), *(hosts or ())}
     models = dict(sorted(project.models.items()))
     skills = project.config.skills
     argv = {name: command.argv for name, command in commands}
     skill_argv = {name: skill.command for name, skill in skills.items() if skill.command}
     model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
-    shadowed = [name for name, words in model_argv.items() if imports_from_its_folder(words)]
-    full = ", ".join([*unrestricted_programs({**skill_argv, **argv}), *shadowed])
-    parts = programs_from_checkout(
+    shadowed = [name for name, words in model_argv.items() if trust.imports_from_its_folder(words)]
+    full = ", ".join([*trust.unrestricted_programs({**skill_argv, **argv}), *shadowed])
+    parts = trust.programs_from_checkout(
         {**skill_argv, **argv, **model_argv}, lambda word: _is_of_checkout(project.root, word)
     )
     parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
@@ -280,7 +276,7 @@ def all_permissions(project: Project) -> list[str]:
         f"a file may set: timeout {limits.timeout} s, max_body {limits.max_body:,}, "
         f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
         f"secrets ({listed(project.scope.secrets)}) go to {listed(origins, 'no origin')}",
-        f"{own}; {'any program (--allow-exec)' if trust.allow_exec else 'no other program'}",
+        f"{own}; {'any program (--allow-exec)' if allowed.allow_exec else 'no other program'}",
         *([f"full grants: with {full} {_FULL_GRANT}"] if full else []),
         *([f"code of the checkout, {_FROM_A_PULL_REQUEST}: {checkout_files}"] if checkout_files else []),
         f"variables that files may set: {settable or 'none'}",
@@ -381,7 +377,7 @@ class CalibrateOptions:
     """
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
-    suite: str | None = cli.option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
+    suite: str | None = cli.option("FILE", help="This suite; default: PATHS, or the suite in evals/.")
     as_json: bool = cli.flag("--json", help="Print what was measured as JSON.")
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)

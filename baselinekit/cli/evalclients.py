@@ -14,15 +14,7 @@ from baselinekit.cli.options import WhereOptions
 from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import NotRecorded
-from baselinekit.evals.attempts import (
-    OF_ATTEMPTS,
-    CaseOrder,
-    CaseTurn,
-    CaseWorker,
-    EvalClients,
-    JudgedAttempt,
-    PendingWrites,
-)
+from baselinekit.evals import attempts
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.rating import Queue
 from baselinekit.files.jsontext import encode
@@ -39,7 +31,9 @@ from baselinekit.suites.ratings import Ratings
 Save = Callable[[str], None]
 
 
-def build_outside(project: Project, clients: Clients, queue: Queue, save: Save | None) -> EvalClients:
+def build_outside(
+    project: Project, clients: Clients, queue: Queue, save: Save | None
+) -> attempts.EvalClients:
     """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
     None if answers are not saved."""
     allowed = project.trust.allow_exec
@@ -52,13 +46,13 @@ def build_outside(project: Project, clients: Clients, queue: Queue, save: Save |
             redactor = project.redactor.knowing(observation.output)
             save(encode(redactor.mask_value(row_of(case.id, number, observation))))
 
-    return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+    return attempts.EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
 
 
-def slip_recorder(queue: Queue, save: Save | None) -> Callable[[PendingWrites], None]:
+def slip_recorder(queue: Queue, save: Save | None) -> Callable[[attempts.PendingWrites], None]:
     """A function that records the contents of a slip."""
 
-    def take(slip: PendingWrites) -> None:
+    def take(slip: attempts.PendingWrites) -> None:
         for item in slip.queued:
             queue.ratings.enqueue(item)
         if save is not None:
@@ -93,26 +87,26 @@ def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
         yield add
 
 
-class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
+class RunWorker(OrderWorker[attempts.CaseTurn, attempts.JudgedAttempt]):
     """Makes attempts at cases that it gets as they were read. `together`: the questions for targets that
     answer many cases at a time; `saves`: whether answers are saved."""
 
-    terms = OF_ATTEMPTS
+    terms = attempts.OF_ATTEMPTS
 
     def __init__(self, order: Order, together: dict[str, list[tuple[str, Any]]], saves: bool):
         super().__init__(order)
         self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        self._checking = self._outside(PendingWrites())
+        self._checking = self._outside(attempts.PendingWrites())
         self.begin = self._begin
 
-    def _outside(self, slip: PendingWrites) -> EvalClients:
+    def _outside(self, slip: attempts.PendingWrites) -> attempts.EvalClients:
         queue = Queue(self.project, self.context.clients.now, slip.queued.append)
         save = slip.answered.append if self._saves else None
         return build_outside(self.project, self.context.clients, queue, save)
 
-    def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
+    def _begin(self) -> Callable[[attempts.CaseTurn], attempts.JudgedAttempt]:
         """Each case of a chunk is prepared once."""
         lock, ready = threading.Lock(), dict[str, Prepared]()
 
@@ -122,12 +116,14 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
                     (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
                 return ready[case.id]
 
-        return CaseWorker(self.environment, self._checking, self.context, prepared, self._outside).judge
+        return attempts.CaseWorker(
+            self.environment, self._checking, self.context, prepared, self._outside
+        ).judge
 
 
 def run_elsewhere(
-    job: Job, where: WhereOptions, saves: bool, cases: CaseOrder
-) -> Elsewhere[CaseTurn, JudgedAttempt] | None:
+    job: Job, where: WhereOptions, saves: bool, cases: attempts.CaseOrder
+) -> Elsewhere[attempts.CaseTurn, attempts.JudgedAttempt] | None:
     """Where the attempts of a run are made; None for threads of this process."""
     if where.dask is None and where.processes == 1:
         return None
@@ -136,5 +132,10 @@ def run_elsewhere(
     stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
     named = [os.path.join(root, file) for file in cases.files]
     return elsewhere(
-        job, where, lambda order: partial(RunWorker, order, cases.together, saves), OF_ATTEMPTS, named, stated
+        job,
+        where,
+        lambda order: partial(RunWorker, order, cases.together, saves),
+        attempts.OF_ATTEMPTS,
+        named,
+        stated,
     )

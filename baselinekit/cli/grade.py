@@ -18,14 +18,7 @@ from baselinekit.graders.by_human import describe_choices, is_late, options_of, 
 from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
-from baselinekit.report.evals.terminal import (
-    describe_count,
-    format_note,
-    format_question,
-    format_queue,
-    format_queue_json,
-    format_sheet,
-)
+from baselinekit.report.evals import terminal
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
@@ -54,26 +47,16 @@ class GradeOptions:
     """
 
     cases: tuple[str, ...] = cli.argument(nargs=-1, metavar="[CASE|KEY]...")
-    rater: str | None = cli.option(
-        "--as", metavar="NAME", help="Who rates; the default is BASELINEKIT_RATER, or your login name."
-    )
-    value: str | None = cli.option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
-    note: str = cli.option(metavar="TEXT", default="", help="With --value: why.")
+    rater: str | None = cli.option("--as", "NAME", help="Who rates [default: BASELINEKIT_RATER, else login].")
+    value: str | None = cli.option("VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
+    note: str = cli.option("TEXT", default="", help="With --value: why.")
     change: bool = cli.flag(help="With --value: replace your earlier rating.")
     listed: bool = cli.flag("--list", help="List the queue, including what is settled.")
     as_json: bool = cli.flag("--json", help="The queue as JSON.")
-    export: str | None = cli.option(
-        metavar="FILE", help="Write the queue to a file; with --as, a form to fill in."
-    )
-    imported: str | None = cli.option(
-        "--import", metavar="FILE", help="Import a file of ratings; - reads standard input."
-    )
-    finish: str | None = cli.option(
-        metavar="RESULTS", help="Complete a result file with the ratings given since."
-    )
-    outputs: tuple[str, ...] = cli.several(
-        "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
-    )
+    export: str | None = cli.option("FILE", help="Write the queue to a file; with --as, a form to fill in.")
+    imported: str | None = cli.option("--import", "FILE", help="Import ratings; - reads standard input.")
+    finish: str | None = cli.option("RESULTS", help="Complete a result file with the ratings given since.")
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="With --finish: write to this file instead.")
     drop: bool = cli.flag(help="Remove unrated items from the queue.")
     project: cli.ProjectOptions = cli.project_options(cli.READING)
 
@@ -133,9 +116,9 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
     if options.as_json:
         choices = [describe_item_choices(standing.item) for standing in standings]
-        screen.show_json(format_queue_json(standings, choices, agreements(standings)))
+        screen.show_json(terminal.format_queue_json(standings, choices, agreements(standings)))
         return _PENDING if waiting else 0
-    screen.show(format_queue(standings if options.listed else waiting, screen.style_of()))
+    screen.show(terminal.format_queue(standings if options.listed else waiting, screen.style_of()))
     for agreement in agreements(standings) if options.listed else ():
         values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
         screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
@@ -158,7 +141,7 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
     standing = queue.rate(item, rating, options.change)
     state = standing.grade.verdict or standing.grade.outcome
-    progress = describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
+    progress = terminal.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
     line = f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it"
     screen.line(screen.safe_line(line))
     return 0
@@ -291,7 +274,9 @@ class Session(MutableStruct):
             self.show_item()
 
     def show_item(self) -> None:
-        self.region.say(format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide_style()))
+        self.region.say(
+            terminal.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide_style())
+        )
 
     def wide_style(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
@@ -300,7 +285,9 @@ class Session(MutableStruct):
         """Draw the question and handle one key. Return whether the session goes on."""
         item, answer = self.waiting[self.at], self.answer
         number = min(len(answer.values), len(self.sheet.questions) - 1)
-        self.region.draw(format_question(self.sheet, number, answer.typed, answer.message, self.wide_style()))
+        self.region.draw(
+            terminal.format_question(self.sheet, number, answer.typed, answer.message, self.wide_style())
+        )
         key = keys.key()
         answer.message = ""
         if key == "s":
@@ -364,7 +351,7 @@ class Session(MutableStruct):
         """Read a line; Escape keeps the previous note."""
         text = note
         while True:
-            self.region.draw(format_note(case, text, self.wide_style()))
+            self.region.draw(terminal.format_note(case, text, self.wide_style()))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

@@ -16,15 +16,7 @@ from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
 from baselinekit.commands.loading import load, load_partly
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
-from baselinekit.evals import selection
-from baselinekit.evals.casebaselines import (
-    baseline_ids,
-    batch_of_cases,
-    drafts_of,
-    has_answer,
-    with_script_inputs,
-    with_values,
-)
+from baselinekit.evals import casebaselines, selection
 from baselinekit.importers.drafts import HINT_FOR_URL, DraftRecipe, ImportChoices, flaw_of_url
 from baselinekit.model.baselines import Baseline
 from baselinekit.report.next_commands import lies_in
@@ -198,22 +190,22 @@ def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
         if options.cases
         else list(suite.cases)
     )
-    cases = [case for case in selected if has_answer(case)]
+    cases = [case for case in selected if casebaselines.has_answer(case)]
     queries = sum(case.folder is not None for case in selected) - len(cases)
     if not cases:
         message = f"there is no case to capture in {', '.join(options.paths)}"
         hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
         raise NothingSelected(Problem("BK509", message, hint if queries else "add one to `cases:`"))
     variables = operator_of(options.project).variables
-    ids = baseline_ids(case for case in suite.cases if has_answer(case))
-    cases = [with_values(case, variables, project) for case in cases]
+    ids = casebaselines.baseline_ids(case for case in suite.cases if casebaselines.has_answer(case))
+    cases = [casebaselines.with_values(case, variables, project) for case in cases]
     if not options.many.dry_run:
         with real_context() as context:
-            cases = [with_script_inputs(case, project, context.clients) for case in cases]
-    drafts, errors = drafts_of(cases, ids, project, options.group, options.tags)
+            cases = [casebaselines.with_script_inputs(case, project, context.clients) for case in cases]
+    drafts, errors = casebaselines.drafts_of(cases, ids, project, options.group, options.tags)
     if errors:
         raise worst_of(errors)
-    batch = batch_of_cases(project, drafts, settings)
+    batch = casebaselines.batch_of_cases(project, drafts, settings)
 
     def notes(captured: Sequence[Captured]) -> Iterator[str]:
         yield from batch.notes(captured)

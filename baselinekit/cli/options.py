@@ -59,10 +59,12 @@ class _ProjectOption(click.Option):
         return super().get_help_record(ctx) if ctx.parent is None else None
 
 
-def option(*flags: str, **attributes: Any) -> Any:
-    """A field that is filled by an option, which by default has the name of the field."""
+def option(*words: str, **attributes: Any) -> Any:
+    """A field that is filled by an option, which by default has the name of the field. A word without a dash
+    is the name of its value."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    metadata = {"flags": flags, "attributes": attributes}
+    attributes |= {"metavar": words[-1]} if words and not words[-1].startswith("-") else {}
+    metadata = {"flags": [word for word in words if word.startswith("-")], "attributes": attributes}
     return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
@@ -77,18 +79,27 @@ def including(kind: type[Any]) -> Any:
     return dataclasses.field(default_factory=kind, metadata={"group": kind})
 
 
+def count(*words: str, most: int | None = None, **attributes: Any) -> Any:
+    return option(*words, type=click.IntRange(1, most), **attributes)
+
+
 def jobs_option(help: str, default: int | None = None) -> Any:
-    default_attributes: dict[str, Any] = {"default": default, "show_default": True} if default else {}
-    return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **default_attributes)
+    shown: dict[str, Any] = {"default": default, "show_default": True} if default else {}
+    return count("-j", "--jobs", most=512, help=help, **shown)
+
+
+def record_option(of: str = "") -> Any:
+    what = f"Write last_passed and failure_count{of}; in CI the default is not to."
+    return option("--record/--no-record", default=None, help=what)
 
 
 def flag(*flags: str, help: str) -> Any:
     return option(*flags, is_flag=True, help=help)
 
 
-def several(*flags: str, **attributes: Any) -> Any:
+def several(*words: str, **attributes: Any) -> Any:
     """An option that may be repeated."""
-    return option(*flags, multiple=True, **attributes)
+    return option(*words, multiple=True, **attributes)
 
 
 def command(
@@ -247,23 +258,19 @@ def _baselines() -> list[Baseline]:
 class ProjectOptions:
     """Where the project is and what the operator says about it."""
 
-    config: str | None = option(metavar="FILE", help="The configuration [default: baselinekit.yaml].")
-    config_from: str | None = option(metavar="REV", help="The configuration as of this commit.")
-    environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
-    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
-    variables: tuple[tuple[str, str], ...] = several(
-        "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or an input."
-    )
+    config: str | None = option("FILE", help="The configuration [default: baselinekit.yaml].")
+    config_from: str | None = option("REV", help="The configuration as of this commit.")
+    environment: str | None = option("NAME", help="One of the configuration's environments.")
+    base_url: str | None = option("URL", help="Send every request to this address instead.")
+    variables: tuple[tuple[str, str], ...] = several("--var", "NAME=VALUE", help="Set {{NAME}}, or an input.")
     variable_files: tuple[str, ...] = several(
-        "--var-file", metavar="NAME=FILE", help="Set it to a text; FILE.yml: several values."
+        "--var-file", "NAME=FILE", help="Set it to a text; FILE.yml: several values."
     )
-    env_files: tuple[str, ...] = several("--env-file", metavar="FILE", help="Variables, as KEY=value lines.")
-    secrets: tuple[str, ...] = several("--secret", metavar="NAME[=VALUE]", help="A value that is not shown.")
-    allow_hosts: tuple[str, ...] = several("--allow-host", metavar="HOST", help="Send only to these hosts.")
+    env_files: tuple[str, ...] = several("--env-file", "FILE", help="Variables, as KEY=value lines.")
+    secrets: tuple[str, ...] = several("--secret", "NAME[=VALUE]", help="A value that is not shown.")
+    allow_hosts: tuple[str, ...] = several("--allow-host", "HOST", help="Send only to these hosts.")
     allow_exec: bool = flag(help="Allow programs that are not configured.")
-    color: str = option(
-        type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours."
-    )
+    color: str = option(type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 
 
 SENDING = tuple(field.name for field in fields(ProjectOptions) if field.name != "color")
@@ -286,12 +293,12 @@ def project_options(effective: Sequence[str] = SENDING) -> Any:
 class RecordingOptions:
     """Recording of model answers, and limits on asking models."""
 
-    record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
-    offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
+    record_calls: str | None = option("DIR", help="Record what models answer, for --offline.")
+    offline: str | None = option("DIR", help="Ask no model: use only recorded answers.")
     cache: bool = flag(help="Cache answers: ask no model the same question twice, across runs.")
-    max_calls: int | None = option(type=click.IntRange(1), help="The most calls of models.")
-    max_cost: float | None = option(type=Number(0), metavar="USD", help="The most money to spend on models.")
-    max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
+    max_calls: int | None = count(help="The most calls of models.")
+    max_cost: float | None = option("USD", type=Number(0), help="The most money to spend on models.")
+    max_tokens: int | None = count(help="The most tokens to use.")
 
     def __post_init__(self) -> None:
         if self.offline is not None and (self.record_calls is not None or self.cache):
@@ -307,8 +314,8 @@ class RecordingOptions:
 class SelectionOptions:
     """Which baselines are selected."""
 
-    expression: str | None = option("-k", metavar="EXPR", help='Words of id, name, tag: "users or slow".')
-    ids: tuple[str, ...] = several("--id", metavar="GLOB", shell_complete=complete_ids, help="Only these.")
+    expression: str | None = option("-k", "EXPR", help='Words of id, name, tag: "users or slow".')
+    ids: tuple[str, ...] = several("--id", "GLOB", shell_complete=complete_ids, help="Only these.")
     tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
@@ -317,23 +324,17 @@ class SelectionOptions:
 class WhereOptions:
     """Where the work is done, if not in threads of this process."""
 
-    processes: int = option(
-        type=click.IntRange(1, 256),
-        default=1,
-        envvar="BASELINEKIT_PROCESSES",
-        metavar="N",
-        help="Work in N processes, for more than one core.",
+    processes: int = count(
+        "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
-    dask: str | None = option(metavar="ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
+    dask: str | None = option("ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
 
 
 @dataclass(eq=False, repr=False)
 class BaseOptions:
     """What a change does to the files themselves."""
 
-    base: str | None = option(
-        metavar="REV", help="Also list what was added, removed, loosened or changed since this commit."
-    )
+    base: str | None = option("REV", help="Also list what was added, removed, loosened or changed since.")
     fail_on_weakened: bool = flag(help="With --base: exit 1 if anything was removed or loosened.")
 
 
@@ -341,15 +342,14 @@ class BaseOptions:
 class PathRuleOptions:
     """Rules about paths of the output, at a capture and afterwards."""
 
-    ignore: tuple[str, ...] = several(metavar="PATH", help="Leave this out of the comparison.")
+    ignore: tuple[str, ...] = several("PATH", help="Leave this out of the comparison.")
     tolerance: tuple[str, ...] = several(
-        metavar="PATH=NUMBER",
-        help="How far a number may move: 0.05 either way, -0.3 only down, +2 only up, 5% relative.",
+        "PATH=NUMBER", help="How far a number may move: 0.05 either way, -0.3 down, +2 up, 5% relative."
     )
     arrays: tuple[str, ...] = several(
         "--array",
-        metavar="PATH=MODE",
-        help="How the rows of an array are paired: ordered, unordered, subset, each, by:KEY.",
+        "PATH=MODE",
+        help="How an array's rows are paired: ordered, unordered, subset, each, by:KEY.",
     )
 
 

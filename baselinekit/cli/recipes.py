@@ -41,8 +41,8 @@ from baselinekit.structs import Struct, replace
 class NewBaselineOptions:
     """The name of a new baseline, and how it is compared."""
 
-    id: str | None = cli.option(metavar="ID", help="Its id; the default is made from the recipe.")
-    group: str | None = cli.option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
+    id: str | None = cli.option("ID", help="Its id; the default is made from the recipe.")
+    group: str | None = cli.option("FOLDER", help="The folder below baselines/ to write it to.")
     name: str | None = cli.option(help="A title for people.")
     tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select it by.")
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
@@ -63,22 +63,18 @@ class StoringOptions:
     """How often the request is sent, what may be stored, and what is printed."""
 
     placeholders: tuple[str, ...] = cli.several(
-        "--placeholder", metavar="PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
+        "--placeholder", "PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
     )
-    repeat: int | None = cli.option(
-        type=click.IntRange(1, 1000),
-        metavar="N",
-        help="Replay N times and store placeholders for what varies; the default is 2 for GET, HEAD and"
-        " OPTIONS, else 1.",
+    repeat: int | None = cli.count(
+        "N", most=1000, help="Replay N times, to learn what varies [default: 2 for GET, HEAD, OPTIONS; or 1]."
     )
     like: tuple[str, ...] = cli.several(
         "--placeholder-like",
         type=click.Choice(["ids", "secrets"]),
-        help="Store placeholders also for what looks like an id and was the same each time; or for what looks"
-        " like a secret, which is refused else.",
+        help="Placeholders for what looks like an id but stayed the same, or like a secret (else refused).",
     )
     exact: bool = cli.flag(help="Store everything as it came: no placeholder is learnt.")
-    version: str | None = cli.option(metavar="TEXT", help="The version of the target.")
+    version: str | None = cli.option("TEXT", help="The version of the target.")
     allow_error_status: bool = cli.flag(help="Store a 5xx answer as known-good.")
     allow_empty: bool = cli.flag(help="Store an empty answer of a model.")
     allow_failing: bool = cli.flag(help="Store an answer that fails its checks, or scores too low.")
@@ -96,10 +92,9 @@ class GradingOptions:
     """Grades for the answer of a model."""
 
     scores: tuple[str, ...] = cli.several(
-        metavar="RUBRIC",
-        help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE with the rubric.",
+        "RUBRIC", help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE of them."
     )
-    scored_by: str | None = cli.option(metavar="MODEL", help="The model that grades; the default is `judge`.")
+    scored_by: str | None = cli.option("MODEL", help="The model that grades; the default is `judge`.")
 
 
 def collect_option(*parts: str) -> Any:
@@ -115,12 +110,8 @@ class ManyOptions:
     """Options for several requests that are captured at once."""
 
     dry_run: bool = cli.flag(help="Show what would be asked, and write nothing.")
-    write_config: bool = cli.flag(
-        help="Put the base_url that several new baselines share into baselinekit.yaml, and declare secrets."
-    )
-    allow: bool = cli.flag(
-        help="Add their hosts to baselinekit.yaml, so that CI may send requests there too."
-    )
+    write_config: bool = cli.flag(help="Put the shared base_url into baselinekit.yaml, and declare secrets.")
+    allow: bool = cli.flag(help="Add their hosts to baselinekit.yaml: CI may send requests there too.")
     jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
 
 
@@ -128,20 +119,14 @@ class ManyOptions:
 class RequestOptions:
     """What a request has beside the options of curl."""
 
-    params: tuple[str, ...] = cli.several("--param", metavar="NAME=VALUE", help="A query parameter.")
-    keep_headers: tuple[str, ...] = cli.several(
-        "--keep-header", metavar="NAME", help="A response header to store as well."
-    )
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = cli.several("--keep-header", "NAME", help="A response header to store.")
     parse: str | None = cli.option(
         type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
     )
-    take: int | None = cli.option(
-        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
-    )
-    redirects: int | None = cli.option(
-        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
-    )
-    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    take: int | None = cli.count("N", help="Read the first N rows of a stream, and hang up.")
+    redirects: int | None = cli.option(type=click.IntRange(0, 20), help="Redirects to follow [default: 0].")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
     many: ManyOptions = cli.including(ManyOptions)
     new: NewBaselineOptions = cli.including(NewBaselineOptions)
     storing: StoringOptions = cli.including(StoringOptions)
@@ -156,21 +141,16 @@ class HttpOptions(RequestOptions):
     """
 
     words: tuple[str, ...] = cli.argument(nargs=-1, required=True, metavar="[METHOD] URL")
-    verb: str | None = cli.option("-X", "--request", metavar="METHOD", help="The method.")
-    headers: tuple[str, ...] = cli.several(
-        "-H", "--header", metavar="'NAME: VALUE'", help="A header to send."
-    )
+    verb: str | None = cli.option("-X", "--request", "METHOD", help="The method.")
+    headers: tuple[str, ...] = cli.several("-H", "--header", "'NAME: VALUE'", help="A header to send.")
     data: tuple[str, ...] = cli.several(
-        "-d",
-        "--data",
-        metavar="TEXT",
-        help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it.",
+        "-d", "--data", "TEXT", help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it."
     )
     form: tuple[str, ...] = cli.several(
-        "-F", "--form", metavar="NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
+        "-F", "--form", "NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
     )
-    user: str | None = cli.option("-u", "--user", metavar="NAME:PASSWORD", help="Basic credentials.")
-    cookies: tuple[str, ...] = cli.several("-b", "--cookie", metavar="NAME=VALUE", help="Cookies to send.")
+    user: str | None = cli.option("-u", "--user", "NAME:PASSWORD", help="Basic credentials.")
+    cookies: tuple[str, ...] = cli.several("-b", "--cookie", "NAME=VALUE", help="Cookies to send.")
     insecure: bool = cli.flag("-k", "--insecure", help="Accept any certificate, for this capture.")
     follow: bool = cli.flag("-L", "--location", help="Follow redirects, 10 at most.")
 
@@ -205,16 +185,12 @@ class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
     skill_name: str = cli.argument(metavar="NAME")
-    params: tuple[str, ...] = cli.several(
-        "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
-    )
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A parameter: JSON, or else a text.")
     inputs: tuple[str, ...] = cli.several(
-        "--input",
-        metavar="NAME=VALUE",
-        help="A key of the input; @FILE reads it. Or the whole input: JSON, @FILE or @-.",
+        "--input", "NAME=VALUE", help="A key of the input; @FILE reads it. Or all of it: JSON, @FILE or @-."
     )
-    input_text: str | None = cli.option(metavar="TEXT", help="The whole input, as it is.")
-    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    input_text: str | None = cli.option("TEXT", help="The whole input, as it is.")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
 
 
 @dataclass(eq=False, repr=False)
@@ -222,20 +198,16 @@ class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
     file: str = cli.argument(metavar="FILE")
-    inputs: tuple[str, ...] = cli.several(
-        "--input", metavar="NAME=VALUE", help="For {{NAME}}; @FILE reads it."
-    )
-    inputs_from: str | None = cli.option(metavar="FILE", help="A YAML or JSON file of inputs.")
+    inputs: tuple[str, ...] = cli.several("--input", "NAME=VALUE", help="For {{NAME}}; @FILE reads it.")
+    inputs_from: str | None = cli.option("FILE", help="A YAML or JSON file of inputs.")
     model: str = cli.option(default="default", show_default=True, help="A name under `models:`.")
-    system: str | None = cli.option(metavar="TEXT", help="The system prompt; @FILE reads it.")
+    system: str | None = cli.option("TEXT", help="The system prompt; @FILE reads it.")
     temperature: float | None = cli.option(type=cli.Number())
-    max_answer: int | None = cli.option(
-        type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
-    )
+    max_answer: int | None = cli.count("TOKENS", help="How long the answer may be.")
     parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
     json_mode: bool = cli.flag(help="Ask the server for JSON mode, if it has one.")
-    tools: str | None = cli.option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
-    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    tools: str | None = cli.option("FILE", help="The tools that the model may call, in YAML or JSON.")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
@@ -244,13 +216,11 @@ class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
     argv: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.UNPROCESSED)
-    stdin: str | None = cli.option(metavar="TEXT", help="Its standard input: text, or @FILE, or @-.")
-    env: tuple[str, ...] = cli.several(metavar="NAME=VALUE", help="An environment variable of the program.")
-    files: tuple[str, ...] = cli.several(
-        "--file", metavar="PATH", help="A file that it writes, compared as well."
-    )
+    stdin: str | None = cli.option("TEXT", help="Its standard input: text, or @FILE, or @-.")
+    env: tuple[str, ...] = cli.several("NAME=VALUE", help="An environment variable of the program.")
+    files: tuple[str, ...] = cli.several("--file", "PATH", help="A file that it writes, compared as well.")
     parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
-    timeout: float | None = cli.option(type=cli.Number(), metavar="SECONDS")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
     new: NewBaselineOptions = cli.including(NewBaselineOptions)
     storing: StoringOptions = cli.including(StoringOptions)
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)
@@ -266,16 +236,12 @@ class DraftOptions:
     """
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.Path())
-    cases: tuple[str, ...] = cli.several("--case", metavar="NAME", help="Of a prompt folder, only this case.")
+    cases: tuple[str, ...] = cli.several("--case", "NAME", help="Of a prompt folder, only this case.")
     unsafe: bool = cli.flag(help="Also send requests that may write (POST, PUT, PATCH, DELETE).")
-    params: tuple[str, ...] = cli.several(
-        "--param", metavar="NAME=VALUE", help="A parameter that the document gives no example for."
-    )
-    hosts: tuple[str, ...] = cli.several("--host", metavar="HOST", help="Of a HAR file, only this host.")
-    types: tuple[str, ...] = cli.several(
-        "--type", metavar="TEXT", help="Of a HAR file, answers of this type; the default is JSON and XML."
-    )
-    group: str | None = cli.option(metavar="FOLDER", help="The folder below baselines/ to write to.")
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A value that the document lacks.")
+    hosts: tuple[str, ...] = cli.several("--host", "HOST", help="Of a HAR file, only this host.")
+    types: tuple[str, ...] = cli.several("--type", "TEXT", help="Of a HAR: this type [default: JSON, XML].")
+    group: str | None = cli.option("FOLDER", help="The folder below baselines/ to write to.")
     tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select them by.")
     many: ManyOptions = cli.including(ManyOptions)
     storing: StoringOptions = cli.including(StoringOptions)

@@ -29,15 +29,6 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import (
-    Applied,
-    Approval,
-    ApprovalNote,
-    Decision,
-    Member,
-    RefreshPlan,
-    RefreshProposal,
-)
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
@@ -59,15 +50,13 @@ _PENDING = 3
 class StampOptions:
     """What is noted in the file about the approval."""
 
-    version: str | None = cli.option(
-        metavar="TEXT", help="The version of the target; the default is git's last tag."
-    )
-    by: str | None = cli.option(metavar="WHO", help="Record who approved it.")
-    reason: str | None = cli.option(metavar="TEXT", help="Note why.")
+    version: str | None = cli.option("TEXT", help="The version of the target [default: git's last tag].")
+    by: str | None = cli.option("WHO", help="Record who approved it.")
+    reason: str | None = cli.option("TEXT", help="Note why.")
 
-    def stamp(self, described: str | None) -> ApprovalNote:
+    def stamp(self, described: str | None) -> model.ApprovalNote:
         """The stamp; `described` is the version from `git describe`."""
-        return ApprovalNote(self.version or described, self.by, self.reason)
+        return model.ApprovalNote(self.version or described, self.by, self.reason)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,11 +65,9 @@ class ScopeOptions:
 
     words: tuple[str, ...] = cli.argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=cli.complete_ids)
     selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
-    paths: tuple[str, ...] = cli.several("--path", metavar="PATH", help="Only what changes there.")
+    paths: tuple[str, ...] = cli.several("--path", "PATH", help="Only what changes there.")
     results: tuple[str, ...] = cli.several(
-        "--from",
-        metavar="RESULTS",
-        help="The answers of a CI job: its results.json (or several); - reads standard input.",
+        "--from", "RESULTS", help="Answers of a CI job: its results.json (or several); - is standard input."
     )
     replay: bool = cli.flag(help="Send the requests again.")
     jobs: int = cli.jobs_option("Of the requests that are sent again: how many at once.", 8)
@@ -112,20 +99,12 @@ class RefreshOptions(ScopeOptions):
 
     all_failed: bool = cli.flag(help="All baselines with a kept answer.")
     placeholders: tuple[str, ...] = cli.several(
-        "--placeholder",
-        metavar="PATH=TEXT",
-        help="Store a placeholder at a path, or inside the text there, and accept nothing more.",
+        "--placeholder", "PATH=TEXT", help="Store it at a path, or inside the text there, and nothing more."
     )
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
-    learn: bool = cli.flag(
-        help="Ask again, several times, and store placeholders where the answers vary, and nothing else."
-    )
-    repeat: int | None = cli.option(
-        type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
-    )
-    unchanged: bool = cli.flag(
-        help="With --learn: the service was only restarted, so every difference from the file varies."
-    )
+    learn: bool = cli.flag(help="Ask several times, and store placeholders for what varies, nothing else.")
+    repeat: int | None = cli.count("N", most=1000, help="With --learn: ask N times; the default is 3.")
+    unchanged: bool = cli.flag(help="With --learn: the service was only restarted: every difference varies.")
     dry_run: bool = cli.flag(help="Show the files as they would become, and write nothing.")
     yes: bool = cli.flag("-y", "--yes", help="Do not ask.")
     allow_high_risk: bool = cli.flag(help="Also accept removed keys and values of another type.")
@@ -177,7 +156,7 @@ def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
         screen.line(line, err=True)
 
 
-def show_diffs(applied: Applied, style: Style) -> None:
+def show_diffs(applied: model.Applied, style: Style) -> None:
     for rewritten in applied.files:
         screen.show(texts.format_file_diff(rewritten, style) + "\n")
 
@@ -189,8 +168,12 @@ def again(*more: str) -> str:
 
 
 def write_if_wanted(
-    options: RefreshOptions, verb: str, counted: str, write: Callable[[], Applied], commands: Sequence[str]
-) -> Applied | None:
+    options: RefreshOptions,
+    verb: str,
+    counted: str,
+    write: Callable[[], model.Applied],
+    commands: Sequence[str],
+) -> model.Applied | None:
     """Write what is counted, at once with --yes or after a question; `commands` would write what is only
     shown."""
     if options.as_json:
@@ -209,7 +192,7 @@ def write_if_wanted(
 
 
 def suggest_checks(
-    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: Applied
+    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: model.Applied
 ) -> None:
     """Suggest the commands that show what was written, and that check that it passes."""
     if not applied.ids:
@@ -252,14 +235,14 @@ def refresh(options: RefreshOptions) -> int:
         return accept_changes(project, context, options, proposal)
 
 
-def has_no_answers(proposal: RefreshProposal) -> bool:
+def has_no_answers(proposal: model.RefreshProposal) -> bool:
     """Whether none of the named baselines has a stored answer."""
     codes = {refusal.problem.code for refusal in proposal.refusals}
     return not proposal.plans and codes == {_NO_ANSWERS}
 
 
 def accept_changes(
-    project: Project, context: RunContext, options: RefreshOptions, proposal: RefreshProposal
+    project: Project, context: RunContext, options: RefreshOptions, proposal: model.RefreshProposal
 ) -> int:
     """Show the changes, ask, write what is accepted, and suggest the next commands."""
     style, accepted = screen.style_of(options.verbose), refreshing.accepted_by(proposal.plans, options.paths)
@@ -307,13 +290,13 @@ def accept_changes(
 
 
 def permitted(
-    options: RefreshOptions, plans: Sequence[RefreshPlan], accepted: Sequence[frozenset[int]]
-) -> tuple[list[Approval], dict[str, Problem]]:
+    options: RefreshOptions, plans: Sequence[model.RefreshPlan], accepted: Sequence[frozenset[int]]
+) -> tuple[list[model.Approval], dict[str, Problem]]:
     """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes are
     left to the question, but a placeholder is never dropped by a mere yes."""
     is_asked = screen.can_ask() and not (options.as_json or options.yes or options.dry_run)
     permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
-    approvals: list[Approval] = []
+    approvals: list[model.Approval] = []
     held: dict[str, Problem] = {}
     for plan, numbers in zip(plans, accepted, strict=True):
         reason = refreshing.reason_against(plan, numbers, permit)
@@ -322,12 +305,12 @@ def permitted(
         if reason is not None and options.dry_run:  # it is shown with what needs a permission
             reason = refreshing.reason_against(plan, numbers, Permit(True, True))
         if reason is None and (numbers or plan.ruled):
-            approvals.append(Approval(plan, numbers))
+            approvals.append(model.Approval(plan, numbers))
     return approvals, held
 
 
 def commands_to_apply(
-    options: RefreshOptions, approvals: Sequence[Approval], held: Collection[str], is_part: bool
+    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str], is_part: bool
 ) -> list[str]:
     """The same command with `--yes` for what needs no permission, unless it would name too many, and a review
     of the rest."""
@@ -465,9 +448,7 @@ class ReviewOptions(ScopeOptions):
     """
 
     as_json: bool = cli.flag("--json", help="Print everything pending as JSON, and ask nothing.")
-    decide: str | None = cli.option(
-        metavar="FILE", help="Read the decisions from a JSON file; - is standard input."
-    )
+    decide: str | None = cli.option("FILE", help="Read the decisions from a JSON file; - is standard input.")
     dry_run: bool = cli.flag(help="With --decide: show the files as they would become.")
     allow_high_risk: bool = cli.flag(help="With --decide: also accept changes of high risk.")
     drop_placeholders: bool = cli.flag(help="With --decide: also accept losing a placeholder.")
@@ -484,12 +465,12 @@ def review(options: ReviewOptions) -> int:
         except NothingSelected as nothing:
             if options.words or nothing.problems[0].code != _NO_ANSWERS:
                 raise
-            proposal = RefreshProposal(())
+            proposal = model.RefreshProposal(())
         proposal = select_paths(proposal, options.paths)
         return ReviewSession(project, context, options, screen.style_of(), proposal).run()
 
 
-def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
+def select_paths(proposal: model.RefreshProposal, paths: Sequence[str]) -> model.RefreshProposal:
     """The proposal without the questions about other paths."""
     if not paths:
         return proposal
@@ -508,7 +489,7 @@ class ReviewSession(MutableStruct):
     context: RunContext
     options: ReviewOptions
     style: Style
-    proposal: RefreshProposal
+    proposal: model.RefreshProposal
 
     def run(self) -> int:
         if self.options.decide is not None:
@@ -571,13 +552,13 @@ class ReviewSession(MutableStruct):
         members = review.ledger.in_sight[:_MOST_DIFFS]
         plans = {n for n, _ in members}
         decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
-        files = self.preview({**decided, **dict.fromkeys(members, Decision("accept"))})
+        files = self.preview({**decided, **dict.fromkeys(members, model.Decision("accept"))})
         diffs = [texts.format_file_diff(file, style) for file in files.files]
         omitted = len(review.ledger.in_sight) - len(members)
         note = f"… and {omitted:,} more\n" if omitted else ""
         return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
 
-    def preview(self, decided: dict[Member, Decision]) -> Applied:
+    def preview(self, decided: dict[model.Member, model.Decision]) -> model.Applied:
         approvals = settle_plans(self.proposal.plans, decided)
         return refreshing.apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True)
 
@@ -595,7 +576,7 @@ class ReviewSession(MutableStruct):
             return 0
         return self.finish(decided)
 
-    def finish(self, decided: Mapping[Member, Decision]) -> int:
+    def finish(self, decided: Mapping[model.Member, model.Decision]) -> int:
         """Write the decisions, and print the outcome of everything."""
         version = refreshing.version_of(self.project, self.context.clients)
         approvals = settle_plans(self.proposal.plans, decided)

@@ -60,37 +60,23 @@ class ReportOptions:
 
     results: tuple[str, ...] = cli.argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
     ids: tuple[str, ...] = cli.several(
-        "--id",
-        metavar="GLOB",
-        shell_complete=cli.complete_ids,
-        help="Of earlier runs: everything about these.",
+        "--id", "GLOB", shell_complete=cli.complete_ids, help="Of earlier runs: everything about these."
     )
-    last: int | None = cli.option(
-        type=click.IntRange(1), metavar="N", help="Of earlier runs: only the last N."
-    )
-    imported: tuple[str, ...] = cli.several(
-        "--import", metavar="FILE", help="Keep the result file of a run made elsewhere as an earlier run."
-    )
+    last: int | None = cli.count("N", help="Of earlier runs: only the last N.")
+    imported: tuple[str, ...] = cli.several("--import", "FILE", help="Keep a result file as an earlier run.")
     different: tuple[str, ...] = cli.several(
-        "--allow-different",
-        type=click.Choice(past.MAY_DIFFER),
-        help="Combine shards even if they differ in this; the report says so.",
+        "--allow-different", type=click.Choice(past.MAY_DIFFER), help="Combine shards that differ in this."
     )
-    before: str | None = cli.option("--compare-to", metavar="BEFORE", help="Compare with this earlier run.")
+    before: str | None = cli.option("--compare-to", "BEFORE", help="Compare with this earlier run.")
     across: tuple[str, ...] = cli.several(
-        metavar="PART",
-        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
     )
     partial: bool = cli.flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
     mean: bool = cli.flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
     threshold: float | None = cli.option(
-        type=cli.Number(0, 1),
-        metavar="X",
-        help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
+        "X", type=cli.Number(0, 1), help=f"With --mean-delta: how much is a win or a loss ({_THRESHOLD})."
     )
-    outputs: tuple[str, ...] = cli.several(
-        "-o", metavar="PATH", help="Write a report; of earlier runs: x.html."
-    )
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report; of earlier runs: x.html.")
     as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
     quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every case and every id.")

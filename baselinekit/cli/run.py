@@ -77,74 +77,45 @@ class RunOptions:
     """
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
-    suite: str | None = cli.option(
-        metavar="FILE", help="Run this suite; the default is PATHS, or everything below evals/."
-    )
-    target: str | None = cli.option(
-        metavar="NAME", help="Ask this target instead of those that the files name (not: default)."
-    )
-    targets: str | None = cli.option(
-        metavar="FILE", help="The targets file; the default is `targets:`, then .agentv/targets.yaml."
-    )
-    save_answers: str | None = cli.option(
-        metavar="FILE", help="Write what was answered, a line of JSON each, for a target of stored answers."
-    )
+    suite: str | None = cli.option("FILE", help="This suite; the default is PATHS, or all below evals/.")
+    target: str | None = cli.option("NAME", help="Ask this target, whatever the files name (not: default).")
+    targets: str | None = cli.option("FILE", help="The targets file [`targets:`, then .agentv/targets.yaml].")
+    save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
     categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
-    ids: tuple[str, ...] = cli.several("--id", metavar="GLOB", help="Only these ids.")
+    ids: tuple[str, ...] = cli.several("--id", "GLOB", help="Only these ids.")
     cases: tuple[str, ...] = cli.several(
-        "--case",
-        metavar="NAME",
-        shell_complete=complete_cases,
-        help="Only these cases, by their names; then no triggering is tested.",
+        "--case", "NAME", shell_complete=complete_cases, help="Only these, by name; tests no triggering."
     )
     tags: tuple[str, ...] = cli.several("--tag", help="Only those with one of these tags.")
-    exclude_tags: tuple[str, ...] = cli.several(
-        "--exclude-tag", help="Leave out those with one of these tags."
-    )
-    expression: str | None = cli.option(
-        "-k", metavar="EXPR", help='Expression on words of id, name or tag: "strings and not slow".'
-    )
+    exclude_tags: tuple[str, ...] = cli.several("--exclude-tag", help="Leave out what has one of these tags.")
+    expression: str | None = cli.option("-k", "EXPR", help='Words of id, name, tag: "strings and not slow".')
     last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
-    only_list: bool = cli.flag(
-        "--list", help="List what would run (-v: with which criteria), without asking a model."
-    )
+    only_list: bool = cli.flag("--list", help="List what would run (-v: with the criteria), asking no model.")
     first: bool = cli.flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
     keep_going: bool = cli.flag(help="Run the other files if some cannot be read; the exit code is still 2.")
     grader_type: Literal["code", "model", "human"] | None = cli.option(
         type=click.Choice(["code", "model", "human"]), help="Use only graders of this type."
     )
-    attempts: int | None = cli.option(
-        type=click.IntRange(1, 1000), metavar="N", help="Make N attempts of each case; all must pass."
-    )
+    attempts: int | None = cli.count("N", most=1000, help="Make N attempts of each case; all must pass.")
     borderline: Literal["pass", "fail"] | None = cli.option(
-        type=click.Choice(["pass", "fail"]),
-        help="Whether a borderline case passes; the default is what its pass_rule says, else fail.",
+        type=click.Choice(["pass", "fail"]), help="If a borderline case passes [its pass_rule, else fail]."
     )
     jobs: int | None = cli.jobs_option("How many at once; the default is set by the suite.")
     where: cli.WhereOptions = cli.including(cli.WhereOptions)
     resume: bool = cli.flag(help="Continue where the last run stopped or was killed.")
-    fail_under: float | None = cli.option(
-        type=cli.Number(0, 1), metavar="RATE", help="The share of cases that must pass; the default is all."
-    )
+    fail_under: float | None = cli.option("RATE", type=cli.Number(0, 1), help="Share that must pass [all].")
     preset: str | None = cli.option(
         type=click.Choice(list(PRESETS)),
-        help="Thresholds of pass@1, pass@3 and pass^3; three attempts unless --attempts says more.",
+        help="Thresholds of pass@1, pass@3, pass^3; at least three attempts.",
     )
-    compare_to: str | None = cli.option(
-        metavar="RUN", help="Compare each case with an earlier run: a result file, or last."
-    )
+    compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
-        metavar="PART",
-        help="With --compare-to: compare even if the model, judge, files, grader or case differs.",
+        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
     )
     fail_on_regressed: bool = cli.flag(help="With --compare-to: exit 1 if any case regressed.")
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
-    record: bool | None = cli.option(
-        "--record/--no-record",
-        default=None,
-        help="Write last_passed and failure_count of regression records; in CI the default is not to.",
-    )
-    outputs: tuple[str, ...] = cli.several("-o", metavar="PATH", help="Write a report: x.html, x.md, x.json.")
+    record: bool | None = cli.record_option(" of regression records")
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.html, x.md, x.json.")
     as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
     quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
@@ -370,34 +341,23 @@ class GateOptions:
     preset: str | None = cli.option(
         type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
     )
-    required: tuple[str, ...] = cli.several(
-        "--require", metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
-    )
-    required_pass_rate: float | None = cli.option(
-        type=cli.Number(0, 1), metavar="X", help="The share of cases that must pass."
-    )
+    required: tuple[str, ...] = cli.several("--require", "METRIC>=X", help="Can be repeated: 'pass@1>=0.85'.")
+    required_pass_rate: float | None = cli.option("X", type=cli.Number(0, 1), help="Share that must pass.")
     allow_regressions: tuple[str, ...] = cli.several(
-        type=click.Choice(ALLOWABLE),
-        help="Let the rates cover failing regressions of this criticality; can be repeated.",
+        type=click.Choice(ALLOWABLE), help="Let rates cover failing regressions this critical; repeatable."
     )
     named_plans: tuple[str, ...] = cli.several(
-        "--phase", "--trigger", metavar="FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
+        "--phase", "--trigger", "FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
     )
-    phase_id: str | None = cli.option(
-        metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
-    )
-    categories: tuple[str, ...] = cli.several(
-        "--category", help="Only capability, regression, or a category."
-    )
+    phase_id: str | None = cli.option("ID", help="{phase_id} in the path of a report [the id of the run].")
+    categories: tuple[str, ...] = cli.several("--category", help="Only capability, regression or a category.")
     tags: tuple[str, ...] = cli.several("--tag", help="Only cases with one of these tags.")
     partial: bool = cli.flag(help="Judge a narrowed run (-k, --id, --lf) as if it were complete.")
     warn: bool = cli.flag(help="Only warn: exit 0 even if a gate is not met.")
-    attempts: int | None = cli.option(
-        type=click.IntRange(1, 1000), help="When it runs a suite: attempts per case."
-    )
+    attempts: int | None = cli.count(most=1000, help="When it runs a suite: attempts per case.")
     jobs: int | None = cli.jobs_option("When it runs a suite: how many at once.")
     resume: bool = cli.flag(help="When it runs a suite: continue where the last run stopped.")
-    outputs: tuple[str, ...] = cli.several("-o", metavar="PATH", help="Write a report: x.md, x.json.")
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.md, x.json.")
     as_json: bool = cli.flag("--json", help="Print it as JSON instead of text.")
     quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = cli.flag("-v", "--verbose", help="Also print every case that did not pass.")
