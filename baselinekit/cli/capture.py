@@ -486,7 +486,7 @@ def capture_http(options: recipes.HttpOptions) -> int:
         return capture_request(options)
     if options.new.id:
         message = f"--id names one baseline, and these are {len(urls)}"
-        raise InvalidInput(Problem("BK508", message, "leave it out: each is named by its URL"))
+        raise cli.misuse(message, "leave it out: each is named by its URL")
     settings = capture_options(options.storing, options.new.group)
 
     def read() -> Batch:
@@ -579,7 +579,7 @@ def capture_options(
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
         conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
         message = f"--exact stores no placeholder, so {conflict} has nothing to do"
-        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+        raise cli.misuse(message, "leave one of them out")
     return capturing.CaptureOptions(
         placeholders=cli.parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,

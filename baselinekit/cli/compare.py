@@ -18,7 +18,6 @@ from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines, headline
@@ -78,8 +77,7 @@ def compare(options: CompareOptions) -> int:
     if not options.watch:
         return compare_once(options).exit_code
     if options.as_json:
-        message = "--json is one document, and --watch never ends"
-        raise InvalidInput(Problem("BK508", message, "leave out one"))
+        raise cli.misuse("--json is one document, and --watch never ends", "leave out one")
     from baselinekit.cli.watch import Watch
 
     return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
@@ -144,7 +142,7 @@ def find_weakened(
         return find(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
         message = "--fail-on-weakened needs a commit to compare with"
-        raise InvalidInput(Problem("BK508", message, "add --base origin/main, or another commit"))
+        raise cli.misuse(message, "add --base origin/main, or another commit")
     return None
 
 
@@ -158,8 +156,7 @@ def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = cli.record_policy(project, options.record)
     times, rate = options.repeat, options.min_pass_rate
     if rate < 1 and times == 1:
-        message = "--min-pass-rate needs several replays"
-        raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
+        raise cli.misuse("--min-pass-rate needs several replays", "say how many: --repeat 5")
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)

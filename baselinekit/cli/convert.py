@@ -130,7 +130,7 @@ def convert(options: ConvertOptions) -> int:
         return draft_rubrics(options)
     if len(options.paths) > 1:
         message = f"one file or folder is converted at a time, and {len(options.paths)} are named"
-        raise InvalidInput(Problem("BK508", message, "convert them by several commands"))
+        raise cli.misuse(message, "convert them by several commands")
     cli.refuse_without_effect("a conversion", "base_url", "allow_exec", *_OF_RUBRICS)
     if options.to == SKILL:
         cli.refuse_without_effect("a skill folder", *_OF_WRITING)

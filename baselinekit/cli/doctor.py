@@ -157,8 +157,7 @@ def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> O
         for orphan in removable:
             screen.line(_describe_unused(orphan), err=options.as_json)
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            message = f"--prune would remove {files}, and there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", message, "add --yes"))
+            raise cli.misuse(f"--prune would remove {files}, and there is no terminal to ask in", "add --yes")
         click.confirm(f"Remove {files}?", abort=True, err=True)
     for orphan in removable:
         remove(project.root, orphan.file)

@@ -242,11 +242,7 @@ def check_dask_option(place: str) -> None:
 
 
 def on_cluster(
-    place: str,
-    job: Job,
-    build: Callable[[Order], Build],
-    named: Sequence[str],
-    stated: Mapping[str, bytes],
+    place: str, job: Job, build: Callable[[Order], Build], named: Sequence[str], stated: Mapping[str, bytes]
 ) -> AbstractContextManager[Cluster]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
     made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that

@@ -6,7 +6,6 @@ import click
 
 from baselinekit.cli import options as cli, screen
 from baselinekit.codes import explain as meaning_of
-from baselinekit.errors import InvalidInput, Problem
 
 # `baselinekit explain CODE|ID`.
 
@@ -32,8 +31,7 @@ def explain(options: ExplainOptions) -> None:
         screen.line(f"{subject.upper()}: {code.title}\n\n{code.text}")
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():
-        hint = "codes are at the start of messages"
-        raise InvalidInput(Problem("BK508", f"there is no code {subject}", hint))
+        raise cli.misuse(f"there is no code {subject}", "codes are at the start of messages")
     from baselinekit.cli.clients import real_context, with_models
     from baselinekit.commands.doctor import describe_baseline
     from baselinekit.commands.loading import load

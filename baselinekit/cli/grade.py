@@ -73,9 +73,7 @@ def grade(options: GradeOptions) -> int:
     names = ("value", "export", "imported", "finish", "listed", "drop")
     actions = [name for name in names if getattr(options, name) not in (None, False)]
     if len(actions) > 1 or (options.as_json and actions not in ([], ["listed"])):
-        raise InvalidInput(
-            Problem("BK508", "these options cannot be combined", "run the command once for each")
-        )
+        raise cli.misuse("these options cannot be combined", "run the command once for each")
     queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)
@@ -135,7 +133,7 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     """Enter one rating, for scripts."""
     rater = name_rater(options, is_login_enough=False)
     if len(options.cases) != 1:
-        raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
+        raise cli.misuse("--value is for one case", "name it: baselinekit grade CASE")
     item = select_item(queue.standings(options.cases), rater, options)
     scale = item.method.rating_scale
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)

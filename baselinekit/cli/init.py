@@ -11,7 +11,6 @@ from baselinekit.cli import options as cli, screen
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
 from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
@@ -80,10 +79,9 @@ class InitOptions:
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
-        message = "--git and --undo-git cannot be combined"
-        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+        raise cli.misuse("--git and --undo-git cannot be combined", "leave one of them out")
     if dry_run and not (with_git or options.undo_git):
-        raise InvalidInput(Problem("BK508", "--dry-run needs --git or --undo-git", "add one of them"))
+        raise cli.misuse("--dry-run needs --git or --undo-git", "add one of them")
     is_known = with_git or options.undo_git or options.with_evals
     file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()
@@ -120,8 +118,7 @@ def init(options: InitOptions) -> None:
 
 def write_config(base_url: str | None, sections: str) -> None:
     if os.path.exists("baselinekit.yaml"):
-        message = "baselinekit.yaml already exists"
-        raise InvalidInput(Problem("BK508", message, "edit it, or remove it and run init again"))
+        raise cli.misuse("baselinekit.yaml already exists", "edit it, or remove it and run init again")
     base_url_line = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
     text = _CONFIG.format(base_url=base_url_line)
     write_text("baselinekit.yaml", f"{text}\n{sections}" if sections else text)

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 Options = TypeVar("Options")
 
 
+def misuse(message: str, hint: str = "") -> InvalidInput:
+    return InvalidInput(Problem("BK508", message, hint))
+
+
 class Number(click.FloatRange):
     """A finite number. NaN is refused: every comparison with it is false, so it would be within any
     bounds."""
@@ -303,7 +307,7 @@ class RecordingOptions:
     def __post_init__(self) -> None:
         if self.offline is not None and (self.record_calls is not None or self.cache):
             message = "--offline asks no model, so there is nothing to record or cache"
-            raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+            raise misuse(message, "leave one of them out")
         if self.record_calls is not None:  # check the folder before any model is paid for
             from baselinekit.store.results import check_place
 
@@ -390,17 +394,13 @@ def check_base_url(url: str) -> None:
     from baselinekit.kinds.http import check_base
 
     if not url.startswith(("http://", "https://")):
-        message = f"--base-url {url!r} is not a URL"
-        raise InvalidInput(Problem("BK508", message, "it must start with http:// or https://"))
+        raise misuse(f"--base-url {url!r} is not a URL", "it must start with http:// or https://")
     for problem in check_base(url, ()):
-        raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
+        raise misuse(f"--base-url: {problem.message}", problem.hint)
 
 
 def project_of(
-    options: ProjectOptions,
-    offline: bool = False,
-    targets: str | None = None,
-    target: str | None = None,
+    options: ProjectOptions, offline: bool = False, targets: str | None = None, target: str | None = None
 ) -> Project:
     """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
@@ -448,7 +448,7 @@ def _is_name(text: str) -> bool:
 def _parse_pair(option: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not _is_name(name):
-        raise InvalidInput(Problem("BK508", f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada"))
+        raise misuse(f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada")
     return name, value
 
 
@@ -467,15 +467,13 @@ def _read_variables(options: ProjectOptions) -> dict[str, Json]:
             continue
         if not text.lower().endswith((".yaml", ".yml", ".json")):
             message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
-            raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+            raise misuse(message, f"as in {flag} doc=notes.md, or {flag} values.yml")
         documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
         if len(documents) != 1 or not isinstance(documents[0], dict):
-            message = f"{flag} {text} is not a mapping"
-            raise InvalidInput(Problem("BK508", message, "write lines such as user: ada"))
+            raise misuse(f"{flag} {text} is not a mapping", "write lines such as user: ada")
         if invalid := [name for name in documents[0] if not _is_name(name)]:
             message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
-            hint = "letters, digits, _, . and -, and a letter or _ first"
-            raise InvalidInput(Problem("BK508", message, hint))
+            raise misuse(message, "letters, digits, _, . and -, and a letter or _ first")
         values |= documents[0]
     return values
 
@@ -484,7 +482,7 @@ def _parse_secret(text: str) -> tuple[str, str | None]:
     if "=" in text:
         return _parse_pair("--secret", text)
     if not _is_name(text):
-        raise InvalidInput(Problem("BK508", "--secret takes NAME or NAME=VALUE", "as in --secret token"))
+        raise misuse("--secret takes NAME or NAME=VALUE", "as in --secret token")
     return text, None
 
 
@@ -494,7 +492,7 @@ def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise InvalidInput(Problem("BK508", f"{option} {text!r} is not {form}"))
+            raise misuse(f"{option} {text!r} is not {form}")
         pairs[key] = value
     return pairs
 

@@ -272,7 +272,7 @@ def _tolerance_rule(text: str) -> dict[str, Json]:
     number = _NUMBER.fullmatch(text)
     if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
-        raise _refusal(f"--tolerance {text!r} is not a number", hint)
+        raise cli.misuse(f"--tolerance {text!r} is not a number", hint)
     if number["percent"]:
         return {"rel": float(text[:-1]) / 100}
     name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
@@ -283,12 +283,8 @@ def _array_mode(text: str) -> Json:
     mode = _MODE.fullmatch(text)
     if mode is None:
         hint = "one of ordered, unordered, subset, each, by:KEY"
-        raise _refusal(f"--array: there is no mode {text!r}", hint)
+        raise cli.misuse(f"--array: there is no mode {text!r}", hint)
     return {"by": mode["key"]} if mode["key"] else text
-
-
-def _refusal(message: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK508", message, hint))
 
 
 def _grading(
@@ -298,12 +294,12 @@ def _grading(
     execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
     texts = options.scores
     if not texts and options.scored_by:
-        raise _refusal("--scored-by needs something to grade by", "add --scores RUBRIC")
+        raise cli.misuse("--scored-by needs something to grade by", "add --scores RUBRIC")
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
         execution["scores"] = {"rubric": project.way_back(group, texts[0])}
     elif len(texts) == 1 and "=" not in texts[0]:
         hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
-        raise _refusal(f"there is no file {texts[0]!r}", hint)
+        raise cli.misuse(f"there is no file {texts[0]!r}", hint)
     elif texts:
         execution["scores"] = {"rubric": cli.parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
     if options.scored_by:
@@ -342,7 +338,7 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
 def _existing(file: str, project: Project, hint: str) -> str:
     """A file that is named; refused if there is none."""
     if not os.path.isfile(os.path.join(project.cwd, file)):
-        raise _refusal(f"there is no file {file!r}", hint)
+        raise cli.misuse(f"there is no file {file!r}", hint)
     return file
 
 
@@ -366,13 +362,13 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
     if whole or options.input_text is not None:
         if len(options.inputs) + (options.input_text is not None) > 1:
             message = "the whole input is given beside other parts of it"
-            raise _refusal(message, "keys (--input NAME=VALUE), or the whole input once")
+            raise cli.misuse(message, "keys (--input NAME=VALUE), or the whole input once")
         if options.input_text is not None:
             return options.input_text
         value = json_or_text(content(whole[0]))
         if isinstance(value, str) and not whole[0].startswith("@"):
             hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
-            raise _refusal(f"--input {whole[0]!r} is neither a key nor JSON", hint)
+            raise cli.misuse(f"--input {whole[0]!r} is neither a key nor JSON", hint)
         return _from_folder_of(value, group, project)
     request = _inputs(options.inputs, group, project)
     skill = project.config.skills.get(options.skill_name)
@@ -431,7 +427,7 @@ def _tool(tool: Json, file: str) -> Json:
     if not isinstance(rest.get("name"), str):
         kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
         hint = "a list of {name, description, parameters}"
-        raise _refusal(f"{file} contains something that is not a tool{kind}", hint)
+        raise cli.misuse(f"{file} contains something that is not a tool{kind}", hint)
     if rest.get("type") in ("function", "custom"):
         del rest["type"]
     schema = next((key for key in _SCHEMA_KEYS if rest.get(key)), "parameters")
@@ -441,7 +437,7 @@ def _tool(tool: Json, file: str) -> Json:
     if unsent:
         message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
         hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
-        raise _refusal(message, hint)
+        raise cli.misuse(message, hint)
     return {key: value for key, value in fields.items() if value}
 
 
@@ -482,10 +478,10 @@ def content(text: str) -> str:
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError:
-        raise _refusal(f"{text[1:]} is not UTF-8 text", "name a text") from None
+        raise cli.misuse(f"{text[1:]} is not UTF-8 text", "name a text") from None
     except OSError as error:
         message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise _refusal(message, "check the name after the @") from None
+        raise cli.misuse(message, "check the name after the @") from None
 
 
 def json_or_text(text: str) -> Json:
@@ -655,7 +651,7 @@ def _pasted_words(read: Read) -> list[str]:
     commands = [words for _, words in split_commands(text) if is_curl(words[0])]
     if len(commands) != 1:
         message = f"there are {len(commands) or 'no'} curl lines on standard input"
-        raise _refusal(message, "paste one")
+        raise cli.misuse(message, "paste one")
     refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
@@ -666,10 +662,10 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
     *method, url = options.words
     if method and is_curl(method[0]):
         hint = "baselinekit capture curl URL, with curl's own options"
-        raise _refusal("a curl line is not a method and a URL", hint)
+        raise cli.misuse("a curl line is not a method and a URL", hint)
     if len(method) > 1:
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
-        raise _refusal(message, "put a URL with spaces in quotes")
+        raise cli.misuse(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
     for name, short in _CURL_OPTIONS.items():
         value = getattr(options, name)
@@ -699,7 +695,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
         for path in files.values():
             if not os.path.isfile(os.path.join(project.cwd, path)):
                 hint = "name a file after the @; in a curl line, --form-string sends it as a text"
-                raise _refusal(f"there is no file {path!r}", hint)
+                raise cli.misuse(f"there is no file {path!r}", hint)
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
     relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
@@ -718,9 +714,9 @@ def _absolute_url(url: str, project: Project) -> str:
         if base is None:
             message = f"{url} has no base_url"
             hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise _refusal(message, hint)
+            raise cli.misuse(message, hint)
         return base.rstrip("/") + url
     if "://" not in url and not re.search(r"[.:/]|^localhost$", url):
         message = f"{url!r} is not a URL"
-        raise _refusal(message, "as in: capture http GET http://127.0.0.1:8000/users")
+        raise cli.misuse(message, "as in: capture http GET http://127.0.0.1:8000/users")
     return url

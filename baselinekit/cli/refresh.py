@@ -24,7 +24,7 @@ from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
+from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
@@ -129,11 +129,11 @@ class RefreshOptions(ScopeOptions):
         conflict = next((name for name, is_given in incompatible.items() if is_given), None)
         if self.learn and conflict:
             hint = "--learn asks again, and writes placeholders only"
-            raise InvalidInput(Problem("BK508", f"--learn and {conflict} cannot be combined", hint))
+            raise cli.misuse(f"--learn and {conflict} cannot be combined", hint)
         if self.repeat is not None and not self.learn:
-            raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
+            raise cli.misuse("--repeat is of refresh --learn", "add --learn")
         if self.unchanged and not self.learn:
-            raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
+            raise cli.misuse("--unchanged is of refresh --learn", "add --learn")
 
 
 def parse_scope(
@@ -142,8 +142,7 @@ def parse_scope(
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
     if results and options.replay:
-        message = "--from and --replay cannot be combined"
-        raise InvalidInput(Problem("BK508", message, "pass one"))
+        raise cli.misuse("--from and --replay cannot be combined", "pass one")
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     files = tuple(
         (name, cli.read_text("--from", name, "what compare -o results.json wrote")) for name in results
@@ -184,7 +183,7 @@ def write_if_wanted(
         return None
     if not options.yes and not screen.can_ask():
         message = f"{counted}; nothing was written: there is no terminal to ask in"
-        raise InvalidInput(Problem("BK508", message, f"{again('--yes')} (or --dry-run)"))
+        raise cli.misuse(message, f"{again('--yes')} (or --dry-run)")
     if options.yes or click.confirm(f"{verb} {counted}?", default=False):
         return write()
     screen.line("nothing was written")

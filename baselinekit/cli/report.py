@@ -9,7 +9,6 @@ import click
 
 from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.commands import history as past
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.earlier import check_parts
 from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
@@ -99,7 +98,7 @@ def report(options: ReportOptions) -> int:
 def _report_earlier_runs(options: ReportOptions) -> int:
     if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
         message = f"-o {wrong[0]}: the history of runs is an HTML page"
-        raise InvalidInput(Problem("BK508", message, "name a file x.html, or use --json"))
+        raise cli.misuse(message, "name a file x.html, or use --json")
     project = cli.project_of(options.project)
     if options.imported:
         parts = past.load_parts(options.imported, os.getcwd())
@@ -176,7 +175,7 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
         message = f"--compare-to needs one file to compare, not {len(options.results)}"
         hint = f"baselinekit report NOW.json --compare-to {before}"
     if message:
-        raise InvalidInput(Problem("BK508", message, hint))
+        raise cli.misuse(message, hint)
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())

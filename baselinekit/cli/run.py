@@ -129,8 +129,7 @@ def run(options: RunOptions) -> int:
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
     if options.keep_going and options.suite is not None:
-        message = "--keep-going has no effect with --suite"
-        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+        raise cli.misuse("--keep-going has no effect with --suite", "leave one of them out")
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
     if suite.unread:
         screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
@@ -144,8 +143,7 @@ def run(options: RunOptions) -> int:
     if options.compare_to is not None:  # a missing one is reported before any model is asked
         earlier = load_earlier(project, options.compare_to, suite.name)
     elif options.fail_on_regressed or options.across:
-        message = "there is no run to compare with"
-        raise InvalidInput(Problem("BK508", message, "add --compare-to last, or a result file"))
+        raise cli.misuse("there is no run to compare with", "add --compare-to last, or a result file")
     with real_context() as context:
         against = find_weakened(project, context, options.since, find_weakened_cases)
     report = replace(run_suite(project, suite, options), against=against)
@@ -245,7 +243,7 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
     attempts = options.attempts or (3 if options.preset else None)
     if options.preset and (attempts or 0) < 3:
         message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
-        raise InvalidInput(Problem("BK508", message, "leave out --attempts, or make it 3 or more"))
+        raise cli.misuse(message, "leave out --attempts, or make it 3 or more")
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
 
 
@@ -394,9 +392,9 @@ def gate(options: GateOptions) -> int:
     stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
     if options.resume and (options.files or not gates):
-        raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
+        raise cli.misuse("only a run can be resumed", _RESUME)
     if not options.files and not gates:
-        raise InvalidInput(Problem("BK508", "there is nothing to judge", _HINT))
+        raise cli.misuse("there is nothing to judge", _HINT)
     notes: list[str] = []
     if options.files:
         report = mask_report(_load_report(options.files), project.redactor)
