@@ -10,6 +10,7 @@ import click
 
 from baselinekit.cli import options as cli, recipes, screen
 from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.recipes import ManyOptions, StoringOptions, typed_record
 from baselinekit.commands import capture as capturing
 from baselinekit.commands.importing import Batch, summarize, worst_of
 from baselinekit.commands.naming import slug
@@ -143,9 +144,9 @@ def document(captured: capturing.Captured) -> dict[str, Json]:
 
 def capture_batch(
     read: Callable[[], Batch],
-    storing: recipes.StoringOptions,
+    storing: StoringOptions,
     settings: capturing.CaptureOptions,
-    many: recipes.ManyOptions,
+    many: ManyOptions,
     recording: cli.RecordingOptions,
 ) -> int:
     """Read what is to be captured, show it (`--dry-run`) or replay and store it, and report."""
@@ -188,19 +189,14 @@ def _nothing_error(batch: Batch) -> BaselinekitError:
     return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
 
 
-def _preview(batch: Batch, storing: recipes.StoringOptions, many: recipes.ManyOptions) -> None:
+def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
     """Print what would be captured."""
     project = batch.project
     requests = [(new, _describe_request(project, new.draft.current)) for new in batch.new]
     if storing.as_json:
         rows: list[Json] = [
-            {
-                "id": new.draft.id,
-                "request": request,
-                "at": new.place and str(new.place),
-                "notes": [*new.notes],
-            }
-            for new, request in requests
+            {"id": new.draft.id, "request": asked, "at": new.place and str(new.place), "notes": [*new.notes]}
+            for new, asked in requests
         ]
         _show_json({"would_capture": rows}, batch, batch.problems)
         return
@@ -229,8 +225,8 @@ def _report(
     batch: Batch,
     new: Sequence[capturing.NewBaseline],
     outcome: capturing.CaptureResults,
-    storing: recipes.StoringOptions,
-    many: recipes.ManyOptions,
+    storing: StoringOptions,
+    many: ManyOptions,
 ) -> None:
     """Print what was captured. `new`: those of the batch that are."""
     project, done = batch.project, outcome.done
@@ -263,8 +259,8 @@ def _report(
 
 def _print_notes(
     batch: Batch,
-    storing: recipes.StoringOptions,
-    many: recipes.ManyOptions,
+    storing: StoringOptions,
+    many: ManyOptions,
     done: Sequence[capturing.Captured] = (),
     declared: Collection[str] = (),
 ) -> None:
@@ -274,7 +270,7 @@ def _print_notes(
 
 
 def _notes(
-    batch: Batch, many: recipes.ManyOptions, done: Sequence[capturing.Captured], declared: Collection[str]
+    batch: Batch, many: ManyOptions, done: Sequence[capturing.Captured], declared: Collection[str]
 ) -> Iterator[str]:
     """How many were captured, and what the operator may want to do about the others, secrets and the
     base_url."""
@@ -336,7 +332,7 @@ def _show_json(rows: dict[str, Json], batch: Batch, errors: Sequence[Baselinekit
     screen.show_json(json.dumps({**rows, "left_out": left_out, **counts}, default=str) + "\n")
 
 
-def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: recipes.StoringOptions) -> int:
+def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: StoringOptions) -> int:
     """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
     if outcome.done and outcome.left and not storing.as_json:
         message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
@@ -355,7 +351,7 @@ def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: recipes.St
 # What a capture writes into the configuration, if the operator wants that.
 
 
-def _write_base_url(batch: Batch, many: recipes.ManyOptions, storing: recipes.StoringOptions) -> bool:
+def _write_base_url(batch: Batch, many: ManyOptions, storing: StoringOptions) -> bool:
     """Write the base_url that new baselines share; return whether it was written."""
     project = batch.project
     base, *counts = batch.shared_base() or (None, 0, 0)
@@ -370,7 +366,7 @@ def _write_base_url(batch: Batch, many: recipes.ManyOptions, storing: recipes.St
     return True
 
 
-def _is_confirmed(question: str, storing: recipes.StoringOptions) -> bool:
+def _is_confirmed(question: str, storing: StoringOptions) -> bool:
     """Ask at the terminal, if there is one."""
     if storing.is_silent or not screen.can_ask():
         return False
@@ -394,9 +390,7 @@ def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], eve
     return [str(edit.path[-1]) for edit in edits]
 
 
-def _offer_to_name(
-    project: Project, asked: Sequence[Recipe], allow: bool, storing: recipes.StoringOptions
-) -> None:
+def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, storing: StoringOptions) -> None:
     """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
     for origin in _unnamed(project, asked):
         question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
@@ -443,7 +437,7 @@ def _capture_one(
     group: str,
     options: recipes.HttpOptions | recipes.CurlOptions | recipes.AskingOptions | recipes.CommandOptions,
     *,
-    many: recipes.ManyOptions | None = None,
+    many: ManyOptions | None = None,
     recording: cli.RecordingOptions | None = None,
     is_insecure: bool = False,
     notes: Sequence[str] = (),
@@ -453,17 +447,13 @@ def _capture_one(
     new = replace(capturing.named_new(project, record, settings), notes=(*notes, *typed_notes))
     batch = Batch(project, [new], asking=asking)
     return capture_batch(
-        lambda: batch,
-        options.storing,
-        settings,
-        many or recipes.ManyOptions(),
-        recording or cli.RecordingOptions(),
+        lambda: batch, options.storing, settings, many or ManyOptions(), recording or cli.RecordingOptions()
     )
 
 
 def capture_request(options: recipes.HttpOptions | recipes.CurlOptions) -> int:
     project, request = recipes.open_request(options)
-    record = recipes.typed_record(options, request.current, project)
+    record = typed_record(options, request.current, project)
     group = options.new.group or capturing.group_of(parse_record(record), project)
     return _capture_one(
         project,
@@ -494,14 +484,11 @@ def capture_http(options: recipes.HttpOptions) -> int:
         files, (asking, _) = {}, opened[0]
         for url, (_, request) in zip(urls, opened, strict=True):
             asking, notes = recipes.with_typed(asking, request.current, request.is_insecure)
-            draft = DraftRecipe(
-                recipes.http_id(request.current), request.current, 0, notes=(*request.dropped, *notes)
-            )
+            id = recipes.http_id(request.current)
+            draft = DraftRecipe(id, request.current, 0, notes=(*request.dropped, *notes))
             files[url] = ImportedFile((draft,))
         project, _ = opened[0]
-        batch = summarize(
-            project, files, lambda draft: recipes.typed_record(options, draft.current, project), settings
-        )
+        batch = summarize(project, files, lambda new: typed_record(options, new.current, project), settings)
         return replace(batch, asking=asking)
 
     return capture_batch(read, options.storing, settings, options.many, cli.RecordingOptions())
@@ -548,13 +535,9 @@ def _capture_asking(
     return _capture_one(project, record, group, options, recording=options.recording)
 
 
-@cli.command(
-    recipes.CommandOptions, name="command", short_help="A program: its exit code and what it prints."
-)
+@cli.command(recipes.CommandOptions, name="command", short_help="A program: its exit code and its output.")
 def capture_command(options: recipes.CommandOptions) -> int:
-    project = cli.project_of(
-        replace(options.project, allow_exec=True)
-    )  # the operator typed the program's name
+    project = cli.project_of(replace(options.project, allow_exec=True))  # the operator named the program
     argv = options.argv
     group = options.new.group or slug(os.path.basename(argv[0]))
     current = recipes.command(options, project.way_back(group))
@@ -574,7 +557,7 @@ def capture_files(options: recipes.DraftOptions) -> int:
 
 
 def capture_options(
-    storing: recipes.StoringOptions, group: str | None = None, id_is_chosen: bool = False
+    storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
         conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
@@ -596,7 +579,7 @@ def capture_options(
     )
 
 
-def _is_accepted(lookalikes: Sequence[Volatile], storing: recipes.StoringOptions) -> bool:
+def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> bool:
     """Ask one question about all values that look like ids, if there is a terminal."""
     if storing.is_silent or not screen.can_ask():
         return False

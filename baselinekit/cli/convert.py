@@ -95,11 +95,7 @@ class ConvertOptions:
     dry_run: bool = cli.flag(help="Write nothing: print what would be written.")
     force: bool = cli.flag(help="Of a skill: also write a prompt that is not ready.")
     model: str = cli.option(
-        "--model",
-        "--target",
-        "NAME",
-        default="judge",
-        help="Of rubrics: which model drafts [default: judge].",
+        "--model", "--target", "NAME", default="judge", help="Of rubrics: the model that drafts [judge]."
     )
     targets: str | None = cli.option("FILE", help="Of rubrics: the targets file [default: `targets:`].")
     check: bool = cli.flag(help="Of rubrics: ask no model and write nothing; exit 1 if any case has none.")
@@ -220,10 +216,9 @@ def _typed_place(options: ConvertOptions, form: forms.WrittenForm, project: Proj
     """The file for the cases: the typed path, or by default one named after the source, in the same folder
     below the folder of evals or prompts: files of one name in several folders stay apart."""
     if options.output is not None:
-        is_folder = form.is_folder or os.path.isdir(options.output)
-        return (
-            os.path.join(options.output, os.path.basename(form.place(stem))) if is_folder else options.output
-        )
+        if form.is_folder or os.path.isdir(options.output):
+            return os.path.join(options.output, os.path.basename(form.place(stem)))
+        return options.output
     source = os.path.relpath(os.path.realpath(options.paths[0]), os.path.realpath(project.root))
     top, *folders = os.path.dirname(source).split(os.sep)
     if folders[-1:] == [stem]:  # a file that is called as its folder
@@ -359,10 +354,8 @@ class Delivery(Struct):
 
 # What tests compare with snapshots, and cassettes.
 
-_SKIPPED_FOLDERS = (
-    *(".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".baselinekit"),
-    ".mypy_cache",
-)
+_SKIPPED = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".baselinekit"}
+_SKIPPED |= {".mypy_cache"}
 _MOST_LAST_LINES = 3
 _EXIT_CODES = {
     2: "it was interrupted, or a file of tests cannot be imported",
@@ -405,14 +398,11 @@ def move_in(options: ConvertOptions) -> int:
     if len(named) > _MAX_SHOWN:
         after.append(f"  … and {len(named) - _MAX_SHOWN:,} more: --dry-run --json lists all")
     if tool == PYTEST:
-        next_command = (
-            f"pytest {' '.join([*dict.fromkeys(change.place.file for change in moved.changes)][:3])}"
-        )
+        files = dict.fromkeys(change.place.file for change in moved.changes)
+        next_command = f"pytest {' '.join([*files][:3])}"
     else:
         next_command = f"baselinekit compare {os.path.commonpath(list(map(os.path.dirname, names)) or ['.'])}"
-    changes = [
-        {"at": str(change.place), "old": change.code, "new": change.baseline} for change in moved.changes
-    ]
+    changes = [{"at": str(one.place), "old": one.code, "new": one.baseline} for one in moved.changes]
     also = f", {moved.known:,} there already" if moved.known else ""
     return Delivery(
         texts={name: dump_yaml(one.record) if options.dry_run else "" for name, one in moved.new.items()},
@@ -493,7 +483,7 @@ def _cassettes(project: Project, paths: Sequence[str]) -> Iterator[tuple[str, st
             raise InvalidInput(Problem("BK776", f"there is no {path}", _HINTS[VCR]))
         files |= {os.path.relpath(full_path, root): None} if os.path.isfile(full_path) else {}
         for above, folders, names in os.walk(full_path):  # links to folders are not followed
-            folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+            folders[:] = sorted(name for name in folders if name not in _SKIPPED)
             files |= {os.path.relpath(os.path.join(above, name), root): None for name in sorted(names)}
             if len(files) > limit:
                 message = f"more than {limit:,} files below {path}"
@@ -567,11 +557,9 @@ def _prompt_folder(project: Project, name: str) -> PromptFolder:
 def _skill_files(folder: PromptFolder, project: Project) -> Mapping[str, str]:
     """The files of the skill; an error names the line of meta.yml that prevents it."""
     root, examples = project.root, {}
-    above = os.path.join(folder.path, "examples")
-    for name in (
-        sorted(os.listdir(os.path.join(root, above))) if os.path.isdir(os.path.join(root, above)) else ()
-    ):
-        file = os.path.join(above, name, INPUTS)
+    above = os.path.join(root, folder.path, "examples")
+    for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
+        file = os.path.join(folder.path, "examples", name, INPUTS)
         if os.path.isfile(os.path.join(root, file)):
             examples[name] = decode(read(root, file), file).body
     template = decode(read(root, folder.template), folder.template).body

@@ -39,12 +39,6 @@ def check(outputs: Sequence[str]) -> None:
             check_place(output)
 
 
-def is_result_file(output: str) -> bool:
-    """Whether a path is that of a result file, and a regular file or not there yet."""
-    target = os.path.realpath(output)
-    return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
-
-
 def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[str] = ()) -> Report:
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
     the others, as the results have been paid for: the returned report says so. `read`: the result files that

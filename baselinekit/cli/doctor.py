@@ -1,7 +1,6 @@
 """`baselinekit doctor` and `baselinekit calibrate`: check files, and how well judges agree with people."""
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,6 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.commands import gitsetup
 from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
 from baselinekit.commands.history import Part, load_parts
-from baselinekit.commands.loading import load
 from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
@@ -106,15 +104,17 @@ def doctor(options: DoctorOptions) -> int:
         try:
             findings = examine_all(project, options.paths, clients, sandbox.check)
         except InvalidInput as error:
-            raise InvalidInput(*(_without_ids(problem, project) for problem in error.problems)) from None
+            # elsewhere a path that is missing may be meant as an id
+            hint = "doctor takes files and folders: check the name"
+            problems = (replace(one, hint=hint) if "--id " in one.hint else one for one in error.problems)
+            raise InvalidInput(*problems) from None
         if unused is None and not options.paths:
             # of files that cannot be read, the findings already report why
             with suppress(*((BaselinekitError,) if findings.problems else ())):
                 unused = find_orphans(project, clients, parts)
         # in CI every clone is new and merges nothing: a missing merge driver does not matter
-        missing = (
-            None if trust.in_ci(os.environ) else gitsetup.missing_driver(Git(clients.execute, project.root))
-        )
+        git = Git(clients.execute, project.root)
+        missing = None if trust.in_ci(os.environ) else gitsetup.missing_driver(git)
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
@@ -172,19 +172,6 @@ def _describe_unused(orphan: Orphan) -> str:
 def _has_nothing(findings: Findings) -> bool:
     evals = findings.cases + findings.gates + findings.prompts
     return not (findings.checked or findings.drafts or evals or findings.problems or findings.shape)
-
-
-def _without_ids(problem: Problem, project: Project) -> Problem:
-    """The problem with a hint that holds here: a path that is missing may be meant as an id, which other
-    commands select by an option."""
-    meant = re.search(r"--id (.+)\)$", problem.hint)
-    if problem.code != "BK111" or meant is None:
-        return problem
-    files: list[str] = []
-    with suppress(BaselinekitError):  # some file is wrong, which a plain call reports
-        files = [baseline.source.file for baseline in load(project, ()) if baseline.id == meant[1]]
-    hint = f"the baseline of this id: {shlex.join(['baselinekit', 'doctor', *files])}"
-    return replace(problem, hint=hint if files else "check the name")
 
 
 def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
@@ -391,7 +378,7 @@ def calibrate(options: CalibrateOptions) -> int:
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
         documents = [
-            {"file": judge.file, **asdict(found), "accuracy": found.accuracy} for judge, found in measured
+            {"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured
         ]
         screen.show_document(documents)
         return 0

@@ -22,6 +22,7 @@ from baselinekit.commands import executor
 from baselinekit.commands.cluster import Cluster, Sealed, check_place, connect_to_cluster, listed_files, pack
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Item, Judged, NewAnswer, Terms
 from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
 from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
@@ -52,12 +53,12 @@ class Order(Struct):
     known: Mapping[str, Json] | None = None
 
 
-class OrderWorker(Generic[executor.Item, executor.Judged]):
+class OrderWorker(Generic[Item, Judged]):
     """Judges chunks for a run that another process has started, with the project and the clients of its
     order. `begin`, which each kind of run adds, returns what judges the items of a chunk."""
 
-    terms: executor.Terms[executor.Item, executor.Judged]
-    begin: Callable[[], Callable[[executor.Item], executor.Judged]]
+    terms: Terms[Item, Judged]
+    begin: Callable[[], Callable[[Item], Judged]]
 
     def __init__(self, order: Order):
         self._open, self._jobs = ExitStack(), order.jobs
@@ -76,15 +77,13 @@ class OrderWorker(Generic[executor.Item, executor.Judged]):
         """The clock of the process that sends the chunks, continued here."""
         return time.monotonic() + self._ahead
 
-    def judge(
-        self, chunk: executor.Chunk[executor.Item], grant: executor.Grant
-    ) -> executor.ChunkDone[executor.Judged]:
+    def judge(self, chunk: Chunk[Item], grant: Grant) -> ChunkDone[Judged]:
         """Judge in threads."""
         self._ahead = grant.now - time.monotonic()
         self._models.begin(grant)
-        failures: list[executor.Item] = []
+        failures: list[Item] = []
 
-        def finished(item: executor.Item, judged: executor.Judged) -> tuple[executor.Item, ...]:
+        def finished(item: Item, judged: Judged) -> tuple[Item, ...]:
             failures.extend([item] if self.terms.is_failure(item, judged) else [])
             return ()
 
@@ -94,7 +93,7 @@ class OrderWorker(Generic[executor.Item, executor.Judged]):
             goes_on=lambda: not (grant.ends_at_failure and failures),
         )
         plain_before, self._plain = self._plain, self.project.redactor.plain
-        done = executor.ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
+        done = ChunkDone(tuple(judged), self.environment.seen, plain=self._plain - plain_before)
         return self._models.added_to_done(done)
 
     def cancel(self) -> None:
@@ -119,10 +118,10 @@ class GrantedModels(LazyModels):
 
     def __init__(self, project: Project, clients: Clients, order: Order):
         super().__init__(project, clients, order.recording, order.resume, order.about)
-        self._grant = executor.Grant(order.operator.now)
-        self._answers: list[executor.NewAnswer] = []
+        self._grant = Grant(order.operator.now)
+        self._answers: list[NewAnswer] = []
 
-    def begin(self, grant: executor.Grant) -> None:
+    def begin(self, grant: Grant) -> None:
         self._grant = grant
         if self.part != (grant.number, grant.of):  # those that files were checked with have all of the shares
             self.part, self._models, self._source = (grant.number, grant.of), None, None
@@ -134,7 +133,7 @@ class GrantedModels(LazyModels):
             super().make_models().grant(self._grant.spent, self._grant.limits)
         return self._models
 
-    def added_to_done(self, done: executor.ChunkDone[Any]) -> executor.ChunkDone[Any]:
+    def added_to_done(self, done: ChunkDone[Any]) -> ChunkDone[Any]:
         """Add what was spent under the grant, and the answers to store since the last call."""
         with self._lock:
             answers, self._answers = self._answers, []
@@ -148,11 +147,10 @@ class GrantedModels(LazyModels):
     def _create_journal(self) -> Any:
         from baselinekit.store.journal import AnswerJournal, name_of
 
-        return AnswerJournal(
-            self.project.root, name_of("answers", self.about), bool(self.resume), read_only=True
-        )
+        name = name_of("answers", self.about)
+        return AnswerJournal(self.project.root, name, bool(self.resume), read_only=True)
 
-    def _collect(self, answer: executor.NewAnswer) -> None:
+    def _collect(self, answer: NewAnswer) -> None:
         with self._lock:
             self._answers.append(answer)
 
@@ -160,7 +158,7 @@ class GrantedModels(LazyModels):
 class CollectingShelf:
     """A shelf that finds stored answers, and passes on new ones instead of storing them."""
 
-    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[executor.NewAnswer], None]):
+    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[NewAnswer], None]):
         self._where, self._shelf, self._collect = mode, shelf, collect
         self._new_records: dict[tuple[str, str], Json] = {}
         self.every, self.names, self.name = shelf.every, shelf.names, shelf.name
@@ -171,11 +169,11 @@ class CollectingShelf:
 
     def keep(self, model: str, key: str, record: Json) -> None:
         self._new_records[model, key] = record
-        self._collect(executor.NewAnswer(self._where, model, key, record))
+        self._collect(NewAnswer(self._where, model, key, record))
 
     def drop(self, model: str, name: str) -> None:
         self._new_records.pop((model, name), None)
-        self._collect(executor.NewAnswer(self._where, model, name))
+        self._collect(NewAnswer(self._where, model, name))
 
 
 # In the process of the command.
@@ -207,7 +205,7 @@ def elsewhere(
     terms: Any,
     named: Sequence[str],
     stated: Mapping[str, bytes] = MappingProxyType({}),
-) -> executor.Elsewhere[Any, Any] | None:
+) -> Elsewhere[Any, Any] | None:
     """A cluster, or several processes, but no more than do something at once; None for threads of this one.
     `build`: how a worker is made; `named` and `stated`: for `on_cluster`."""
     place: AbstractContextManager[executor.Workers]
@@ -220,12 +218,12 @@ def elsewhere(
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.models.about.partition(" ")[0])
     now, reads = job.context.clients.now, where.dask is None
-    return executor.Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
+    return Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
 
 
 def compare_elsewhere(
     job: Job, where: WhereOptions, paths: Sequence[str], policy: ComparePolicy
-) -> executor.Elsewhere[Entry, JudgedBaseline] | None:
+) -> Elsewhere[Entry, JudgedBaseline] | None:
     """Where the baselines of a compare are judged; None for threads of this process."""
     named = [os.path.normpath(os.path.join(job.models.project.cwd, path)) for path in paths]
     return elsewhere(job, where, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
@@ -277,7 +275,7 @@ def on_cluster(
             },
         )
 
-    def seal(chunk: executor.Chunk[Any], grant: executor.Grant) -> Sealed:
+    def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:
             with suppress(BaselinekitError):
                 environment.environment()
@@ -286,9 +284,7 @@ def on_cluster(
         return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
 
     private = is_private(project, operator)
-    return connect_to_cluster(
-        place, lambda client: Cluster(client, private, job.jobs, seal, Sealed(files()[0]))
-    )
+    return connect_to_cluster(place, lambda dask: Cluster(dask, private, job.jobs, seal, Sealed(files()[0])))
 
 
 def order_to_send(job: Job) -> Order:

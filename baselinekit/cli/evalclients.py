@@ -12,9 +12,11 @@ from typing import Any
 from baselinekit.cli.elsewhere import Job, Order, OrderWorker, elsewhere
 from baselinekit.cli.options import WhereOptions
 from baselinekit.commands.executor import Elsewhere
+from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import NotRecorded
 from baselinekit.evals import attempts
+from baselinekit.evals.attempts import CaseOrder, CaseTurn, EvalClients, JudgedAttempt, PendingWrites
 from baselinekit.evals.checks import Prepared, prepare_cases
 from baselinekit.evals.rating import Queue
 from baselinekit.files.jsontext import encode
@@ -31,9 +33,7 @@ from baselinekit.suites.ratings import Ratings
 Save = Callable[[str], None]
 
 
-def build_outside(
-    project: Project, clients: Clients, queue: Queue, save: Save | None
-) -> attempts.EvalClients:
+def build_outside(project: Project, clients: Clients, queue: Queue, save: Save | None) -> EvalClients:
     """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
     None if answers are not saved."""
     allowed = project.trust.allow_exec
@@ -46,13 +46,13 @@ def build_outside(
             redactor = project.redactor.knowing(observation.output)
             save(encode(redactor.mask_value(row_of(case.id, number, observation))))
 
-    return attempts.EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+    return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
 
 
-def slip_recorder(queue: Queue, save: Save | None) -> Callable[[attempts.PendingWrites], None]:
+def slip_recorder(queue: Queue, save: Save | None) -> Callable[[PendingWrites], None]:
     """A function that records the contents of a slip."""
 
-    def take(slip: attempts.PendingWrites) -> None:
+    def take(slip: PendingWrites) -> None:
         for item in slip.queued:
             queue.ratings.enqueue(item)
         if save is not None:
@@ -87,7 +87,7 @@ def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
         yield add
 
 
-class RunWorker(OrderWorker[attempts.CaseTurn, attempts.JudgedAttempt]):
+class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
     """Makes attempts at cases that it gets as they were read. `together`: the questions for targets that
     answer many cases at a time; `saves`: whether answers are saved."""
 
@@ -98,15 +98,15 @@ class RunWorker(OrderWorker[attempts.CaseTurn, attempts.JudgedAttempt]):
         self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        self._checking = self._outside(attempts.PendingWrites())
+        self._checking = self._outside(PendingWrites())
         self.begin = self._begin
 
-    def _outside(self, slip: attempts.PendingWrites) -> attempts.EvalClients:
+    def _outside(self, slip: PendingWrites) -> EvalClients:
         queue = Queue(self.project, self.context.clients.now, slip.queued.append)
         save = slip.answered.append if self._saves else None
         return build_outside(self.project, self.context.clients, queue, save)
 
-    def _begin(self) -> Callable[[attempts.CaseTurn], attempts.JudgedAttempt]:
+    def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
         """Each case of a chunk is prepared once."""
         lock, ready = threading.Lock(), dict[str, Prepared]()
 
@@ -116,14 +116,13 @@ class RunWorker(OrderWorker[attempts.CaseTurn, attempts.JudgedAttempt]):
                     (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
                 return ready[case.id]
 
-        return attempts.CaseWorker(
-            self.environment, self._checking, self.context, prepared, self._outside
-        ).judge
+        outside = self._checking, self.context, prepared, self._outside
+        return attempts.CaseWorker(self.environment, *outside).judge
 
 
 def run_elsewhere(
-    job: Job, where: WhereOptions, saves: bool, cases: attempts.CaseOrder
-) -> Elsewhere[attempts.CaseTurn, attempts.JudgedAttempt] | None:
+    job: Job, where: WhereOptions, saves: bool, cases: CaseOrder
+) -> Elsewhere[CaseTurn, JudgedAttempt] | None:
     """Where the attempts of a run are made; None for threads of this process."""
     if where.dask is None and where.processes == 1:
         return None
@@ -131,11 +130,8 @@ def run_elsewhere(
     root = job.models.project.root
     stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
     named = [os.path.join(root, file) for file in cases.files]
-    return elsewhere(
-        job,
-        where,
-        lambda order: partial(RunWorker, order, cases.together, saves),
-        attempts.OF_ATTEMPTS,
-        named,
-        stated,
-    )
+
+    def build(order: Order) -> Build:
+        return partial(RunWorker, order, cases.together, saves)
+
+    return elsewhere(job, where, build, attempts.OF_ATTEMPTS, named, stated)

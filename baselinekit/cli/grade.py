@@ -317,9 +317,8 @@ class Session(MutableStruct):
             return
         self.rated.append(self.at)
         late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
-        line = (
-            f"kept     {item.case}  {words_for(value, scale)}{'  with a note' if answer.note else ''}{late}"
-        )
+        noted = "  with a note" if answer.note else ""
+        line = f"kept     {item.case}  {words_for(value, scale)}{noted}{late}"
         self.region.say(screen.safe_line(line) + "\n")
         self.go_to(self.at + 1)
 

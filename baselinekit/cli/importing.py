@@ -2,7 +2,6 @@
 recipes, and prompt folders, of which each case becomes a baseline of its checks and its score."""
 
 import os
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -83,24 +82,16 @@ def _drafts(paths: Sequence[str], project: Project) -> list[NewBaseline]:
     if not drafts:
         hint = "a file needs an id and a `current:`"
         raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
-    _refuse_unread(project, [draft.source.file for draft in drafts])
-    return [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-
-
-def _refuse_unread(project: Project, files: Sequence[str]) -> None:
-    """Refuse drafts where neither `compare` nor `run` looks: what was captured would never be compared."""
-    problems = []
-    for file in dict.fromkeys(files):
-        if not lies_in(file, (*project.folders, *project.eval_folders)):
-            folder = project.folders[0]
-            message = f"a compare does not look there, only in {', '.join(project.folders)}"
-            is_there = os.path.isdir(os.path.join(project.root, folder))
-            create = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
-            move = shlex.join(["mv", file, os.path.join(folder, os.path.basename(file))])
-            hint = f"{create}{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
-            problems.append(Problem("BK529", message, hint, Place(file)))
+    hint = f"move it below {project.folders[0]}, or name its folder in {CONFIG_NAME} (`baselines:`)"
+    message = f"a compare does not look there, only in {', '.join(project.folders)}"
+    problems = [
+        Problem("BK529", message, hint, Place(file))
+        for file in dict.fromkeys(draft.source.file for draft in drafts)
+        if not lies_in(file, (*project.folders, *project.eval_folders))
+    ]
     if problems:
         raise InvalidInput(*problems)
+    return [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
 
 
 def _text(path: str) -> str | None:
@@ -111,10 +102,7 @@ def _text(path: str) -> str | None:
     try:
         return read_text("capture", path, "a file of requests")
     except InvalidInput as error:
-        if any(problem.code == "BK106" for problem in error.problems):
-            hint = "take out of it what is not to be asked, and give the parts"
-            raise InvalidInput(*(replace(problem, hint=hint) for problem in error.problems)) from None
-        if path == "-":
+        if path == "-" or error.problems[0].code == "BK106":  # too large
             raise
         return None
 
@@ -185,11 +173,8 @@ def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
         below = [os.path.join(project.root, folder) for folder in _prompts_at(path, project) if is_folder]
         paths += [os.path.relpath(folder, project.cwd) for folder in below] if is_folder else [path]
     suite = selection.load(project, paths, None)
-    selected = (
-        selection.choose(suite.cases, selection.Choice(cases=options.cases))
-        if options.cases
-        else list(suite.cases)
-    )
+    choice = selection.Choice(cases=options.cases)
+    selected = selection.choose(suite.cases, choice) if options.cases else list(suite.cases)
     cases = [case for case in selected if casebaselines.has_answer(case)]
     queries = sum(case.folder is not None for case in selected) - len(cases)
     if not cases:

@@ -353,7 +353,7 @@ class PathRuleOptions:
     arrays: tuple[str, ...] = several(
         "--array",
         "PATH=MODE",
-        help="How an array's rows are paired: ordered, unordered, subset, each, by:KEY.",
+        help="How rows of arrays are paired: ordered, unordered, subset, each, by:KEY.",
     )
 
 
@@ -583,7 +583,7 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
         if len(data) <= MAX_OUTPUT_BYTES:
             return data.decode("utf-8-sig")
         code, reason = "BK106", f"is larger than {MAX_OUTPUT_BYTES:,} bytes"
-        hint = "write one with fewer baselines in it"
+        hint = "split it, or leave out what is not needed"
     except OSError as error:
         reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
     except UnicodeDecodeError:

@@ -7,6 +7,7 @@ from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
 from baselinekit.eva import promotion
 from baselinekit.evals.selection import resolve_path_or_prompt
+from baselinekit.model.values import Json
 from baselinekit.structs import asdict
 
 
@@ -41,17 +42,10 @@ def promote(options: PromoteOptions) -> int:
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
-        document = {
-            "id": step.folder.id,
-            "folder": step.folder.path,
-            "from": step.before,
-            "to": step.after,
-            "promoted": is_promoted,
-            "forced": options.force and bool(step.unmet),
-            "gates": [asdict(gate) for gate in step.gates],
-            "notes": [str(note) for note in step.notes],
-        }
-        screen.show_document(document)
+        facts: dict[str, Json] = {"id": step.folder.id, "folder": step.folder.path, "from": step.before}
+        facts |= {"to": step.after, "promoted": is_promoted, "forced": options.force and bool(step.unmet)}
+        gates, notes = [asdict(gate) for gate in step.gates], [str(note) for note in step.notes]
+        screen.show_document(facts | {"gates": gates, "notes": notes})
         return 0 if is_promoted else 1
     style, id = screen.style_of(), screen.safe_line(step.folder.id)
     for note in step.notes:

@@ -99,9 +99,7 @@ class GradingOptions:
 
 def collect_option(*parts: str) -> Any:
     return cli.option(
-        type=click.Choice(parts),
-        multiple=True,
-        help="Store these parts, by name, instead of the bare answer.",
+        type=click.Choice(parts), multiple=True, help="Store these parts, by name, not the bare answer."
     )
 
 
@@ -287,9 +285,7 @@ def _array_mode(text: str) -> Json:
     return {"by": mode["key"]} if mode["key"] else text
 
 
-def _grading(
-    options: GradingOptions, collect: Sequence[str], group: str, project: Project
-) -> dict[str, Json]:
+def _graded(options: GradingOptions, collect: Sequence[str], group: str, project: Project) -> dict[str, Json]:
     """The part of `execution:` about what is stored of the answer and how it is graded."""
     execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
     texts = options.scores
@@ -329,10 +325,8 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
         parse=options.parse,
         timeout=options.timeout,
     )
-    return {
-        "input": request,
-        "execution": execution | _grading(options.grading, options.collect, group, project),
-    }
+    execution |= _graded(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution}
 
 
 def _existing(file: str, project: Project, hint: str) -> str:
@@ -350,10 +344,8 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
     execution |= drop_unset(timeout=options.timeout)
     request = _skill_input(options, group, project)
-    return {
-        "input": request,
-        "execution": execution | _grading(options.grading, options.collect, group, project),
-    }
+    execution |= _graded(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution}
 
 
 def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
@@ -517,16 +509,8 @@ def describe_body(body: Json) -> str:
 # The request of `capture http`.
 
 
-_CURL_OPTIONS = {
-    "verb": "-X",
-    "headers": "-H",
-    "data": "-d",
-    "form": "-F",
-    "user": "-u",
-    "cookies": "-b",
-    "insecure": "-k",
-    "follow": "-L",
-}
+_CURL_OPTIONS = {"verb": "-X", "headers": "-H", "data": "-d", "form": "-F", "user": "-u", "cookies": "-b"}
+_CURL_OPTIONS |= {"insecure": "-k", "follow": "-L"}
 
 
 class TypedRequest(Struct):
@@ -547,33 +531,24 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     read = cache(lambda name: content(f"@{name}"))
     request = typed_request(options, project, read)
-    is_allowed = options.storing.allow_secrets
-    credentials = [
-        credential
-        for credential in credentials_in(request.current)
-        if credential.is_declared or not is_allowed
-    ]
+    is_allowed, found = options.storing.allow_secrets, credentials_in(request.current)
+    credentials = [credential for credential in found if credential.is_declared or not is_allowed]
     values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
-        raise Refused(
-            *(_undeclared(credential, names, request.current, project) for credential in unassigned)
-        )
+        host = host_of(http_recipe(request.current), project)
+        raise Refused(*(_undeclared(credential, names, host) for credential in unassigned))
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
     project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _undeclared(
-    credential: Credential, names: Sequence[str], current: Mapping[str, Any], project: Project
-) -> Problem:
+def _undeclared(credential: Credential, names: Sequence[str], host: str) -> Problem:
     code = "BK525" if credential.is_declared else "BK522"
     if credential.name in names:
         message = f"{credential.message}, but {credential.name} in the environment differs"
-        return Problem(
-            code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
-        )
-    host = host_of(http_recipe(current), project)
+        hint = f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
+        return Problem(code, message, hint)
     entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
     hint = (
         f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
@@ -608,9 +583,7 @@ def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) 
     return asking, notes
 
 
-def typed_record(
-    options: HttpOptions | CurlOptions, current: dict[str, Any], project: Project
-) -> dict[str, Any]:
+def typed_record(options: RequestOptions, current: dict[str, Any], project: Project) -> dict[str, Any]:
     """The new record of a typed request."""
     record = options.new.record(http_id(current), current, parse_path_rules(options.new.rules))
     group = options.new.group or group_of(parse_record(record), project)

@@ -136,9 +136,7 @@ class RefreshOptions(ScopeOptions):
             raise cli.misuse("--unchanged is of refresh --learn", "add --learn")
 
 
-def parse_scope(
-    options: ScopeOptions, everything: bool, rules: model.NewRules = model.NO_RULES
-) -> RefreshScope:
+def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = model.NO_RULES) -> RefreshScope:
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
     if results and options.replay:
@@ -147,7 +145,7 @@ def parse_scope(
     files = tuple(
         (name, cli.read_text("--from", name, "what compare -o results.json wrote")) for name in results
     )
-    return RefreshScope(options.words, selection, everything, files, options.replay, options.jobs, rules)
+    return RefreshScope(options.words, selection, every, files, options.replay, options.jobs, rules)
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
@@ -455,7 +453,7 @@ class ReviewOptions(ScopeOptions):
 
 @cli.command(ReviewOptions)
 def review(options: ReviewOptions) -> int:
-    scope = parse_scope(options, everything=True)
+    scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
     with real_context() as context:
         context = with_models(context, project, options.recording) if scope.replay else context
@@ -496,10 +494,8 @@ class ReviewSession(MutableStruct):
         if self.options.as_json:
             screen.show_json(reviewing.as_json(self.project, self.proposal, cli.typed_command().operator))
         elif not self.proposal.groups or not screen.can_ask():
-            masked, operator = (
-                mask_proposal(self.proposal, self.project.redactor),
-                cli.typed_command().operator,
-            )
+            masked = mask_proposal(self.proposal, self.project.redactor)
+            operator = cli.typed_command().operator
             words = cli.repeat_command(without=("as_json", "dry_run", "color"))[1:]
             screen.show(texts.format_pending(masked, self.style, words, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])

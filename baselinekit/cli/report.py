@@ -186,11 +186,9 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
         _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)
-    document = written(pairing.earlier) | {
-        "lost": list(pairing.lost),
-        "too_few": [metric.name for metric in pairing.unsure],
-        "exit_code": pairing.exit_code,
-    }
+    unsure = [metric.name for metric in pairing.unsure]
+    facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
+    document = written(pairing.earlier) | facts
     lines = [
         *terminal_lines(earlier_blocks(pairing.earlier), style),
         *_list_ids("only in the earlier run", pairing.earlier.gone, style),
@@ -281,30 +279,18 @@ def _delta_verdict(delta: MeanDelta, style: Style) -> str:
 
 def _delta_document(delta: MeanDelta) -> dict[str, Json]:
     """The comparison with AgentV's own keys, and the ids that were not counted."""
-    return {
-        "matched": [
-            {
-                "eval_id": pair.id,
-                "score1": pair.before,
-                "score2": pair.now,
-                "delta": float(pair.delta),
-                "outcome": pair.outcome,
-            }
-            for pair in delta.pairs
-        ],
-        "unmatched": {"file1": len(delta.only_before), "file2": len(delta.only_now)},
-        "summary": {
-            "total": 2 * len([*delta.pairs, *delta.unscored]) + len([*delta.only_before, *delta.only_now]),
-            "matched": len(delta.pairs),
-            "wins": delta.count("win"),
-            "losses": delta.count("loss"),
-            "ties": delta.count("tie"),
-            "mean_delta": float(delta.mean),
-        },
-        "threshold": delta.threshold,
-        "only_in_file1": list(delta.only_before),
-        "only_in_file2": list(delta.only_now),
-        "without_score": list(delta.unscored),
-        "errors": list(delta.errors),
-        "exit_code": delta.exit_code,
+    scored, unmatched = len(delta.pairs), {"file1": len(delta.only_before), "file2": len(delta.only_now)}
+    matched: list[Json] = [
+        {"eval_id": pair.id, "score1": pair.before, "score2": pair.now}
+        | {"delta": float(pair.delta), "outcome": pair.outcome}
+        for pair in delta.pairs
+    ]
+    counts = {
+        f"{word}s" if word != "loss" else "losses": delta.count(word) for word in ("win", "loss", "tie")
     }
+    total = 2 * (scored + len(delta.unscored)) + sum(unmatched.values())
+    summary = {"total": total, "matched": scored, **counts, "mean_delta": float(delta.mean)}
+    document: dict[str, Json] = {"matched": matched, "unmatched": unmatched, "summary": summary}
+    document |= {"threshold": delta.threshold, "only_in_file1": list(delta.only_before)}
+    document |= {"only_in_file2": list(delta.only_now), "without_score": list(delta.unscored)}
+    return document | {"errors": list(delta.errors), "exit_code": delta.exit_code}

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -105,8 +105,7 @@ class RunOptions:
     resume: bool = cli.flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = cli.option("RATE", type=cli.Number(0, 1), help="Share that must pass [all].")
     preset: str | None = cli.option(
-        type=click.Choice(list(PRESETS)),
-        help="Thresholds of pass@1, pass@3, pass^3; at least three attempts.",
+        type=click.Choice(list(PRESETS)), help="Thresholds of pass@1, pass@3, pass^3; at least 3 attempts."
     )
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
@@ -136,7 +135,7 @@ def run(options: RunOptions) -> int:
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
-        _print_plan(plan_suite(project, suite, options, is_only_listed=True), suite, options)
+        _print_plan(plan_suite(project, suite, options, listed=True), suite, options)
         return InvalidInput.exit_code if suite.unread else 0
     check_parts(options.across)
     earlier = None
@@ -161,19 +160,17 @@ def run(options: RunOptions) -> int:
     return exit_code
 
 
-def plan_suite(
-    project: Project, suite: Suite, options: RunOptions, is_only_listed: bool = False
-) -> list[Planned]:
-    """Prepare everything as a run would, without asking any model. With `is_only_listed`, no permissions are
+def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool = False) -> list[Planned]:
+    """Prepare everything as a run would, without asking any model. With `listed`, no permissions are
     needed either."""
     choice, policy = _choice(project, options), _policy(project, options, None)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
-        if is_only_listed:
+        if listed:
             models = clients.models
             clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
         outside = build_outside(project, clients, Queue(project, clock()), None)
-        return plan_cases(project, suite, choice, policy, clients, outside, is_only_listed)
+        return plan_cases(project, suite, choice, policy, clients, outside, listed)
 
 
 def _check_listed(models: ModelClient, name: str) -> None:
@@ -223,16 +220,9 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
 
 
 def _choice(project: Project, options: RunOptions) -> Choice:
-    return Choice(
-        options.categories,
-        options.tags,
-        options.expression,
-        options.grader_type,
-        options.ids,
-        options.exclude_tags,
-        load_not_passed(project.root, TRIED) if options.last_failed else None,
-        options.cases,
-    )
+    failed = load_not_passed(project.root, TRIED) if options.last_failed else None
+    which = options.categories, options.tags, options.expression, options.grader_type
+    return Choice(*which, options.ids, options.exclude_tags, failed, options.cases)
 
 
 def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
@@ -306,17 +296,9 @@ def _document(plan: Planned) -> dict[str, Any]:
         if grader.name in plan.criteria:
             facts["criteria"] = plan.criteria[grader.name]
         graders.append(facts)
-    return {
-        "id": case.id,
-        "place": plan.place,
-        "kind": case.recipe.kind,
-        "eval_type": case.kind,
-        "tags": list(case.tags),
-        "graders": graders,
-        "skip": case.skip,
-        "attempts": plan.attempts,
-        "model_calls": plan.calls,
-    }
+    document: dict[str, Any] = {"id": case.id, "place": plan.place, "kind": case.recipe.kind}
+    document |= {"eval_type": case.kind, "tags": list(case.tags), "graders": graders, "skip": case.skip}
+    return document | {"attempts": plan.attempts, "model_calls": plan.calls}
 
 
 _PLANS = (".yaml", ".yml")
@@ -371,10 +353,7 @@ class GateOptions:
         return [path for path in self.results if path not in self.plans]
 
 
-_FORMS: dict[str, Callable[[Sequence[GateResult]], str]] = {
-    ".json": format_gates_json,
-    ".md": format_gates_markdown,
-}
+_FORMS = {".json": format_gates_json, ".md": format_gates_markdown}
 _RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there are results"
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
@@ -453,9 +432,8 @@ def _gate_of_report(report: Report, preset: str | None, least: dict[str, float])
     if not least and report.suite is not None:
         metrics = report.suite.metrics
         least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
-    return Gate(
-        preset or (report.suite.name if report.suite else "all baselines"), least or {gating.RATE: 1.0}
-    )
+    name = report.suite.name if report.suite else "all baselines"
+    return Gate(preset or name, least or {gating.RATE: 1.0})
 
 
 def _run_gates(
@@ -563,7 +541,6 @@ def _print_gates(
     else:
         screen.line(style.paint("go on", "green") + f": {count_noun(len(judged), 'gate')} met")
     if not options.quiet:
-        files, here = [path for path in options.files if path != "-"], cli.path_from_here(project)
-        screen.next_commands(
-            next_commands.after_gate(judged, cli.repeat_command(), not options.files, files, here)
-        )
+        files = [path for path in options.files if path != "-"]
+        how = cli.repeat_command(), not options.files, files, cli.path_from_here(project)
+        screen.next_commands(next_commands.after_gate(judged, *how))

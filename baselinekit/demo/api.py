@@ -207,10 +207,7 @@ def messages(request: Body, version: int) -> Body:
     }
 
 
-FORMS: dict[str, Callable[[Body, int], Body]] = {
-    "/v1/chat/completions": chat_completions,
-    "/v1/messages": messages,
-}
+FORMS = {"/v1/chat/completions": chat_completions, "/v1/messages": messages}
 
 
 def count_tokens(messages: list[Body], reply: ModelReply) -> tuple[int, int]:
