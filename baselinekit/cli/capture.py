@@ -202,7 +202,7 @@ def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
         return
     available = {*project.scope.secrets, *project.scope.values}
     for new, request in requests:
-        names = _in_braces(_names(new.draft.current) & available)
+        names = _in_braces(available.intersection(names_in(new.draft.current)))
         place = f"   ({new.place})" if new.place else ""
         screen.line(screen.safe_line(f"{new.draft.id}   {request}{names and f', with {names}'}{place}"))
         for note in new.notes:
@@ -214,11 +214,6 @@ def _describe_request(project: Project, recipe: Recipe) -> str:
     kind = kind_of(recipe)
     base = kind.base_url(recipe, project.override_base_url, project.base_url)
     return kind.target(recipe, project.redactor.mask, base)
-
-
-def _names(recipe: Any) -> set[str]:
-    """The variables that a recipe uses."""
-    return set(names_in(recipe))
 
 
 def _report(
@@ -289,7 +284,7 @@ def _notes(
         yield f"note: {count_noun(batch.unsafe, 'request')} that may write left out: --unsafe sends them"
     if batch.unselected:
         yield f"note: {batch.unselected:,} of another host or type left out: see --host and --type"
-    used = {name for new in batch.new for name in _names(new.draft.current)} & {*project.scope.secrets}
+    used = {name for new in batch.new for name in names_in(new.draft.current)} & {*project.scope.secrets}
     if declared:
         yield f"note: {config} now takes {_in_braces(declared)} from the environment"
     if undeclared := used - {*project.config.variables, *declared}:
@@ -380,7 +375,7 @@ def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], eve
         return []
     edits = []
     for name in sorted({*project.scope.secrets} - {*project.config.variables}):
-        users = [one.draft.current for one in new if name in _names(one.draft.current)]
+        users = [one.draft.current for one in new if name in names_in(one.draft.current)]
         if users and (every or name in project.operator.secrets):
             hosts = sorted({host for recipe in users if (host := recipes.host_of(recipe, project))})
             entry: dict[str, Json] = {"from_env": re.sub(r"\W", "_", name), "secret": True}
@@ -408,7 +403,7 @@ def _compare_arguments(project: Project, asked: Sequence[Recipe], declared: Sequ
     """The arguments that a compare needs because the configuration does not state them. `declared`: the
     variables that have just been added to it."""
     scope, words = project.scope, []
-    used = _names(with_names(list(asked), scope)) - {*project.config.variables, *declared}
+    used = {*names_in(with_names(list(asked), scope))} - {*project.config.variables, *declared}
     for name in sorted(used & set(scope.secrets)):
         words += ["--secret", name]
     bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
@@ -435,35 +430,24 @@ def _capture_one(
     project: Project,
     record: dict[str, Any],
     group: str,
-    options: recipes.HttpOptions | recipes.CurlOptions | recipes.AskingOptions | recipes.CommandOptions,
-    *,
-    many: ManyOptions | None = None,
-    recording: cli.RecordingOptions | None = None,
-    is_insecure: bool = False,
+    options: recipes.RequestOptions | recipes.AskingOptions | recipes.CommandOptions,
     notes: Sequence[str] = (),
+    is_insecure: bool = False,
 ) -> int:
     asking, typed_notes = recipes.with_typed(project, record["current"], is_insecure)
     settings = capture_options(options.storing, group, options.new.id is not None)
     new = replace(capturing.named_new(project, record, settings), notes=(*notes, *typed_notes))
     batch = Batch(project, [new], asking=asking)
-    return capture_batch(
-        lambda: batch, options.storing, settings, many or ManyOptions(), recording or cli.RecordingOptions()
-    )
+    many = options.many if isinstance(options, recipes.RequestOptions) else ManyOptions()
+    recording = options.recording if isinstance(options, recipes.AskingOptions) else cli.RecordingOptions()
+    return capture_batch(lambda: batch, options.storing, settings, many, recording)
 
 
 def capture_request(options: recipes.HttpOptions | recipes.CurlOptions) -> int:
     project, request = recipes.open_request(options)
     record = typed_record(options, request.current, project)
     group = options.new.group or capturing.group_of(parse_record(record), project)
-    return _capture_one(
-        project,
-        record,
-        group,
-        options,
-        many=options.many,
-        is_insecure=request.is_insecure,
-        notes=request.dropped,
-    )
+    return _capture_one(project, record, group, options, request.dropped, request.is_insecure)
 
 
 @cli.command(recipes.HttpOptions, name="http", short_help="HTTP requests.")
@@ -532,7 +516,7 @@ def _capture_asking(
 ) -> int:
     numeric: dict[str, Json] = {"type": "numeric"} if options.grading.scores else {}
     record = options.new.record(id, current, numeric | recipes.parse_path_rules(options.new.rules))
-    return _capture_one(project, record, group, options, recording=options.recording)
+    return _capture_one(project, record, group, options)
 
 
 @cli.command(recipes.CommandOptions, name="command", short_help="A program: its exit code and its output.")
@@ -544,7 +528,7 @@ def capture_command(options: recipes.CommandOptions) -> int:
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
     id = slug(" ".join(with_names(list(argv), project.scope)))
     record = options.new.record(id, current, recipes.parse_path_rules(options.new.rules))
-    return _capture_one(project, record, group, options, notes=[note] if note else [])
+    return _capture_one(project, record, group, options, [note] if note else [])
 
 
 @cli.command(recipes.DraftOptions, name="")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cached_property, reduce
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -135,7 +135,7 @@ class LazyClient:
 
 
 CACHE = f"{atomic.STATE_FOLDER}/calls"
-CHECK_ONLY = RecordingOptions(offline=".")
+CHECKS = RecordingOptions(offline=".")
 """For commands that ask no model: only the entries of the models are checked."""
 
 
@@ -160,7 +160,6 @@ class LazyModels:
         self._models: Any = None
         self._source: Any = None
         self._embedding: Any = None
-        self._shelves: dict[Mode, Shelf] | None = None
         self._spent_elsewhere: ModelUsage | None = None
         self._not_kept: list[str] = []
 
@@ -252,10 +251,11 @@ class LazyModels:
         if recording.offline is not None:
             cassettes = Cassettes(project.root, operator_path(project, recording.offline))
             return Recording(source, cassettes, "offline")
-        for mode, shelf in self.shelves().items():
+        for mode, shelf in self.shelves.items():
             source = Recording(source, shelf, mode)
         return source
 
+    @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
         """Where answers are kept; the one that is asked first comes last."""
         from baselinekit.store.journal import Cassettes
@@ -274,8 +274,6 @@ class LazyModels:
     def take(self, done: ChunkDone[Any]) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
-            if done.answers and self._shelves is None:
-                self._shelves = self.shelves()
             for answer in done.answers:
                 self._keep(answer)
             if done.spent is not None:
@@ -290,7 +288,7 @@ class LazyModels:
                 self._spent_elsewhere = None
 
     def _keep(self, answer: NewAnswer) -> None:
-        shelf = (self._shelves or {}).get(answer.where)
+        shelf = self.shelves.get(answer.where)
         try:
             if shelf is not None and answer.record is None:
                 shelf.drop(answer.model, answer.name)
@@ -315,9 +313,7 @@ class LazyModels:
             return None
 
 
-def with_models(
-    context: RunContext, project: Project, recording: RecordingOptions = CHECK_ONLY
-) -> RunContext:
+def with_models(context: RunContext, project: Project, recording: RecordingOptions = CHECKS) -> RunContext:
     """The context with the models of the project among its clients."""
     return LazyModels(project, context.clients, recording).added_to(context)
 

@@ -178,19 +178,15 @@ def summarise(page_in: Callable[[int], str]) -> None:
 
 
 def notify(
-    project: Project,
-    report: Report,
-    exit_code: int,
-    judged: Sequence[GateResult] = (),
-    by_suite: bool | None = None,
+    project: Project, report: Report, code: int, judged: Sequence[GateResult] = (), suite: bool | None = None
 ) -> None:
-    """Send the notification; a failure to do so is only a warning. `by_suite`: the setting of the suite."""
+    """Send the notification; a failure to do so is only a warning. `suite`: the setting of the suite."""
     from baselinekit.cli.clients import real_context
     from baselinekit.evals import notifying
 
-    if not notifying.is_wanted(project, exit_code, by_suite):
+    if not notifying.is_wanted(project, code, suite):
         return
-    notice = notifying.notice(report, exit_code, judged, os.environ)
+    notice = notifying.notice(report, code, judged, os.environ)
     with real_context() as context:
         warning = notifying.notify(project, notice, context.clients)
     if warning:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 
 import click
 
@@ -72,9 +73,7 @@ class DoctorOptions:
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
     fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
-    results: tuple[str, ...] = cli.several(
-        "--from", "RESULTS", help="Result files: also list the baselines that they never run."
-    )
+    results: tuple[str, ...] = cli.several("--from", "RESULTS", help="Also list what those runs never ran.")
     prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
     yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
     fail_on_unused: bool = cli.flag(help="Exit code 1 if nothing needs a file.")
@@ -242,9 +241,13 @@ def all_permissions(project: Project) -> list[str]:
     model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
     shadowed = [name for name, words in model_argv.items() if trust.imports_from_its_folder(words)]
     full = ", ".join([*trust.unrestricted_programs({**skill_argv, **argv}), *shadowed])
-    parts = trust.programs_from_checkout(
-        {**skill_argv, **argv, **model_argv}, lambda word: _is_of_checkout(project.root, word)
-    )
+    root = os.path.realpath(project.root)
+
+    def is_of_checkout(word: str) -> bool:  # paths start at the root
+        path = os.path.realpath(os.path.join(root, word))
+        return os.path.isfile(path) and os.path.commonpath([root, path]) == root
+
+    parts = trust.programs_from_checkout({**skill_argv, **argv, **model_argv}, is_of_checkout)
     parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
     parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
     checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
@@ -254,6 +257,8 @@ def all_permissions(project: Project) -> list[str]:
     def listed(names: Iterable[str], otherwise: str = "none") -> str:
         return ", ".join(sorted(names)) or otherwise
 
+    module = "baselinekit.eva.scripts"
+    scripts = import_module(module).describe_scripts(project) if has_folder("eva") else ()
     own = f"commands named in {by_config}: {listed(project.config.commands)}"
     return [
         f"requests go to {'any origin (no allow_hosts is set)' if hosts is None else ', '.join(hosts)}",
@@ -271,16 +276,9 @@ def all_permissions(project: Project) -> list[str]:
         f"files are read below {project.root}",
         f"files of public git repositories, without a password: {public}",
         *describe_targets(project.targets, project.config_file or ""),
-        *_describe_scripts(project),
+        *scripts,
         *_describe_judges(project),
     ]
-
-
-def _describe_scripts(project: Project) -> Iterator[str]:
-    if has_folder("eva"):
-        from baselinekit.eva.scripts import describe_scripts
-
-        yield from describe_scripts(project)
 
 
 def _describe_judges(project: Project) -> Iterator[str]:
@@ -291,13 +289,6 @@ def _describe_judges(project: Project) -> Iterator[str]:
         yield f"judges were not looked for: {error.problems[0].message}"
     else:
         yield from describe_judges(project, suite.cases)
-
-
-def _is_of_checkout(root: str, word: str) -> bool:
-    """Whether a word of the configuration is a file of the project; paths start at the root."""
-    root = os.path.realpath(root)
-    path = os.path.realpath(os.path.join(root, word))
-    return os.path.isfile(path) and os.path.commonpath([root, path]) == root
 
 
 def describe_model(entry: tuple[str, Model]) -> str:
@@ -323,10 +314,8 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
         probes = probe(judges, models.ask)
     if options.as_json:
         documents = [
-            {
-                **{key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")},
-                **{key: getattr(result.grade, key) for key in ("outcome", "code", "reason")},
-            }
+            {key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")}
+            | {key: getattr(result.grade, key) for key in ("outcome", "code", "reason")}
             for result in probes
         ]
         screen.show_document(documents)
@@ -377,10 +366,8 @@ def calibrate(options: CalibrateOptions) -> int:
         models = with_models(context, project, options.recording).clients.models
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
-        documents = [
-            {"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured
-        ]
-        screen.show_document(documents)
+        rows = [{"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured]
+        screen.show_document(rows)
         return 0
     for judge, agreement in measured:
         screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
@@ -140,8 +140,9 @@ class GrantedModels(LazyModels):
         spent = None if self.spent is None else added_usage(self.spent, self._grant.spent, -1)
         return replace(done, spent=spent, answers=tuple(answers))
 
+    @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
-        shelves = super().shelves().items()
+        shelves = super().shelves.items()
         return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves}
 
     def _create_journal(self) -> Any:
@@ -260,20 +261,12 @@ def on_cluster(
 
     @cache
     def files() -> tuple[bytes, frozenset[str]]:
-        return pack(
-            {
-                **{folder: [folder] for folder in folders},
-                **{top: listed_files(Git(execute, top)) for top in tops},
-                root: listed_files(Git(execute, root)) or [root],
-                "/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)],
-            },
-            {
-                project.cwd: None,
-                **{os.path.join(top, ".git"): None for top in tops},  # marks the root of its repository there
-                **stated,
-                **_stated_configuration(job, order),
-            },
-        )
+        sent = {folder: [folder] for folder in folders}
+        sent |= {top: listed_files(Git(execute, top)) for top in tops}
+        sent |= {root: listed_files(Git(execute, root)) or [root]}
+        sent |= {"/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)]}
+        roots = {os.path.join(top, ".git"): None for top in tops}  # marks the root of its repository there
+        return pack(sent, {project.cwd: None, **roots, **stated, **_stated_configuration(job, order)})
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:

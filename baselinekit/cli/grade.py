@@ -272,20 +272,17 @@ class Session(MutableStruct):
             self.show_item()
 
     def show_item(self) -> None:
-        self.region.say(
-            terminal.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide_style())
-        )
+        self.region.say(terminal.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide))
 
-    def wide_style(self) -> Style:
+    @property
+    def wide(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
 
     def step(self, keys: Keyboard) -> bool:
         """Draw the question and handle one key. Return whether the session goes on."""
         item, answer = self.waiting[self.at], self.answer
-        number = min(len(answer.values), len(self.sheet.questions) - 1)
-        self.region.draw(
-            terminal.format_question(self.sheet, number, answer.typed, answer.message, self.wide_style())
-        )
+        nth = min(len(answer.values), len(self.sheet.questions) - 1)
+        self.region.draw(terminal.format_question(self.sheet, nth, answer.typed, answer.message, self.wide))
         key = keys.key()
         answer.message = ""
         if key == "s":
@@ -348,7 +345,7 @@ class Session(MutableStruct):
         """Read a line; Escape keeps the previous note."""
         text = note
         while True:
-            self.region.draw(terminal.format_note(case, text, self.wide_style()))
+            self.region.draw(terminal.format_note(case, text, self.wide))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

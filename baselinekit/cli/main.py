@@ -12,6 +12,7 @@ import click
 
 from baselinekit import __version__
 from baselinekit.cli import entry, screen
+from baselinekit.cli.entry import Now, Sleep
 from baselinekit.cli.options import InOrder, project_parameters
 from baselinekit.errors import BaselinekitError, find_interrupt, suggest
 
@@ -82,9 +83,7 @@ def cli(**project_options: object) -> None:
 cli.params += project_parameters()
 
 
-def main(
-    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
-) -> None:
+def main(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep | None = None) -> None:
     """The console script. `now`: a clock other than the machine's; `sleep`: lets its time pass."""
     try:
         code = run(args, now, sleep)
@@ -98,9 +97,7 @@ def main(
     sys.exit(code)
 
 
-def run(
-    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
-) -> int:
+def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep | None = None) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
         handed_clock = None if now is None else entry.HandedClock(now, sleep)

@@ -351,9 +351,7 @@ class PathRuleOptions:
         "PATH=NUMBER", help="How far a number may move: 0.05 either way, -0.3 down, +2 up, 5% relative."
     )
     arrays: tuple[str, ...] = several(
-        "--array",
-        "PATH=MODE",
-        help="How rows of arrays are paired: ordered, unordered, subset, each, by:KEY.",
+        "--array", "PATH=MODE", help="How array rows are paired: ordered, unordered, subset, each, by:KEY."
     )
 
 

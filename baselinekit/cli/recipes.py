@@ -49,13 +49,10 @@ class NewBaselineOptions:
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
         """The new record as given on the command line: everything but the output."""
-        return {
-            "id": self.id or default_id,
-            **({"name": self.name} if self.name else {}),
-            "current": current,
-            "comparison": rules,
-            "metadata": {"tags": list(self.tags)} if self.tags else {},
-        }
+        named = {"name": self.name} if self.name else {}
+        tags = {"tags": list(self.tags)} if self.tags else {}
+        id = self.id or default_id
+        return {"id": id, **named, "current": current, "comparison": rules, "metadata": tags}
 
 
 @dataclass(eq=False, repr=False)

@@ -27,6 +27,7 @@ from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
+from baselinekit.learning.varying import UnlearnablePlace
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
@@ -116,17 +117,11 @@ class RefreshOptions(ScopeOptions):
 
     def check(self) -> None:
         """Refuse options that cannot be combined."""
-        incompatible = {
-            "--from": bool(self.results),
-            "--replay": self.replay,
-            "--path": bool(self.paths),
-            "--placeholder": bool(self.placeholders),
-            "--ignore": bool(self.rules.ignore),
-            "--tolerance": bool(self.rules.tolerance),
-            "--array": bool(self.rules.arrays),
-            "--allow-high-risk": self.allow_high_risk,
-        }
-        conflict = next((name for name, is_given in incompatible.items() if is_given), None)
+        given: dict[str, object] = {"--from": self.results, "--replay": self.replay, "--path": self.paths}
+        given |= {"--placeholder": self.placeholders, "--ignore": self.rules.ignore}
+        given |= {"--tolerance": self.rules.tolerance, "--array": self.rules.arrays}
+        given |= {"--allow-high-risk": self.allow_high_risk}
+        conflict = next((name for name, value in given.items() if value), None)
         if self.learn and conflict:
             hint = "--learn asks again, and writes placeholders only"
             raise cli.misuse(f"--learn and {conflict} cannot be combined", hint)
@@ -142,9 +137,8 @@ def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = mode
     if results and options.replay:
         raise cli.misuse("--from and --replay cannot be combined", "pass one")
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
-    files = tuple(
-        (name, cli.read_text("--from", name, "what compare -o results.json wrote")) for name in results
-    )
+    what = "what compare -o results.json wrote"
+    files = tuple((name, cli.read_text("--from", name, what)) for name in results)
     return RefreshScope(options.words, selection, every, files, options.replay, options.jobs, rules)
 
 
@@ -364,23 +358,18 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
 
 def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
     baselines: list[Json] = [
-        {
-            "id": plan.baseline.id,
-            "file": plan.baseline.source.file,
-            "replays": plan.replays,
-            "kept": plan.kept,
-            "learnt": [learnt_as_json(volatile) for volatile in plan.lesson.volatile],
-            "ordered": list(plan.lesson.singles),
-            "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
-            "stays": [
-                {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
-                for stay in plan.lesson.refusals
-            ],
-            "written": plan.baseline.id in written_ids,
-        }
+        {"id": plan.baseline.id, "file": plan.baseline.source.file, "replays": plan.replays}
+        | {"kept": plan.kept, "learnt": [*map(learnt_as_json, plan.lesson.volatile)]}
+        | {"ordered": list(plan.lesson.singles)}
+        | {"lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists]}
+        | {"stays": [*map(_stay_as_json, plan.lesson.refusals)], "written": plan.baseline.id in written_ids}
         for plan in plans
     ]
     return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
+
+
+def _stay_as_json(stay: UnlearnablePlace) -> dict[str, Json]:
+    return {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:

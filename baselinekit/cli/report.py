@@ -164,18 +164,15 @@ def _in_project(report: Report, file: str) -> tuple[Report, str]:
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
-    message, hint = "", ""
     if options.threshold is not None and not options.mean:
-        message = "--threshold belongs to --mean-delta: the exact tests need none"
         hint = "add --mean-delta, or leave it out"
-    elif options.mean and (options.across or options.partial):
+        raise cli.misuse("--threshold belongs to --mean-delta: the exact tests need none", hint)
+    if options.mean and (options.across or options.partial):
         message = "--mean-delta counts every case that both runs have, whatever differs"
-        hint = "leave --across and --partial out"
-    elif len(options.results) != 1:
-        message = f"--compare-to needs one file to compare, not {len(options.results)}"
+        raise cli.misuse(message, "leave --across and --partial out")
+    if len(options.results) != 1:
         hint = f"baselinekit report NOW.json --compare-to {before}"
-    if message:
-        raise cli.misuse(message, hint)
+        raise cli.misuse(f"--compare-to needs one file to compare, not {len(options.results)}", hint)
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
@@ -285,9 +282,7 @@ def _delta_document(delta: MeanDelta) -> dict[str, Json]:
         | {"delta": float(pair.delta), "outcome": pair.outcome}
         for pair in delta.pairs
     ]
-    counts = {
-        f"{word}s" if word != "loss" else "losses": delta.count(word) for word in ("win", "loss", "tie")
-    }
+    counts = {"wins": delta.count("win"), "losses": delta.count("loss"), "ties": delta.count("tie")}
     total = 2 * (scored + len(delta.unscored)) + sum(unmatched.values())
     summary = {"total": total, "matched": scored, **counts, "mean_delta": float(delta.mean)}
     document: dict[str, Json] = {"matched": matched, "unmatched": unmatched, "summary": summary}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def run(options: RunOptions) -> int:
     delivery.annotate(report, options.outputs, project.root, err=options.as_json)
     is_invalid = suite.unread and report.exit_code != INTERRUPTED
     exit_code = InvalidInput.exit_code if is_invalid else report.exit_code
-    delivery.notify(project, report, exit_code, by_suite=suite.reporting.notify_on_failure)
+    delivery.notify(project, report, exit_code, suite=suite.reporting.notify_on_failure)
     return exit_code
 
 
@@ -420,8 +419,7 @@ def _load_report(files: Sequence[str]) -> Report:
     """All files as one report, with a warning if the run was narrowed; `-` is standard input."""
     parts = history.load_parts([path for path in files if path != "-"], os.getcwd())
     if "-" in files:
-        data = b"" if sys.stdin is None else sys.stdin.buffer.read()
-        parts.append(("-", resultfile.read(data.decode("utf-8", "replace"), "-")))
+        parts.append(("-", resultfile.read(cli.read_text("gate", "-", "a result file"), "-")))
     report = history.merge(parts)
     narrowed = gating.describe_changed_since(report)
     return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
