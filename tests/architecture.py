@@ -56,10 +56,10 @@ CLIENT_FILES = "clients.http clients.programs.process report.wording report.term
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 FEATURES = {
-    "eva": {"cli.promote", "cli.export", "cli.doctor"}
+    "eva": {"cli.promote", "cli.convert", "cli.doctor"}
     | {"evals.attempts", "evals.casebaselines", "evals.checks", "evals.run"},
-    "agentv": {"cli.generate", "evals.earlier"},
-    "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
+    "agentv": {"cli.convert", "evals.earlier"},
+    "moving": {"cli.convert", "pytest_plugin.taking"},
 }
 """Folders of other tools, each with the modules that import it when it is chosen. Tables name the other
 modules in them, so that everything works without them."""

@@ -21,9 +21,8 @@ from counted_model import CountedModel
 from storehelp import write
 
 from baselinekit.cli.clients import LazyModels, open_clients
+from baselinekit.cli.elsewhere import Job, compare_elsewhere
 from baselinekit.cli.options import RecordingOptions, WhereOptions
-from baselinekit.cli.shipping import compare_elsewhere
-from baselinekit.cli.worker import Job
 from baselinekit.commands.compare import compare
 from baselinekit.commands.context import Stop
 from baselinekit.commands.judging import ComparePolicy
@@ -123,11 +122,11 @@ def test_who_ends_its_process_is_an_error_and_takes_no_other_along(here: Console
 def compared(root: Path, processes: int, told: Callable[[Any], None] = lambda outcome: None) -> Report:
     """In this process, which starts the others."""
     project = open_project(Operator(str(root), allow_exec=True))
-    policy, recording = ComparePolicy(jobs=4), RecordingOptions()
+    policy = ComparePolicy(jobs=4)
     with open_clients(lambda: NOW, None, Stop()) as context:
         context = replace(context, advance=lambda total: told)
-        models = LazyModels(project, context.clients, recording)
-        job = Job(project, context, models, recording, None, "compare", policy.jobs, None)
+        models = LazyModels(project, context.clients, RecordingOptions(), about="compare")
+        job = Job(context, models, policy.jobs)
         elsewhere = compare_elsewhere(job, WhereOptions(processes), (), policy)
         with elsewhere or nullcontext():
             return compare(project, [], Selection(), policy, context, elsewhere=elsewhere)

@@ -7,12 +7,10 @@ from typing import Any
 import click
 import pytest
 
-from baselinekit.cli.capture import Kinds
-from baselinekit.cli.capture_options import CurlOptions, HttpOptions
-from baselinekit.cli.capturing import LineOfCurl
+from baselinekit.cli.capture import Kinds, LineOfCurl
 from baselinekit.cli.main import COMMANDS, Commands
 from baselinekit.cli.options import command
-from baselinekit.cli.recipes import typed_request
+from baselinekit.cli.recipes import CurlOptions, HttpOptions, typed_request
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 

@@ -678,5 +678,5 @@ def test_a_document_that_is_too_large_is_refused_as_one(
     with open(tmp_path / "api.json", "wb") as file:
         file.truncate(64_000_001)
     assert run(["capture", str(tmp_path / "api.json"), "--dry-run"]) == 2
-    message = "api.json is larger than 64,000,000 bytes: take out of it what is not to be asked"
+    message = "api.json is larger than 64,000,000 bytes: split it, or leave out what is not needed"
     assert message in capsys.readouterr().err
