@@ -123,10 +123,8 @@ class NewBaseline(Struct):
             problems = locate_problems(self.draft, problems, root)
         elif self.place is not None:
             label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
-            problems = (
-                replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
-                for problem in problems
-            )
+            known = {"place": self.place, "at": None}
+            problems = (replace(one, message=f"{label}{one.message}", **known) for one in problems)
         return type(error)(*problems)
 
 
@@ -195,7 +193,7 @@ def in_turns(
     return done
 
 
-def observe_in_groups(
+def observe_all(
     replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1, is_one_group: bool = False
 ) -> Iterator[list[tuple[int, Replays]]]:
     """Replay the recipes in groups, each yielded as soon as it is complete, so that it can be stored whatever
@@ -324,7 +322,7 @@ def capture(
                 replay_jobs[number] = ReplayJob(new.draft.current, setting, times)
         numbers = [*replay_jobs]
         try:
-            for group in observe_in_groups([*replay_jobs.values()], context, options.jobs):
+            for group in observe_all([*replay_jobs.values()], context, options.jobs):
                 learnt: dict[int, Learnt] = {}
                 for index, replays in group:
                     with blaming(numbers[index]):

@@ -38,7 +38,7 @@ Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
 _SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = ("--shard", "-o")
+_OWN_OPTIONS = {"--shard", "-o"}
 _LONGEST_SHOWN = 60
 
 
@@ -115,11 +115,8 @@ def _without_shard_options(command: str) -> str:
     except ValueError:  # a line of an older version, which did not quote
         words = command.split()
     pairs = zip(["", *words], words, strict=False)
-    return shlex.join(
-        word
-        for before, word in pairs
-        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
-    )
+    others = (word for before, word in pairs if not {before, word} & _OWN_OPTIONS)
+    return shlex.join(word for word in others if not _SHARD_OPTIONS.fullmatch(word))
 
 
 def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:
@@ -277,9 +274,6 @@ def with_trends(report: Report, root: str) -> Report:
         return report
     ids = {result.id for result in report.results}
     runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
-    earlier = [
-        Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
-        for trend in history.trends
-        if trend.id in ids
-    ]
-    return replace(report, past=History(runs, tuple(earlier)))
+    trends = ((trend.id, trend.seen) for trend in history.trends if trend.id in ids)
+    before = ((id, [one for one in seen if one.run.started < report.started]) for id, seen in trends)
+    return replace(report, past=History(runs, tuple(Trend(id, tuple(seen)) for id, seen in before)))

@@ -35,9 +35,7 @@ from baselinekit.model.baselines import (
     Baseline,
     Comparison,
     Entry,
-    Known,
     SimilarityQuestion,
-    Variant,
 )
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Observation, Recipe, Scores, Usage
@@ -483,7 +481,7 @@ def key_of(entry: Entry) -> Key:
 def entry_of(baseline: Baseline, claim: str | None) -> Entry:
     source, stored = baseline.source, baseline.baseline
     content = case_digest(source.digest)
-    versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
+    versions = [version for _, version in stored.versions] if stored is not None else []
     if beside := [version.output for version in versions if version.output_file]:
         content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
     kind = baseline.current.kind

@@ -10,6 +10,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, lacks_variables
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
+from baselinekit.model.values import Path
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
 from baselinekit.store.discovery import Discovery, discover_files
@@ -133,11 +134,9 @@ def with_lines(results: Sequence[Result], sources: Sequence[Source], root: str) 
     """Return the results with the lines they refer to. These are found once all is recorded: a record that
     gains its first `last_passed` moves the lines below it."""
     placed: list[Result] = []
-    paths = [
-        [result.at, *(spot.at for spot in result.differences)]
-        if result.outcome not in ("passed", "skipped")
-        else []
-        for result in results
+    paths: list[list[Path]] = [
+        [] if one.outcome in ("passed", "skipped") else [one.at, *(spot.at for spot in one.differences)]
+        for one in results
     ]
     for result, places in zip(results, locate_each([*zip(sources, paths, strict=True)], root), strict=True):
         if places:

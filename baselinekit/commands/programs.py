@@ -26,10 +26,8 @@ class Trace(MutableStruct):
 
 def allowed_by(project: Project, file: str) -> str | None:
     """The name under `commands:` that allows this file; None if the configuration does not allow it."""
-    matching = (
-        name for name, command in project.commands.items() if runs_script(command.argv, file, project.root)
-    )
-    return next(matching, None)
+    commands, root = project.commands.items(), project.root
+    return next((name for name, command in commands if runs_script(command.argv, file, root)), None)
 
 
 def who_allows(project: Project, name: str | None) -> str:

@@ -407,14 +407,12 @@ _NO_DRIFT = ("git.dirty", "git.branch")
 """These explain no difference. Files of earlier versions contain a branch."""
 
 
-def drift_of(
-    here: CaptureEnvironment, baseline: Baseline, observation: Observation
-) -> dict[str, tuple[Json, Json]]:
+def drift_of(here: CaptureEnvironment, baseline: Baseline, seen: Observation) -> dict[str, tuple[Json, Json]]:
     """Return the environment values, also those of the answer, that differ from the ones of the capture."""
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
-    now = {**here.environment(), **flatten(here.project.redactor.mask_value(dict(observation.environment)))}
+    now = {**here.environment(), **flatten(here.project.redactor.mask_value(dict(seen.environment)))}
     common = [key for key in before if key in now and key not in _NO_DRIFT]
     return {key: (before[key], now[key]) for key in common if before[key] != now[key]}
 

@@ -18,7 +18,7 @@ from baselinekit.commands.capture import (
     check_placeholders,
     in_turns,
     nothing_there,
-    observe_in_groups,
+    observe_all,
 )
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
@@ -40,11 +40,7 @@ from baselinekit.learning.templating import (
     secrets_in,
     single_element_arrays,
 )
-from baselinekit.learning.varying import (
-    evidence_of,
-    masked_places,
-    select_valid_evidence,
-)
+from baselinekit.learning.varying import evidence_of, masked_places, select_valid_evidence
 from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import (
@@ -799,7 +795,7 @@ def propose_learning(
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
-    for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+    for number, replays in next(observe_all(replay_jobs, context, scope.jobs, is_one_group=True)):
         baseline, matcher, setting = prepared[number]
         stored, compare = baseline.baseline, partial(compare_settled, setting=setting)
         assert stored is not None

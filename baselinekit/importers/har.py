@@ -36,6 +36,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
+from baselinekit.values.places import name_of
 
 FORM = "a HAR file"
 
@@ -141,11 +142,9 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
             for line in str(item.get("value")).partition(";")[0].splitlines():
                 received |= cookie_pairs(line)
     issued = dict(_issued(_answer(content), ("body",)))
-    status = response.get("status")
+    status = code if isinstance(code := response.get("status"), int) else None
     media = media_of(str(content.get("mimeType") or ""))
-    return HarEntry(
-        number, sent, media, received, issued, status if isinstance(status, int) else None, unsent
-    )
+    return HarEntry(number, sent, media, received, issued, status, unsent)
 
 
 def _header(message: dict[str, Any], name: str) -> str:
@@ -211,8 +210,7 @@ def _answer(content: dict[str, Any]) -> Json:
 def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
     """The texts of an answer that may be credentials, and their paths."""
     if isinstance(value, str) and len(value) >= _SHORTEST_ISSUED:
-        name = next((step for step in reversed(path) if isinstance(step, str)), "")
-        if is_secret_key(name) or likeness(value, path):
+        if is_secret_key(name_of(path)) or likeness(value, path):
             yield value, path
     elif isinstance(value, dict | list) and len(path) < _DEEPEST:
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -256,9 +254,7 @@ def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry,
             if (found := next(given, None)) is not None:
                 giver, value = found
                 path, login = giver.issued[value], require(giver)
-                variable = re.sub(
-                    r"\W", "_", str(next(key for key in reversed(path) if isinstance(key, str)))
-                )
+                variable = re.sub(r"\W", "_", name_of(path))
                 login["save"] = {**login.get("save", {}), variable: render(path)}
                 headers[name] = text.replace(value, f"{{{{{variable}}}}}")
         request |= {"headers": headers} if headers else {}

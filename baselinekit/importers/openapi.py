@@ -62,18 +62,13 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         try:
             item = root.below("paths").below(path)
             item.check(isinstance(item.value, dict), f"the path is {describe_value(item.value)}", _A_MAPPING)
-            item.check(
-                path.startswith("/"), "a path that does not begin with /", "write it as in /users/{id}"
-            )
+            item.check(path.startswith("/"), "a path without a leading /", "write it as in /users/{id}")
         except CannotAskError as error:
             errors.append((error, path))
             continue
         for key, value in item.value.items():
-            if (
-                key.lower() in _METHODS
-                and value is not None
-                and not (key in _METHODS and isinstance(value, dict))
-            ):
+            is_right = key in _METHODS and isinstance(value, dict)
+            if key.lower() in _METHODS and value is not None and not is_right:
                 hint = "name it in small letters, with a mapping"
                 errors.append((CannotAskError((*item.at, key), f"`{key}` is no operation", hint), path))
         for method in _METHODS:
@@ -395,9 +390,7 @@ class _Operation:
         for holder in (self.node, self.item, self.root):
             for server in holder.listed("servers")[:1]:
                 what = f"a server that is {describe_value(server.value)}"
-                server.check(
-                    isinstance(server.value, dict), what, "write `url:` there, or pass --base-url http://…"
-                )
+                server.check(isinstance(server.value, dict), what, "write `url:` there, or pass --base-url")
                 url = str(server.value.get("url") or "")
                 variables = _mapping(server.value.get("variables"))
                 for name in dict.fromkeys(re.findall(r"\{([^{}/]*)\}", url)):
@@ -642,11 +635,9 @@ def _formats_of(operation: Node, outputs: Sequence[Json]) -> Mapping[Path, str]:
             keys = {str(key).upper(): key for key in responses.value}
             key = next((keys[one] for one in (status, f"{status[:1]}XX", "DEFAULT") if one in keys), "")
             response = responses.below(key)
-            media = response.below("content").first()
-            schema = (
-                response.below("schema") if _mapping(response.value).get("schema") else media.below("schema")
-            )
-            _look_for_formats(schema, output.get("body"), ("body",), found, set())
+            is_of_swagger = _mapping(response.value).get("schema")
+            holder = response if is_of_swagger else response.below("content").first()
+            _find(holder.below("schema"), output.get("body"), ("body",), found, set())
 
     def varied(path: Path) -> bool:
         values = [value_or_absent(other, path) for other in others]  # a missing text does not count
@@ -655,9 +646,7 @@ def _formats_of(operation: Node, outputs: Sequence[Json]) -> Mapping[Path, str]:
     return {path: text for path, text in found.items() if text in _VARYING.values() or varied(path)}
 
 
-def _look_for_formats(
-    schema: Node, value: Json, path: Path, found: dict[Path, str], seen: set[tuple[int, Path]]
-) -> None:
+def _find(schema: Node, value: Json, path: Path, found: dict[Path, str], seen: set[tuple[int, Path]]) -> None:
     """Find the formats that a schema states for the texts of a value. Parts of a schema may contain it."""
     stated = schema.value
     if not isinstance(stated, dict) or (id(stated), path) in seen or len(path) > _DEEPEST:
@@ -666,7 +655,7 @@ def _look_for_formats(
     for key in ("allOf", "oneOf", "anyOf"):
         parts = schema.below(key)
         for number in range(len(parts.value)) if isinstance(parts.value, list) else ():
-            _look_for_formats(parts.below(number), value, path, found, seen)
+            _find(parts.below(number), value, path, found, seen)
     if isinstance(value, str) and len(path) > 1 and not {"enum", "const"} & stated.keys():
         text = {**_VARYING, **_STEADY}.get(str(stated.get("format")))
         if text is not None and accepts_all(text, [value]):
@@ -676,7 +665,7 @@ def _look_for_formats(
         for key, item in value.items():
             is_stated = key in _mapping(properties.value)
             inner = properties.below(key) if is_stated else schema.below("additionalProperties")
-            _look_for_formats(inner, item, (*path, key), found, seen)
+            _find(inner, item, (*path, key), found, seen)
     elif isinstance(value, list) and isinstance(stated.get("items"), dict):
         for number, item in enumerate(value):
-            _look_for_formats(schema.below("items"), item, (*path, number), found, seen)
+            _find(schema.below("items"), item, (*path, number), found, seen)

@@ -101,9 +101,7 @@ def prompt_of(conversation: ConversationInput) -> str:
     user as it is, several messages each below its role."""
     if [message.role for message in conversation.messages] == ["user"]:
         return question_of(conversation)
-    parts = [
-        f"@[{message.role.capitalize()}]:\n{plain_text(message.content)}" for message in conversation.messages
-    ]
+    parts = [f"@[{turn.role.capitalize()}]:\n{plain_text(turn.content)}" for turn in conversation.messages]
     return "\n\n".join(parts)
 
 

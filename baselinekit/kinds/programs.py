@@ -287,9 +287,7 @@ def _placeholders_in(command: str | list[str]) -> set[str]:
     return {*re.findall(PLACEHOLDER_FORM, command if isinstance(command, str) else "\0".join(command))}
 
 
-def _question_and_guidelines(
-    conversation: messages.ConversationInput, placeholders: set[str]
-) -> tuple[str, str]:
+def _texts_of(conversation: messages.ConversationInput, placeholders: set[str]) -> tuple[str, str]:
     """Return the question, with only the names of those files that the command line passes in another way,
     and the texts of the guideline files that the messages name."""
     guideline_files = conversation.guideline_files
@@ -414,7 +412,7 @@ class _ProgramTarget(Struct):
         from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
 
         placeholders, mask = _placeholders_in(line[0]), self.setting.redactor.mask
-        question, guidelines = _question_and_guidelines(conversation, placeholders)
+        question, guidelines = _texts_of(conversation, placeholders)
         output_file = "output.jsonl" if self.execution.batch else "output.json"
         with TemporaryDirectory(prefix="baselinekit-") as folder:
             prompt_file = os.path.join(folder, "prompt.txt")

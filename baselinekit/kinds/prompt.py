@@ -157,10 +157,8 @@ def _messages(path: str, text: str) -> list[Message]:
         raise InvalidInput(Problem("BK353", message, "write - role: user, and content: … below it", at))
     messages, problems = read_as(list[Message], items)
     if messages is None:
-        faults = (
-            Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems
-        )
-        raise InvalidInput(*faults)
+        found = (Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
+        raise InvalidInput(*found)
     return messages
 
 
@@ -173,9 +171,7 @@ def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setti
         yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
 
 
-WROTE_NO_TEXT = (
-    "the model called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-)
+WROTE_NO_TEXT = "it called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps them"
 
 
 def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
@@ -324,11 +320,8 @@ class PromptKind(kind.RecipeKind):
         problems: list[Problem] = []
         for name in ("inputs", "prompt", "inputs_from"):
             problems += undefined_in(getattr(recipe.input, name), setting.scope, (*INPUT, name))
-        at = (*EXECUTION, "model")
-        for check in (
-            partial(files.check_model, execution.model, at),
-            partial(files.check_scores, execution.scores),
-        ):
+        at, scores = (*EXECUTION, "model"), execution.scores
+        for check in (partial(files.check_model, execution.model, at), partial(files.check_scores, scores)):
             try:
                 check(setting)
             except InvalidInput as error:

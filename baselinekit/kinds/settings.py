@@ -66,14 +66,12 @@ def ceilings_of(config: recipes.Config) -> Ceilings:
     )
 
 
-def above(
-    name: str, requested: recipes.Seconds, maximum: recipes.Seconds, at: Path, setting: str | None = None
-) -> Problem:
+def above(name: str, asked: recipes.Seconds, most: recipes.Seconds, at: Path, setting: str = "") -> Problem:
     """`setting`: its name under `limits:`, where that is not the name in the file."""
     hint = "set a lower value"
-    if requested < math.inf:
-        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {requested}}}`"
-    return Problem("BK408", f"{name}: {requested} is more than a file may set, {maximum}", hint, at=at)
+    if asked < math.inf:
+        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {asked}}}`"
+    return Problem("BK408", f"{name}: {asked} is more than a file may set, {most}", hint, at=at)
 
 
 def unverified() -> Problem:

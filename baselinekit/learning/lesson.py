@@ -57,7 +57,6 @@ from baselinekit.placeholders.nature import (
     is_hash,
     looks_like_id,
     moment_of,
-    name_of,
     nature_of_change,
 )
 from baselinekit.placeholders.table import PlaceholderContext
@@ -65,7 +64,7 @@ from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import places, value_at, value_or_absent, with_values
+from baselinekit.values.places import name_of, places, value_at, value_or_absent, with_values
 
 
 class LearningCase(Struct):

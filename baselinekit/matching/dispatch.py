@@ -82,7 +82,7 @@ def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]
                 yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
-def _with_header_spelling(pattern: Pattern, output: Json, form: Form) -> Pattern:
+def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
     """The path, with header names spelled as in the stored output."""
     for path, kind in form.items():
         size = len(path)
@@ -136,9 +136,7 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, setting) for path in rooted
-            ]
+            compiled_rules += [Rule(kind, text, _spelled(path, output, form), at, setting) for path in rooted]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return compiled_rules, required
@@ -164,9 +162,7 @@ def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
     low, high = limits.get("min_delta"), limits.get("max_delta")
     if low is not None and high is not None and low > high:
         message = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
-        yield Problem(
-            "BK205", message, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
-        )
+        yield Problem("BK205", message, "a delta is current minus baseline", at=(*at, "min_delta"))
 
 
 def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
@@ -219,26 +215,24 @@ class Matcher(Struct):
         and never gives a verdict."""
         walk = self.new_walk(answers)
         resolved = self.walk(walk, observation.output)
-        limit_differences = []
+        further = []
         if observation.loss is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
-            limit_differences = [
-                Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)
-            ]
+            further = [Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)]
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
             missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
             headers = [path for path, kind in self.stored.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
-            limit_differences += [
+            further += [
                 *(difference for difference in absent if difference.path not in missing),
                 *limits.exceeded(self.rules, self.known, observation),
                 *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
         return Comparison(
-            (*walk.differences, *limit_differences),
-            walk.count + len(limit_differences),
+            (*walk.differences, *further),
+            walk.count + len(further),
             resolved,
             tuple(self._reports(walk)),
             tuple(walk.questions),
@@ -285,10 +279,9 @@ class Matcher(Struct):
             suggestion = suggest_path(rule.pattern, self.known.output)
             message = f"{rule.kind}: {rule.text} matched nothing" + (f": {suggestion}" if suggestion else "")
             yield RuleReport(rule.text, "stale", message, rule.at)
-        for rule, message in walk.hidden.items():
-            yield RuleReport(
-                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {message}", rule.at
-            )
+        for rule, change in walk.hidden.items():
+            message = f"{rule.kind}: {rule.text} hid a change of type: {change}"
+            yield RuleReport(rule.text, "hid", message, rule.at)
         if number := self.stored.uncompared:
             message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
@@ -325,10 +318,8 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     unchecked = not stored.is_checked and (stored.hits or stored.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
     if not problems and unchecked and not required and not limited:
-        message = (
-            "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
-        )
-        message += ": this baseline could never fail"
+        reason = "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
+        message = f"{reason}: this baseline could never fail"
         problems.append(Problem("BK224", message, "leave something to compare", at=("comparison",)))
     if problems:
         raise InvalidInput(*problems)

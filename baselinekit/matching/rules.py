@@ -246,9 +246,7 @@ class Mode(Struct):
     @property
     def asks_for_change(self) -> bool:
         """Whether an unchanged number is out of tolerance: then equality is not enough."""
-        return any(
-            (bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0 for bounds, _ in self.tolerances
-        )
+        return any((limit.min_delta or 0) > 0 or (limit.max_delta or 0) < 0 for limit, _ in self.tolerances)
 
     @property
     def literal_values_decide(self) -> bool:
@@ -315,9 +313,7 @@ def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
             tolerances = [] if own is None else [(own, here.fields.text)]
             mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
-        bounds = [
-            (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
-        ]
+        bounds = [(one.setting, one.text) for one in here.tolerances if isinstance(one.setting, Tolerance)]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
     return mode
 
@@ -341,7 +337,7 @@ def mode_of(array_mode: ArrayMode | None, expected: list[Json], mode: Mode) -> A
     return "each" if single and describes_many(expected[0]) else array_mode
 
 
-def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
+def key_fault(rows: Sequence[Json], key: str) -> str | None:
     """The reason why rows cannot be paired by a key; None if they can."""
     names = [row.get(key) if isinstance(row, dict) else None for row in rows]
     if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):

@@ -73,11 +73,9 @@ def seconds_of(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND)
 _SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _LONG_DAY = "(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ENDINGS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
+_ENDS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
 _MON = f"(?P<name>{'|'.join(_MONTHS)})"
-_MONTH = (
-    f"(?P<name>{'|'.join(f'{month}(?:{rest})?' for month, rest in zip(_MONTHS, _ENDINGS, strict=True))})\\.?"
-)
+_MONTH = f"(?P<name>{'|'.join(f'{month}(?:{end})?' for month, end in zip(_MONTHS, _ENDS, strict=True))})\\.?"
 _Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
 _MM = "(?P<m>0[1-9]|1[0-2])"
 _D, _DD = "(?P<d>[ 0]?[1-9]|[12][0-9]|3[01])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
@@ -143,7 +141,7 @@ class MomentForm(Struct):
     moment: Callable[[str], float | None]
 
 
-def _make_form(pattern: str) -> MomentForm:
+def _form(pattern: str) -> MomentForm:
     def moment(text: str) -> float | None:
         match = re.compile(pattern).fullmatch(text)
         return None if match is None else _timestamp_of_parts(match.groupdict())
@@ -208,15 +206,12 @@ def escaped_seconds(text: str) -> float | None:
 
 Forms = dict[str, MomentForm]
 MOMENT_FORMS: Forms = {
-    **{name: _make_form(pattern) for name, pattern in _PATTERNS.items()},
+    **{name: _form(pattern) for name, pattern in _PATTERNS.items()},
     "iso": MomentForm(ISO, iso_seconds),
     "escaped": MomentForm(_ESCAPED_MOMENT, escaped_seconds),
     "epoch": MomentForm(_EPOCH, epoch_seconds),
 }
-DATE_FORMS: Forms = {
-    **{name: _make_form(pattern) for name, pattern in _DATES.items()},
-    "iso": MomentForm(DATE, iso_day),
-}
+DATE_FORMS: Forms = {name: _form(text) for name, text in _DATES.items()} | {"iso": MomentForm(DATE, iso_day)}
 
 
 def _stated(text: str, forms: Forms) -> float | None:
@@ -485,9 +480,7 @@ def common_form(forms: Forms) -> Callable[[Texts], str | None]:
     either."""
 
     def common(values: Texts) -> str | None:
-        fitting = [
-            name for name, form in forms.items() if all(form.moment(value) is not None for value in values)
-        ]
+        fitting = [name for name, form in forms.items() if None not in map(form.moment, values)]
         ambiguous = "us" in fitting and "european" in fitting
         return None if ambiguous or not fitting else fitting[0]
 

@@ -68,11 +68,8 @@ def proposals_from_table(
         argument = rule.argument(values)
         if argument is not None:
             yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        yield PlaceholderProposal(
-            f"<<{row.name}>>",
-            rule.words if isinstance(rule.words, str) else rule.words(values),
-            when == "type",
-        )
+        described = rule.words if isinstance(rule.words, str) else rule.words(values)
+        yield PlaceholderProposal(f"<<{row.name}>>", described, when == "type")
         if when != "type":
             return
 
@@ -115,9 +112,7 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
     """The two expressions that split a text: the first for forms that no text has by chance, which may stand
     beside any sign; the second, for what remains, for forms that words and numbers have too, which must stand
     alone, and for runs of characters."""
-    sure, others = (
-        "|".join(piece for is_sure, piece in pieces if is_sure is want_sure) for want_sure in (True, False)
-    )
+    sure, others = ("|".join(text for is_sure, text in pieces if is_sure is kind) for kind in (True, False))
     return (
         re.compile(rf"{_BEGINS}(?:{sure})(?![0-9A-Za-z]|[.:][0-9])"),
         re.compile(
@@ -133,9 +128,8 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
 def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
-    sure, others = _compile_pieces(
-        tuple((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
-    )
+    forms = ((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
+    sure, others = _compile_pieces(tuple(forms))
     pieces: list[str] = []
     end = 0
     for match in sure.finditer(text):
@@ -177,11 +171,9 @@ class TextPieces:
 
     def rendered(self, write: Write) -> tuple[str, list[str], str]:
         """The template, its placeholders, and all of its literal text."""
-        parts = [
-            part
-            for column, varies in self.columns
-            for part in (self._parts_of(column) if varies else [(column[0], False)])
-        ]
+        parts: list[tuple[str, bool]] = []
+        for column, varies in self.columns:
+            parts += self._parts_of(column) if varies else [(column[0], False)]
         if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
             parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
         joined: list[tuple[str, bool]] = []

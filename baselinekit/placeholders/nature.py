@@ -22,13 +22,9 @@ from baselinekit.placeholders.formats import (
 from baselinekit.secrets.finding import count_turns, is_random, random_in
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number
+from baselinekit.values.places import name_of
 
 Nature = Literal["id", "moment", "counter"]
-
-
-def name_of(path: Path) -> str:
-    """The nearest key above a value."""
-    return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
 # Moments.

@@ -101,10 +101,8 @@ class Sandbox:
     """Runs generated functions. `allowed`: the operator allows programs to run (--allow-exec); `walls` finds
     bubblewrap."""
 
-    def __init__(
-        self, execute: Execute, allowed: bool = False, walls: "Callable[[], str | None] | None" = None
-    ):
-        self._execute = execute
+    def __init__(self, run: Execute, allowed: bool = False, walls: Callable[[], str | None] | None = None):
+        self._execute = run
         self._allowed = allowed
         self._walls = walls or bubblewrap_here
 

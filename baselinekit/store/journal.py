@@ -15,14 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.files.jsontext import (
-    MAX_DEPTH,
-    NotJson,
-    decode as decode_json,
-    dump_json,
-    load_json,
-    to_bytes,
-)
+from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode as parse, dump_json, load_json, to_bytes
 from baselinekit.files.text import decode
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
@@ -92,7 +85,7 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     with ends, open(path, "rb", opener=atomic.without_following) as file:
         for line in file:
             if line.endswith(b"\n"):
-                entries.append(decode_json(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
+                entries.append(parse(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
                 size += len(line)
     return entries, size
 

@@ -438,7 +438,7 @@ def test_a_schema_that_contains_itself_ends_soon(schema: Json) -> None:
 
 Q = "name: q, in: query, required: true"
 FLAWS = [
-    ("x: {get: {}}", "x: a path that does not begin with /", 9),
+    ("x: {get: {}}", "x: a path without a leading /", 9),
     ("/x: [get]", "/x: the path is a list", 9),
     ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
     ("/x: {get: []}", "/x: `get` is no operation", 10),

@@ -99,12 +99,8 @@ class Embedding:
             parts = [first, *first.overflowing]
         if len(parts) > MOST_PARTS:
             raise _too_long(f"more than {MOST_PARTS} times {self._most_tokens} tokens")
-        unknown = Counter(
-            text[start:end]
-            for part in parts
-            for token, (start, end) in zip(part.ids, part.offsets, strict=True)
-            if token == self._unknown
-        )
+        tokens = [token for part in parts for token in zip(part.ids, part.offsets, strict=True)]
+        unknown = Counter(text[start:end] for token, (start, end) in tokens if token == self._unknown)
         return [part.ids for part in parts], unknown
 
 
