@@ -39,13 +39,13 @@ from baselinekit.commands.capture import (
     capture,
     group_of,
     named_new,
+    slug,
     unnamed_origins,
 )
 from baselinekit.commands.importing import Batch, summarize, worst_of
-from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Place, Problem
-from baselinekit.importers.curloptions import NAMES
+from baselinekit.importers.curl import NAMES
 from baselinekit.importers.drafts import DraftRecipe, ImportedFile
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import with_names

@@ -21,8 +21,7 @@ from baselinekit.cli.capture_options import (
     SkillOptions,
 )
 from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
-from baselinekit.commands.capture import group_of
-from baselinekit.commands.naming import slug
+from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML

@@ -18,8 +18,10 @@ from baselinekit.cli.worker import CompareWorker, Job, Order
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.cluster import (
+    Build,
     Cluster,
     Sealed,
+    WorkerProcesses,
     check_place,
     connect_to_cluster,
     listed_files,
@@ -28,7 +30,6 @@ from baselinekit.commands.cluster import (
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.executor import Chunk, Elsewhere, Grant, Workers
 from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
-from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern

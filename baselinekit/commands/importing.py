@@ -3,14 +3,21 @@ reported with their line."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from baselinekit.commands.capture import Adapt, Captured, CaptureOptions, NewBaseline, new_baseline
-from baselinekit.commands.naming import free_id, is_same
+from baselinekit.commands.capture import (
+    Adapt,
+    Captured,
+    CaptureOptions,
+    NewBaseline,
+    free_id,
+    is_same,
+    new_baseline,
+)
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
+from baselinekit.importers import har, lines, openapi
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
@@ -18,6 +25,29 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
+
+# Every form of file that `capture FILE` reads requests from. A further form is one more file and one more
+# row.
+
+
+class Importer(NamedTuple):
+    """A form: its name, whether a file has it, and how the file is read."""
+
+    form: str
+    recognises: Callable[[SourceText], bool]
+    read: Callable[[SourceText, ImportChoices], ImportedFile]
+
+
+IMPORTERS = tuple(Importer(module.FORM, module.recognises, module.read) for module in (openapi, har, lines))
+
+
+def importer_of(source: SourceText) -> Importer | None:
+    """The importer of a file by its content; None if no importer reads it."""
+    try:
+        return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
+    except BaselinekitError:  # neither JSON nor YAML
+        return None
+
 
 _SHARED_FROM = 2
 

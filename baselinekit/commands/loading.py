@@ -13,9 +13,8 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import Path
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
-from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
-from baselinekit.store.reading import FileProblems, locate_each
+from baselinekit.store.reading import Discovery, FileProblems, discover_files, locate_each
 from baselinekit.structs import replace
 
 Unready = tuple[Source, BaselinekitError]
@@ -98,7 +97,7 @@ def provide_schema(root: str) -> None:
     """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
     clone does not have it."""
     if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
-        from baselinekit.store.schemafile import reference  # not needed otherwise
+        from baselinekit.store.atomic import reference  # not needed otherwise
 
         reference(root, root)
 

@@ -11,25 +11,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.drafts import (
-    FORM_TYPE,
-    HINT_FOR_URL,
-    SAFE,
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    NotCarried,
-    SourceText,
-    add_value,
-    addressed,
-    body_of,
-    cookie_pairs,
-    flaw_of_url,
-    imported_at,
-    media_of,
-    recorded_request,
-)
 from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
@@ -65,11 +48,11 @@ class HarEntry(Struct):
         return urlsplit(str(self.request["url"])).netloc
 
 
-def recognises(source: SourceText) -> bool:
+def recognises(source: imports.SourceText) -> bool:
     return source.is_json and bool(_OPENS.match(source.text))
 
 
-def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.ImportedFile:
     log = source.value.get("log")
     raw = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(raw, list):
@@ -83,7 +66,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             entry = _entry(number, raw_entry)
             entries += [entry] if entry is not None else []
             other_count += entry is None
-        except NotCarried as error:
+        except imports.NotCarried as error:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an entry that cannot be read", "save the file again"))
@@ -95,9 +78,9 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts:
             identity = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
             first.setdefault(json.dumps(identity, default=str), entry)
-    allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in SAFE]
+    allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in imports.SAFE]
     credentials = HiddenValues()
-    drafts: list[tuple[int, DraftRecipe]] = []
+    drafts: list[tuple[int, imports.DraftRecipe]] = []
     for entry in allowed:
         steps = _steps(entry, entries)
         if unsent := next((step for step, _ in steps if step.unsent), None):
@@ -108,7 +91,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         else:
             hidden = [credentials.hidden(request) for _, request in steps]
             drafts.append((entry.number, replace(_draft(hidden, choices), status=entry.status)))
-    imported = imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
+    imported = imports.imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
     unselected = len(entries) - len(first) + other_count
     return replace(imported, unsafe=len(first) - len(allowed), unselected=unselected)
 
@@ -120,8 +103,8 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
     if not url.startswith(("http://", "https://")):
         return None
     method = str(request["method"]).upper()
-    if flaw := flaw_of_url(url):
-        raise NotCarried(f"{method} {flaw}", HINT_FOR_URL)
+    if flaw := imports.flaw_of_url(url):
+        raise imports.NotCarried(f"{method} {flaw}", imports.HINT_FOR_URL)
     headers = [
         (str(header["name"]), str(header["value"]))
         for header in request.get("headers") or ()
@@ -130,20 +113,20 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
     body, unsent = dict[str, Json](), ""
     try:
         body = _body(request)
-    except NotCarried as reason:
+    except imports.NotCarried as reason:
         unsent = reason.message
     cookies = {str(item["name"]): str(item["value"]) for item in request.get("cookies") or ()}
-    cookies = cookies or cookie_pairs(_header(request, "cookie"))
-    sent = recorded_request(method, url, headers, cookies, body)
+    cookies = cookies or imports.cookie_pairs(_header(request, "cookie"))
+    sent = imports.recorded_request(method, url, headers, cookies, body)
     content = response.get("content") or {}
     received = {str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()}
     for item in response.get("headers") or ():
         if str(item.get("name")).lower() == "set-cookie":
             for line in str(item.get("value")).partition(";")[0].splitlines():
-                received |= cookie_pairs(line)
+                received |= imports.cookie_pairs(line)
     issued = dict(_issued(_answer(content), ("body",)))
     status = code if isinstance(code := response.get("status"), int) else None
-    media = media_of(str(content.get("mimeType") or ""))
+    media = imports.media_of(str(content.get("mimeType") or ""))
     return HarEntry(number, sent, media, received, issued, status, unsent)
 
 
@@ -158,18 +141,21 @@ def _body(request: dict[str, Any]) -> dict[str, Json]:
     if not post_data:
         size = _header(request, "content-length") or str(request.get("bodySize", 0))
         has_size = size.isdecimal() and int(size) > 0
-        if content_type and (has_size or media_of(content_type) == _MULTIPART):
-            raise NotCarried("its body is not in the HAR file")
+        if content_type and (has_size or imports.media_of(content_type) == _MULTIPART):
+            raise imports.NotCarried("its body is not in the HAR file")
         return {}
     body_type = str(post_data.get("mimeType") or content_type)
-    media, text, params = media_of(body_type), post_data.get("text"), post_data.get("params") or ()
+    media, text, params = imports.media_of(body_type), post_data.get("text"), post_data.get("params") or ()
     if media == _MULTIPART:
         return _multipart(body_type, str(text or ""), params)
     if media.startswith("multipart/"):
-        raise NotCarried(f"a body of {media}")
+        raise imports.NotCarried(f"a body of {media}")
     if text is None or (not text and params):
-        text, media = urlencode([(param["name"], param.get("value", "")) for param in params]), FORM_TYPE
-    return body_of(str(text), media) if text else {}
+        text, media = (
+            urlencode([(param["name"], param.get("value", "")) for param in params]),
+            imports.FORM_TYPE,
+        )
+    return imports.body_of(str(text), media) if text else {}
 
 
 def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
@@ -188,11 +174,13 @@ def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -
     fields: dict[str, Json] = {}
     for name, value, file in parts:
         if file is not None:
-            raise NotCarried(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
+            raise imports.NotCarried(
+                f"it sends the file {file or 'that was chosen'}, which is not in the HAR file"
+            )
         if isinstance(name, str):
-            add_value(fields, name, value)
+            imports.add_value(fields, name, value)
     if not fields:
-        raise NotCarried("its body is not in the HAR file")
+        raise imports.NotCarried("its body is not in the HAR file")
     return {"form": fields, "files": {}}
 
 
@@ -217,7 +205,9 @@ def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
             yield from _issued(item, (*path, key))
 
 
-def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoices) -> set[str | None]:
+def _hosts(
+    entries: Sequence[HarEntry], source: imports.SourceText, choices: imports.ImportChoices
+) -> set[str | None]:
     """The hosts that are meant: the operator's, the project's own, or the only one."""
     if choices.hosts:
         return {*choices.hosts}
@@ -265,13 +255,13 @@ def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry,
     return [needed[number] for number in sorted(needed)]
 
 
-def _draft(steps: list[dict[str, Any]], choices: ImportChoices) -> DraftRecipe:
+def _draft(steps: list[dict[str, Any]], choices: imports.ImportChoices) -> imports.DraftRecipe:
     draft = draft_of(steps[-1], {}, 0, (), choices)
     if len(steps) == 1:
         return draft
     flow = []
     for step in steps:
-        endpoint, _ = addressed(step["url"], choices.base_url)
+        endpoint, _ = imports.addressed(step["url"], choices.base_url)
         remaining = {key: value for key, value in step.items() if key not in ("method", "url")}
         flow.append({"method": step["method"], "endpoint": endpoint, **remaining})
     return replace(draft, current={"input": {"steps": flow}, "execution": draft.current["execution"]})

@@ -10,8 +10,8 @@ from baselinekit.files.languages import language
 from baselinekit.files.text import decode
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.store.discovery import keys_of_json, resemble
 from baselinekit.store.project import name_in_project, read
+from baselinekit.store.reading import keys_of_json, resemble
 from baselinekit.structs import replace
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for

@@ -11,7 +11,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
-from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import (
     CONFIG_NAME,
     EVALS,
@@ -20,6 +19,7 @@ from baselinekit.store.project import (
     name_in_project,
     read,
 )
+from baselinekit.store.reading import discover_files
 from baselinekit.suites.dialects.dialect import BESIDE
 
 _YAML = (".yml", ".yaml")

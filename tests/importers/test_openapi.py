@@ -10,10 +10,10 @@ import yaml
 from storehelp import write
 
 from baselinekit.cli.main import run
+from baselinekit.commands.importing import importer_of
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 
 

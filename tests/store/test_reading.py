@@ -13,8 +13,7 @@ from baselinekit.errors import InvalidInput, Place, Refused
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.reading import load, locate, locate_all, parse_record
+from baselinekit.store.reading import discover_files, load, locate, locate_all, parse_record
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
