@@ -1,5 +1,5 @@
 """Workers in processes of this machine; and on the machines of a Dask cluster, with what is sent to them:
-sealed values, and the files of the project. A worker there lays the files out in a private folder, below which
+sealed values, and the files of the project. A worker there lays the files out in a private folder, in which
 each keeps its whole path. No other file knows Dask."""
 
 import io

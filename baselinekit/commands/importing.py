@@ -157,12 +157,9 @@ def summarize(
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     """Return the project with the secrets found in the files, allowed for the hosts they were sent to
     before."""
-    secrets = {
-        name: Secret(value, hosts)
-        for imported in files
-        for name, (value, hosts) in imported.secrets.items()
-        if name not in project.scope.secrets and name not in project.scope.values
-    }
+    known = {*project.scope.secrets, *project.scope.values}
+    found = (pair for imported in files for pair in imported.secrets.items() if pair[0] not in known)
+    secrets = {name: Secret(*value_and_hosts) for name, value_and_hosts in found}
     scope = replace(project.scope, secrets={**project.scope.secrets, **secrets})
     words = replace(project.words, scope=scope)
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)

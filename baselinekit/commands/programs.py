@@ -45,14 +45,7 @@ def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
     except NeverSent:
         raise
     except CannotReplay as error:
-        program = f"{run.argv[0]} "
-        problems = [
-            replace(
-                problem,
-                message=name
-                + (" " if problem.message.startswith(program) else ": ")
-                + problem.message.removeprefix(program),
-            )
-            for problem in error.problems
-        ]
-        raise CannotReplay(*problems) from None
+        program, problems = f": {run.argv[0]} ", error.problems
+        texts = (f"{name}: {problem.message}".replace(program, " ", 1) for problem in problems)
+        named = (replace(problem, message=text) for problem, text in zip(problems, texts, strict=True))
+        raise CannotReplay(*named) from None

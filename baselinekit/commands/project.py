@@ -160,13 +160,9 @@ def open_project(operator: Operator) -> Project:
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
-    addresses = (
-        *scope.values.values(),
-        base_url,
-        operator.base_url,
-        *(model.base_url for model in models.values()),
-        *(_expanded(address, scope) for target in readable for address in target.addresses()),
-    )
+    addresses = [*scope.values.values(), base_url, operator.base_url]
+    addresses += [model.base_url for model in models.values()]
+    addresses += [_expanded(address, scope) for target in readable for address in target.addresses()]
     hosts = (*(config.allow_hosts or ()), *operator.allow_hosts)
     trust = Trust(
         allow_hosts=hosts if hosts or config.allow_hosts is not None else None,

@@ -466,12 +466,8 @@ def used_by(baseline: model.Baseline, project: Project) -> tuple[list[str], list
     words, folders = {name, *_texts([recipe, baseline.comparison])}, []
     if family == "skills":
         folders = [f"{folder}/{name}" for folder in _SKILL_FOLDERS]
-    entries = [
-        entry
-        for group in (config.commands, config.skills, config.models)
-        for word, entry in group.items()
-        if word in words
-    ]
+    groups = (config.commands, config.skills, config.models)
+    entries = [entry for group in groups for word, entry in group.items() if word in words]
     folders += [os.path.normpath(one.folder) for one in entries if isinstance(one, Skill) and one.folder]
     modules = [module.split(".")[0] for entry in entries for module in _modules(entry)]
     starts = (*_starts(baseline), "")
@@ -614,11 +610,8 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     except InvalidInput:
         return [BaselineChange(name, "loosened", name, None, ("it could not be read then",))], Config()
     changed = settings_changed(project, git, commit) if old else {}
-    ways = [
-        f"{key} is now a different one" + (f": {', '.join(sorted(changed[key]))}" if changed[key] else "")
-        for key in _RELEVANT_KEYS
-        if key in changed
-    ]
+    names = {key: ", ".join(sorted(changed[key])) for key in _RELEVANT_KEYS if key in changed}
+    ways = [f"{key} is now a different one{name and f': {name}'}" for key, name in names.items()]
     change = BaselineChange(name, "loosened", name, None, tuple(ways))
     return [change] if ways else [], old or Config()
 

@@ -189,12 +189,8 @@ _DECODER = json.JSONDecoder(
 def _is_deep(value: Json, max_depth: int) -> bool:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(max_depth):
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
-        ]
+        parents = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for parent in parents for child in parent if isinstance(child, dict | list)]
     return bool(level)
 
 

@@ -105,11 +105,8 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
     method = str(request["method"]).upper()
     if flaw := imports.flaw_of_url(url):
         raise imports.NotCarried(f"{method} {flaw}", imports.HINT_FOR_URL)
-    headers = [
-        (str(header["name"]), str(header["value"]))
-        for header in request.get("headers") or ()
-        if header.get("value") is not None
-    ]
+    stated = [header for header in request.get("headers") or () if header.get("value") is not None]
+    headers = [(str(header["name"]), str(header["value"])) for header in stated]
     body, unsent = dict[str, Json](), ""
     try:
         body = _body(request)
@@ -163,14 +160,10 @@ def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -
     parts = [(param.get("name"), str(param.get("value") or ""), param.get("fileName")) for param in params]
     if text and "boundary=" in content_type:
         whole: Any = message_from_string(f"Content-Type: {' '.join(content_type.split())}\n\n{text}")
-        parts = [
-            (
-                part.get_param("name", None, "content-disposition"),
-                str(part.get_payload()),
-                part.get_filename(),
-            )
-            for part in (whole.get_payload() if whole.is_multipart() else ())
-        ]
+        parts = []
+        for part in whole.get_payload() if whole.is_multipart() else ():
+            name = part.get_param("name", None, "content-disposition")
+            parts.append((name, str(part.get_payload()), part.get_filename()))
     fields: dict[str, Json] = {}
     for name, value, file in parts:
         if file is not None:

@@ -391,11 +391,8 @@ def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
 
 def pairs_of(values: Mapping[str, Json]) -> list[tuple[str, str]]:
     """Return names with their values as they are sent; a name with a list is repeated for each item."""
-    return [
-        (name, "" if item is None else as_text(item))
-        for name, value in values.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
+    listed = ((name, value if isinstance(value, list) else [value]) for name, value in values.items())
+    return [(name, "" if item is None else as_text(item)) for name, items in listed for item in items]
 
 
 def _credentials(auth: Auth, at: Path) -> str | Auth:

@@ -90,14 +90,9 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     check_env(own_env, argv[0], allowed_names, setting.trust)
     stdin = "" if command_input.stdin is ABSENT else command_input.stdin
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
-    return ProcessSpec(
-        argv=(*words, *argv[1:]),
-        stdin=data,
-        env=children.child_environment(allowed_names, own_env),
-        cwd=cwd,
-        timeout=float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout),
-        mask=setting.redactor.mask,
-    )
+    env = children.child_environment(allowed_names, own_env)
+    timeout = float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout)
+    return ProcessSpec((*words, *argv[1:]), data, env, cwd, timeout, mask=setting.redactor.mask)
 
 
 def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
@@ -187,11 +182,8 @@ class CommandKind(RecipeKind):
                 message = f"{program} did not write JSON: {error}{last_words}"
                 hint = "leave out `parse: json` to compare it as text"
                 raise cannot_replay("BK307", message, hint) from None
-        output: dict[str, Json] = {
-            "exit_code": finished.exit_code,
-            "stdout": stdout,
-            "stderr": text_or_hash(finished.stderr),
-        }
+        stderr = text_or_hash(finished.stderr)
+        output: dict[str, Json] = {"exit_code": finished.exit_code, "stdout": stdout, "stderr": stderr}
         written: dict[str, Json] = {}
         for path in command_input.files:
             content = read_if_there(setting.surroundings, path, run.cwd)
@@ -608,14 +600,9 @@ class PostKind(messages.ConversationKind):
     def request(self, recipe: Recipe, setting: Setting) -> Request:
         execution: PostExecution = recipe.execution
         question = messages.question_as_json(setting.scope.expand(recipe.input, INPUT), setting.asker)
-        request = HttpRequest(
-            "POST",
-            url=execution.url,
-            headers=execution.headers,
-            auth=execution.auth,
-            json=escape_variables_in(question),
-            timeout=_TIMEOUT if execution.timeout is None else execution.timeout,
-        )
+        timeout = _TIMEOUT if execution.timeout is None else execution.timeout
+        request = HttpRequest("POST", json=escape_variables_in(question), timeout=timeout)
+        request = replace(request, url=execution.url, headers=execution.headers, auth=execution.auth)
         return http.admitted(request, http.HttpExecution("http"), setting, EXECUTION)
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:

@@ -199,16 +199,9 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
 
 def observed(answer: Answer, output: Json, model: str, prompt: str, flaw: str | None) -> Observation:
     """Return the observation of a model's answer. `prompt`: a hash of what it was asked."""
-    return Observation(
-        output,
-        answer.seconds,
-        answer.attempts,
-        tool_calls=answer.tool_calls,
-        usage=answer.usage,
-        environment={"model": answer.served or model, "prompt": prompt},
-        flaw=flaw,
-        recorded=answer.recorded,
-    )
+    names, around = ("seconds", "attempts", "usage"), {"model": answer.served or model, "prompt": prompt}
+    known = {name: getattr(answer, name) for name in (*names, "tool_calls", "recorded")}
+    return Observation(output, environment=around, flaw=flaw, **known)
 
 
 class PromptKind(kind.RecipeKind):
@@ -288,19 +281,9 @@ class PromptKind(kind.RecipeKind):
         """Return the model's answer: a text, JSON, or what `collect` names."""
         execution: PromptExecution = recipe.execution
         template = _template_of(recipe, setting)
-        answer = setting.clients.models.ask(
-            ModelQuestion(
-                model=execution.model,
-                messages=template.expanded(),
-                tools=tuple(recipe.input.tools),
-                temperature=execution.temperature,
-                max_tokens=execution.max_tokens,
-                json=execution.json,
-                turn=setting.turn,
-                timeout=execution.timeout,
-                asker=setting.asker,
-            )
-        )
+        stated = {name: getattr(execution, name) for name in ("temperature", "max_tokens", "json", "timeout")}
+        tools = tuple(recipe.input.tools)
+        answer = setting.ask(ModelQuestion(execution.model, template.expanded(), tools, **stated))
         flaw, collect = None, execution.collect
         output: Json = answer.text
         if execution.parse == "json" and (output := json_in(answer.text)) is ABSENT:
@@ -343,10 +326,8 @@ class PromptKind(kind.RecipeKind):
         for path in filter(None, (prompt_input.prompt, prompt_input.inputs_from)):
             yield files.read_text(surroundings, as_text(expand(path, INPUT)))
         if prompt_input.inputs_from is not None:
-            yield from files.texts_in(
-                files.load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))),
-                surroundings,
-            )
+            document = files.load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT)))
+            yield from files.texts_in(document, surroundings)
         yield from files.texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 

@@ -469,12 +469,8 @@ class _Pairing:
         if agreed is not None:
             return pairs
         rows = [n for n in self.rows if n not in left_out]
-        times = Counter(
-            (n in self.required, key)
-            for n in rows
-            for key in self.keys[n]
-            if key not in bindings and (n, key) not in unbound
-        )
+        free = ((n, key) for n in rows for key in self.keys[n] if key not in bindings)
+        times = Counter((n in self.required, key) for n, key in free if (n, key) not in unbound)
         if not times:
             return None
         key = max(times, key=lambda key: (key[0], times[key]))[1]

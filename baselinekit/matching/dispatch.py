@@ -219,13 +219,9 @@ class Matcher(Struct):
                 *limits.exceeded(self.rules, self.known, observation),
                 *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
-        return model.Comparison(
-            (*walk.differences, *further),
-            walk.count + len(further),
-            resolved,
-            tuple(self._reports(walk)),
-            tuple(walk.questions),
-        )
+        differences, count = (*walk.differences, *further), walk.count + len(further)
+        reports, questions = tuple(self._reports(walk)), tuple(walk.questions)
+        return model.Comparison(differences, count, resolved, reports, questions)
 
     def new_walk(self, answers: model.Answers = _NO_ANSWERS) -> Walk:
         return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})

@@ -347,10 +347,9 @@ def narrowest(
     non_null = [value for value in values if value is not None]
     candidates = list(_candidates_for(non_null or values, write, words))
     if non_null and len(non_null) < len(values):
+        alone = ((one, one.text[:-2]) for one in candidates if is_alone(one.text))
         candidates = [
-            replace(candidate, text=f"{candidate.text[:-2]}|null>>", reason=f"{candidate.reason}, or null")
-            for candidate in candidates
-            if is_alone(candidate.text)
+            replace(one, text=f"{start}|null>>", reason=f"{one.reason}, or null") for one, start in alone
         ]
     return select_accepting(candidates, values, words) or [_ANYTHING]
 

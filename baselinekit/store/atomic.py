@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.files.text import decode, encode
+from baselinekit.kinds.files import without_following
 from baselinekit.store import atomic
 from baselinekit.store.project import read, resolve
 
@@ -241,10 +242,6 @@ def _remove_unlocked(path: str) -> None:
     with contextlib.suppress(OSError), open(path, "rb", opener=without_following) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails as long as it is being written
         os.unlink(path)
-
-
-def without_following(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 # Removing a file of the project, when the user has asked for it.

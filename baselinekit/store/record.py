@@ -169,12 +169,8 @@ def merge_records(sides: list[bytes], file: str) -> list[bytes]:
         value = _merged(key[1], base, ours, theirs)
         if None in parts[1:]:  # one side removed it: git sees no change on the other
             value = base
-        literals = (
-            text.body[part.start : part.end]
-            for text, part in zip(texts, parts, strict=True)
-            if part and part.value == value
-        )
-        merged = next(literals, str(value))
+        both = ((text, part) for text, part in zip(texts, parts, strict=True) if part and part.value == value)
+        merged = next((text.body[part.start : part.end] for text, part in both), str(value))
         for some, part in zip(splices, parts, strict=True):
             if part and (parts[0] or None not in parts[1:]):
                 some.append(Splice(part.start, part.end, merged))

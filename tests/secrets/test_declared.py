@@ -14,7 +14,7 @@ from secretdrill import SECRETS, left, spellings
 from baselinekit.graders.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
 from baselinekit.secrets.variables import MASK, Redactor, Secret
-from baselinekit.values.texts import beginning_of, end_of, mask_and_clip, shown
+from baselinekit.values.texts import end_of, mask_and_clip, shown
 
 PARTS = 4
 
@@ -146,20 +146,17 @@ def test_a_text_that_is_kept_in_part_holds_no_part_of_a_secret(data: st.DataObje
     words = data.draw(st.lists(st.sampled_from(["lorem", "ipsum\n", text]), min_size=3, max_size=40))
     said = " ".join(words)
     limit = data.draw(st.integers(1, len(said)))
-    first, last = (cut(said, limit, redactor.mask_declared) for cut in (beginning_of, end_of))
-    assert max(len(first), len(last)) <= limit
-    for kept in (first, last):
-        assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
+    kept = end_of(said, limit, redactor.mask_declared)
+    assert len(kept) <= limit
+    assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
 
 
 def test_what_is_kept_in_part_is_as_much_as_may_be() -> None:
     mask = redactor_of("correct horse battery").mask_declared
     said = "one two correct horse battery three four"
-    assert beginning_of(said, 20, mask) == "one two"
-    assert beginning_of(said, 34, mask) == "one two correct horse battery thre"
     assert end_of(said, 20, mask) == "three four"
     assert end_of(said, 36, mask) == end_of(said, 39, mask) == "two correct horse battery three four"
-    assert beginning_of(said, 99, mask) == end_of(said, 99, mask) == said
+    assert end_of(said, 99, mask) == said
 
 
 def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:

@@ -72,13 +72,9 @@ def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
         raise cannot_replay("BK612", message, hint) from None
     usage, calls = stated.usage or {}, stated.tool_calls
     tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
-    return Answer(
-        text=stated.text or "",
-        tool_calls=None if calls is None else tuple(call.as_call() for call in calls),
-        usage=Usage(*tokens, dollars(usage.get("cost_usd"))),
-        served=stated.model,
-        seconds=seconds,
-    )
+    called = None if calls is None else tuple(call.as_call() for call in calls)
+    used = Usage(*tokens, dollars(usage.get("cost_usd")))
+    return Answer(stated.text or "", called, used, stated.model, seconds)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its

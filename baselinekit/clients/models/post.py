@@ -225,13 +225,8 @@ _BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
     """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
     model = question.model
-    headers = {
-        "User-Agent": f"baselinekit/{__version__}",
-        "Accept": "application/json",
-        "Accept-Encoding": "gzip, deflate",
-        "Content-Type": "application/json",
-        **own,
-    }
+    headers = dict.fromkeys(("Accept", "Content-Type"), "application/json")
+    headers |= {"User-Agent": f"baselinekit/{__version__}", "Accept-Encoding": "gzip, deflate", **own}
     stated_headers = {name.lower() for name in model.headers}
     request = recipes.Request(
         "POST",

@@ -307,16 +307,11 @@ class GitFiles:
             "HOME": os.devnull,  # the user's own has passwords in .netrc
             "LC_ALL": "C",  # its messages are matched
         }
-        spec = ProcessSpec(
-            (
-                *("/bin/sh", "-c", _BOUNDED, str(self._limits.repository // _BLOCK)),
-                *("git", "--no-pager", "--literal-pathspecs", *settings, *git_dir, *words),
-            ),
-            env=child_environment(_PASSED, environment),
-            cwd=self._cache,
-            timeout=self._limits.seconds,
-            max_stdout=max(_MOST_LISTED, self._limits.file),
-        )
+        limits, env = self._limits, child_environment(_PASSED, environment)
+        shell = ("/bin/sh", "-c", _BOUNDED, str(limits.repository // _BLOCK))
+        argv = (*shell, "git", "--no-pager", "--literal-pathspecs", *settings, *git_dir, *words)
+        most = max(_MOST_LISTED, limits.file)
+        spec = ProcessSpec(argv, b"", env, self._cache, limits.seconds, most)
         try:
             return self._execute(spec)
         except CannotReplay as error:

@@ -153,14 +153,9 @@ def read(raw: dict[str, Json], source: model.Source) -> tuple[model.Baseline | N
                 problems += check_part(recipe(part.input, part.execution) if key == "current" else part)
         return None, problems
     current: Any = record.current
-    baseline = model.Baseline(
-        **asdict(record)
-        | {
-            "current": recipe(current.input, current.execution),
-            "comparison": move_option_lists(record.comparison),
-            "source": source,
-        }
-    )
+    parts = {"current": recipe(current.input, current.execution), "source": source}
+    parts |= {"comparison": move_option_lists(record.comparison)}
+    baseline = model.Baseline(**asdict(record) | parts)
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
 
