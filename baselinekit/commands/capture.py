@@ -337,8 +337,9 @@ def capture(
                     accepted = options.accept_lookalikes(same)
                 with context.stop.heard():  # so that every written file is reported
                     for number, one in learnt.items():
+                        one = replace(one, lesson=with_lookalikes(one.lesson)) if accepted else one
                         with blaming(number):
-                            done[number] = _store(project, one, bool(accepted), options, context)
+                            done[number] = _store(project, one, options, context)
                         failed = errors[number].problems if number in errors else ()
                         if is_full := any(one.code == "BK120" for one in failed):
                             break  # a full disk has no room for the next file either
@@ -442,13 +443,11 @@ def _with_form_found(
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 
 
-def _store(
-    project: Project, learnt: Learnt, accepted: bool, options: CaptureOptions, context: RunContext
-) -> Captured:
+def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: RunContext) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
     new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
     draft, observation = new.draft, learnt.observations[0]
-    lesson = with_lookalikes(learnt.lesson) if accepted else learnt.lesson
+    lesson = learnt.lesson
     hide, allow = options.hide_secrets, options.allow_secrets
     output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
@@ -544,9 +543,8 @@ def check_placeholders(placeholders: Mapping[str, str], words: PlaceholderContex
             compile_text(placeholder, words)
         except InvalidInput as error:
             option = f"--placeholder '{text}={placeholder}'"
-            raise InvalidInput(
-                *(replace(problem, message=f"{option}: {problem.message}") for problem in error.problems)
-            ) from None
+            named = (replace(one, message=f"{option}: {one.message}") for one in error.problems)
+            raise InvalidInput(*named) from None
 
 
 def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:

@@ -33,15 +33,7 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
 from baselinekit.commands.executor import LOSSES, Chunk, Grant
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    Problem,
-    Refused,
-    cannot_replay,
-    internal_error,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay, internal_error
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
 
@@ -227,7 +219,7 @@ class Cluster:
         while not (workers := [*self._client.nthreads()]):
             if time.monotonic() > until:
                 hint = "start one (dask worker ADDRESS), or look at the scheduler's log"
-                raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
+                raise cannot_replay("BK361", "the Dask cluster has no worker", hint)
             time.sleep(0.5)
         nodes = (self._client.scheduler.address, *workers)
         unencrypted = [node for node in nodes if self._is_private and not is_private_address(node)]
@@ -312,7 +304,7 @@ def connect_to_cluster(place: str, workers_of: Callable[[Any], Cluster]) -> Iter
             import distributed
         except ImportError:
             message = "--dask needs the package distributed, which is not installed"
-            raise CannotReplay(Problem("BK361", message, "pip install 'baselinekit[dask]'")) from None
+            raise cannot_replay("BK361", message, "pip install 'baselinekit[dask]'") from None
         local = _LOCAL.fullmatch(place)
         if local:  # Dask may also start a worker later, to replace one that has ended
             stack.enter_context(without_main())
@@ -322,7 +314,7 @@ def connect_to_cluster(place: str, workers_of: Callable[[Any], Cluster]) -> Iter
         except Exception as error:
             message = f"no Dask scheduler answers at {place}: {_first_line(error)}"
             hint = "check the address; for tls:// Dask's own settings name the certificates"
-            raise CannotReplay(Problem("BK361", message, hint)) from None
+            raise cannot_replay("BK361", message, hint) from None
         stack.callback(_close, client)
         yield workers_of(client)
 
@@ -360,7 +352,7 @@ def _start_local(count: int) -> Iterator[Any]:
                 stack.callback(_close, cluster)
         except Exception as error:
             message = f"the workers could not be started: {_first_line(error)}"
-            raise CannotReplay(Problem("BK361", message, "try a smaller number: --dask local:2")) from None
+            raise cannot_replay("BK361", message, "try a smaller number: --dask local:2") from None
         yield cluster
 
 

@@ -267,6 +267,5 @@ def with_trends(report: model.Report, root: str) -> model.Report:
     runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
     trends = ((trend.id, trend.seen) for trend in history.trends if trend.id in ids)
     before = ((id, [one for one in seen if one.run.started < report.started]) for id, seen in trends)
-    return replace(
-        report, past=model.History(runs, tuple(model.Trend(id, tuple(seen)) for id, seen in before))
-    )
+    past = tuple(model.Trend(id, tuple(seen)) for id, seen in before)
+    return replace(report, past=model.History(runs, past))

@@ -5,15 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from baselinekit.commands.capture import (
-    Adapt,
-    Captured,
-    CaptureOptions,
-    NewBaseline,
-    free_id,
-    is_same,
-    new_baseline,
-)
+from baselinekit.commands import capture
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.importers import har, lines, openapi
@@ -60,7 +52,7 @@ class Batch(Struct):
     captured."""
 
     project: Project
-    new: Sequence[NewBaseline]
+    new: Sequence[capture.NewBaseline]
     problems: Sequence[BaselinekitError] = ()
     failed: int = 0
     known: int = 0
@@ -69,7 +61,7 @@ class Batch(Struct):
     stated: Mapping[str, int] = field(default_factory=dict)
     drafts: Sequence[DraftRecipe] = ()
     asking: Project | None = None
-    notes: Callable[[Sequence[Captured]], Iterable[str]] = lambda captured: ()
+    notes: Callable[[Sequence[capture.Captured]], Iterable[str]] = lambda captured: ()
 
     def shared_base(self) -> tuple[str, int, int] | None:
         """Return the base_url that most files have in common, at least one of them new, if the configuration
@@ -105,7 +97,7 @@ def summarize(
     project: Project,
     files: Mapping[str, ImportedFile],
     record_of: Callable[[DraftRecipe], dict[str, Any]],
-    options: CaptureOptions,
+    options: capture.CaptureOptions,
 ) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
@@ -120,7 +112,7 @@ def summarize(
             base_counts.update([base] if base else [])
     known_names = {*project.scope.values, *project.scope.secrets}
     drafts: list[DraftRecipe] = []
-    ready: list[NewBaseline] = []
+    ready: list[capture.NewBaseline] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
@@ -129,17 +121,17 @@ def summarize(
             try:
                 if lacking := [name for name in draft.needs if name not in known_names]:
                     raise CannotReplay(*map(_missing_variable, lacking))
-                new = new_baseline(project, record_of(draft), options)
+                new = capture.new_baseline(project, record_of(draft), options)
             except BaselinekitError as error:
                 errors.append(type(error)(*(one._replace(place=place, at=None) for one in error.problems)))
                 failed += 1
                 continue
             same_input = captured[digest(new.draft.current.input)]
-            if any(is_same(new.draft, existing, project) for existing in same_input):
+            if any(capture.is_same(new.draft, existing, project) for existing in same_input):
                 known += 1
             else:
                 same_input.append(new.draft)
-                new = new.named(free_id(new.draft, taken, project))
+                new = new.named(capture.free_id(new.draft, taken, project))
                 taken[new.draft.id.casefold()] = new.draft
                 adapt = _describes(draft, options)
                 label = new.draft.id
@@ -148,9 +140,8 @@ def summarize(
         for one in imported.left_out:
             place = Place(one.file or file, one.line)
             errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
-    unsafe, unselected = (
-        sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
-    )
+    unsafe = sum(imported.unsafe for imported in files.values())
+    unselected = sum(imported.unselected for imported in files.values())
     return Batch(project, ready, errors, failed, known, unsafe, unselected, base_counts, drafts)
 
 
@@ -170,11 +161,13 @@ def _missing_variable(name: str) -> Problem:
     return Problem("BK551", f"it needs the variable {{{{{name}}}}}", hint)
 
 
-def _describes(draft: DraftRecipe, options: CaptureOptions) -> Adapt:
+def _describes(draft: DraftRecipe, options: capture.CaptureOptions) -> capture.Adapt:
     """Return what refuses an error answer that the file does not describe, as the file may lack the
     credentials, and returns the placeholders that the file states."""
 
-    def describe(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
+    def describe(
+        new: capture.NewBaseline, outputs: Sequence[Json]
+    ) -> tuple[capture.NewBaseline, Mapping[Path, str]]:
         status = outputs[0].get("status") if isinstance(outputs[0], dict) else None
         is_described = draft.is_vouched and (draft.status is None or draft.status >= 400)
         if isinstance(status, int) and status >= 400 and not (options.allow_error_status or is_described):

@@ -366,9 +366,8 @@ class Checker:
         root, kept = self._project.root, None
         with suppress(BaselinekitError, OSError):
             kept = load_pending(root, baseline.id)
-        verdict, note, varied = verdict_on_varying(
-            baseline, comparison, self._clients.now(), kept, is_accepted(root, baseline.id)
-        )
+        now, was_accepted = self._clients.now(), is_accepted(root, baseline.id)
+        verdict, note, varied = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
         redactor = self._project.redactor.knowing(observation.output)
         scope = self._project.words_of(baseline).scope
         masked = redactor.mask_value(comparison.resolved)
@@ -398,8 +397,8 @@ class Checker:
             resolved=resolved,
         )
         try:
-            now = self._context.timestamp()
-            seen = kept_output_of(self.environment, baseline, comparison, observation, now)
+            time = self._context.timestamp()
+            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))

@@ -482,9 +482,8 @@ def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
     argv = value["command"] if isinstance(value["command"], list) else str(value["command"]).split()
     try:
         words = configured_argv([str(word) for word in argv], root, "")
-        finished = execute(
-            recipes.ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT)
-        )
+        spec = recipes.ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT)
+        finished = execute(spec)
         if finished.exit_code:
             raise cannot_replay("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
         return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()

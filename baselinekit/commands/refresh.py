@@ -13,13 +13,7 @@ from itertools import chain
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.capture import (
-    ReplayJob,
-    check_placeholders,
-    in_turns,
-    nothing_there,
-    observe_all,
-)
+from baselinekit.commands.capture import ReplayJob, check_placeholders, in_turns, nothing_there, observe_all
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
@@ -357,19 +351,17 @@ def plan_of(
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: mode.removeprefix("by ") for at, mode in arrays.items() if mode.startswith("by ")}
-    if troubles := _troubles_of(baseline, seen):
+    if signs := _troubles_of(baseline, seen):
         changes = tuple(replace(change, risk="high") for change in changes)
     texts = [*rules.placeholders.values()]
     alone = frozenset(change.number for change in changes if change.after in texts)
     notes = (
         *found.taken,
-        *(f"it went wrong: {text}" for text in troubles),
+        *(f"it went wrong: {text}" for text in signs),
         *(f"it will still fail: {text}" for text in seen.unsettled),
         *(describe_environment(project, baseline, seen) if changes else ()),
     )
-    return model.RefreshPlan(
-        baseline, seen, changes, found.shape, notes, keys, troubles, ruled, alone, on_file
-    )
+    return model.RefreshPlan(baseline, seen, changes, found.shape, notes, keys, signs, ruled, alone, on_file)
 
 
 def _changed_since(baseline: Baseline, seen: model.KeptOutput) -> str:

@@ -176,9 +176,8 @@ def decisions_in(
                 if member in decided:
                     message = f"{plan.baseline.id} {_place_name(change)} is decided twice"
                     raise _invalid(message, "decide it once")
-                decided[member] = (
-                    _decide((plan, change), entry, knows, permit) if entry else changes.Decision("skip")
-                )
+                assert entry is not None  # as it has members
+                decided[member] = _decide((plan, change), entry, knows, permit)
         except InvalidInput as error:
             problems = list(error.problems)
         wrong += (replace(problem, at=(*at, number, *(problem.at or ()))) for problem in problems)

@@ -39,7 +39,7 @@ _NO_BLOCK = lazy_pattern(f"[{_UNSAFE}]")
 _UNSAFE_PLAIN = lazy_pattern(f"[{_UNSAFE}\n\t]|: | #|[: ]$")
 _TO_ESCAPE = lazy_pattern(f'[{_UNSAFE}\n\t\\\\"]')
 _SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_PLAIN_START = lazy_pattern(r"[\w/$(^+.\\<]")
+_START = lazy_pattern(r"[\w/$(^+.\\<]")
 _PLAIN_IN_FLOW = lazy_pattern(r"[^\W\d][\w./-]*(?: [\w./-]+)*")
 _NO_STRING = lazy_pattern(
     r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)|<<|\.\.\.(?: .*)?|<{7}.*|[-+]?\.(?i:inf|nan)"
@@ -112,9 +112,7 @@ def yaml_scalar(value: Json) -> str:
 
 def is_plain(text: str) -> bool:
     """Whether every reader reads these characters without quotes as the same text."""
-    return bool(
-        _PLAIN_START.match(text) and not _UNSAFE_PLAIN.search(text) and not _NO_STRING.fullmatch(text)
-    )
+    return bool(_START.match(text) and not _UNSAFE_PLAIN.search(text) and not _NO_STRING.fullmatch(text))
 
 
 def yaml_quoted(text: str, prefer: str = "") -> str:

@@ -25,17 +25,7 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import (
-    ALIAS,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    Watched,
-    check_merged,
-    place,
-)
+from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, Watched, check_merged, place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct

@@ -10,6 +10,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.importers import drafts
+from baselinekit.kinds.http import FRAMING
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct
@@ -81,9 +82,6 @@ Read = Callable[[str], str]
 
 MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
-_FRAMING = lazy_pattern(
-    r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
 _GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
 
 
@@ -251,7 +249,7 @@ class _Line:
         for lower, (name, value) in self.headers.items():
             if lower == "host" and value != urlsplit(url).netloc:
                 self.dropped.append(f"the header Host: {value} cannot be set; ask that host itself")
-            elif lower not in ("host", "accept-encoding") and not _FRAMING.fullmatch(lower):
+            elif lower != "accept-encoding" and not FRAMING.fullmatch(lower):
                 headers["Content-Type" if lower == "content-type" else name] = value
         content_type = str(headers.get("Content-Type", "")).lower()
         is_implied = body.keys() & {"json", "form"} and content_type in ("application/json", drafts.FORM_TYPE)

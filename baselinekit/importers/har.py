@@ -72,7 +72,7 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
             left_out.append((number, "an entry that cannot be read", "save the file again"))
     types = [type.lower() for type in choices.types or _API_TYPES]
     of_type = [entry for entry in entries if any(type in entry.media for type in types)]
-    hosts = _hosts(of_type, source, choices)
+    hosts = _hosts(of_type, source.name, choices)
     first: dict[str, HarEntry] = {}  # of equal requests
     for entry in of_type:
         if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts:
@@ -148,10 +148,8 @@ def _body(request: dict[str, Any]) -> dict[str, Json]:
     if media.startswith("multipart/"):
         raise imports.NotCarried(f"a body of {media}")
     if text is None or (not text and params):
-        text, media = (
-            urlencode([(param["name"], param.get("value", "")) for param in params]),
-            imports.FORM_TYPE,
-        )
+        pairs = [(param["name"], param.get("value", "")) for param in params]
+        text, media = urlencode(pairs), imports.FORM_TYPE
     return imports.body_of(str(text), media) if text else {}
 
 
@@ -167,9 +165,8 @@ def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -
     fields: dict[str, Json] = {}
     for name, value, file in parts:
         if file is not None:
-            raise imports.NotCarried(
-                f"it sends the file {file or 'that was chosen'}, which is not in the HAR file"
-            )
+            named = file or "that was chosen"
+            raise imports.NotCarried(f"it sends the file {named}, which is not in the HAR file")
         if isinstance(name, str):
             imports.add_value(fields, name, value)
     if not fields:
@@ -198,9 +195,7 @@ def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
             yield from _issued(item, (*path, key))
 
 
-def _hosts(
-    entries: Sequence[HarEntry], source: imports.SourceText, choices: imports.ImportChoices
-) -> set[str | None]:
+def _hosts(entries: Sequence[HarEntry], name: str, choices: imports.ImportChoices) -> set[str | None]:
     """The hosts that are meant: the operator's, the project's own, or the only one."""
     if choices.hosts:
         return {*choices.hosts}
@@ -211,7 +206,7 @@ def _hosts(
     host_list = ", ".join(f"{host} ({count})" for host, count in counts.most_common())
     hint = f"choose with --host, such as --host {counts.most_common(1)[0][0]}"
     message = f"it has answers of several hosts: {host_list}"
-    raise InvalidInput(Problem("BK551", message, hint, Place(source.name)))
+    raise InvalidInput(Problem("BK551", message, hint, Place(name)))
 
 
 def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry, dict[str, Any]]]:

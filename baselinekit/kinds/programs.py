@@ -9,15 +9,7 @@ from typing import Any, Literal
 
 from baselinekit.clients.programs import children
 from baselinekit.clients.trust import Trust
-from baselinekit.errors import (
-    CannotReplay,
-    InvalidInput,
-    Problem,
-    Refused,
-    cannot_replay,
-    describe_exit,
-    suggest,
-)
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, json_or_absent, to_bytes
 from baselinekit.kinds import http, messages
 from baselinekit.kinds.bodies import text_or_hash
@@ -252,8 +244,7 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
             yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
         for name in dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER_FORM, word)):
             if name not in PLACEHOLDERS:
-                placeholders = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
-                hint = suggest(name, PLACEHOLDERS) or placeholders
+                hint = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
                 yield Problem("BK791", f"unknown placeholder {{{name}}} in the command line", hint, at=place)
 
 

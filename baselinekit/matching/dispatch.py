@@ -203,11 +203,9 @@ class Matcher(Struct):
         walk = self.new_walk(answers)
         resolved = self.walk(walk, observation.output)
         further = []
-        if observation.loss is not None:
+        if (lost := observation.loss) is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
-            further = [
-                model.Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)
-            ]
+            further = [model.Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", lost)]
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 

@@ -364,9 +364,8 @@ def _candidates_for(
     if type == "number" and all(map(is_number, values)):
         yield from propose_for_numbers(values, words)
     elif type == "string":
-        proposals = list(proposals_from_table(values, "string", "sure", words)) or list(
-            propose_by_parts(values, write, words)
-        )
+        sure = proposals_from_table(values, "string", "sure", words)
+        proposals = [*sure] or [*propose_by_parts(values, write, words)]
         if not proposals:
             yield from _propose_one_of(values)
         yield from proposals

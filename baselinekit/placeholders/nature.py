@@ -157,10 +157,8 @@ def nature_of_change(
         if "\0" in marked and marked == _mask_moments_and_ids(after):
             is_timed = any(formats.moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    is_amount_of_both = are_numbers(before, after) or (
-        formats.is_timespan(before) and formats.is_timespan(after)
-    )
-    if is_amount_of_both and is_counted(path, before, after):
+    are_amounts = are_numbers(before, after) or (formats.is_timespan(before) and formats.is_timespan(after))
+    if are_amounts and is_counted(path, before, after):
         return "counter"
     is_next = writes and are_numbers(before, after) and after > before
     return "id" if is_next and _ID_NAME.search(name_of(path)) else None
@@ -191,10 +189,8 @@ def _mask_moments_and_ids(text: str) -> str:
     result, position = "", 0
     for start, end, _ in formats.moments_in(text):
         result, position = f"{result}{text[position:start]}\0", end
-    return _PARTS.sub(
-        lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0],
-        result + text[position:],
-    )
+    text = result + text[position:]
+    return _PARTS.sub(lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0], text)
 
 
 # Numbers that count or measure, by their names. A number that may as well be a setting or a property (a port,

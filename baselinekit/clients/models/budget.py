@@ -76,9 +76,8 @@ class Budget:
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = recipes.added_usage(
-                self._spent, recipes.ModelUsage(1, tokens, cost, full_price=full_price)
-            )
+            used = recipes.ModelUsage(1, tokens, cost, full_price=full_price)
+            self._spent = recipes.added_usage(self._spent, used)
             self.release(held)
 
     def fail(self, held: Reservation) -> None:
