@@ -204,7 +204,7 @@ _USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "s
 _AT_ONCE = 512
 """A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
 
-_UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
+_UNHEARD = frozenset((429, 503, 529))
 _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
@@ -372,7 +372,7 @@ def _failure(question: Question, status: int, message: str, reply: recipes.Respo
     statuses = model.retry.statuses if model.retry is not None else None
     is_out_of_credit = _NO_CREDIT.search(message) is not None
     if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
-        hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
+        hint = _SLOWER if status in _UNHEARD else "try again later, or look for the problem of the server"
         problem, is_unheard = Problem("BK611", text, hint), status in _UNHEARD
         return RetryableFailure(problem, reply.asked_wait(), is_unheard)
     if status < 500 and _FILTERED.search(message):
