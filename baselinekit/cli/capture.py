@@ -12,12 +12,11 @@ from baselinekit.cli import options as cli, recipes, screen
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.recipes import ManyOptions, StoringOptions, typed_record
 from baselinekit.commands import capture as capturing
+from baselinekit.commands.capture import slug
 from baselinekit.commands.importing import Batch, summarize, worst_of
-from baselinekit.commands.naming import slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Place, Problem
-from baselinekit.importers.curl import is_curl
-from baselinekit.importers.curloptions import NAMES
+from baselinekit.importers.curl import NAMES, is_curl
 from baselinekit.importers.drafts import DraftRecipe, ImportedFile
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import with_names

@@ -16,9 +16,15 @@ from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients import trust
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands import gitsetup
-from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
+from baselinekit.commands.doctor import (
+    Findings,
+    Orphan,
+    Orphans,
+    find_orphans,
+    find_short_secrets,
+    move_large_outputs,
+)
 from baselinekit.commands.history import Part, load_parts
-from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection

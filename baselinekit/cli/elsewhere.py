@@ -19,12 +19,20 @@ from baselinekit.cli.options import RecordingOptions, WhereOptions
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import executor
-from baselinekit.commands.cluster import Cluster, Sealed, check_place, connect_to_cluster, listed_files, pack
+from baselinekit.commands.cluster import (
+    Build,
+    Cluster,
+    Sealed,
+    WorkerProcesses,
+    check_place,
+    connect_to_cluster,
+    listed_files,
+    pack,
+)
 from baselinekit.commands.compare import OF_BASELINES
 from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Item, Judged, NewAnswer, Terms
 from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
-from baselinekit.commands.processes import Build, WorkerProcesses
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.kinds.settings import Clients

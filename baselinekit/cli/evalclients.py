@@ -11,8 +11,8 @@ from typing import Any
 
 from baselinekit.cli.elsewhere import Job, Order, OrderWorker, elsewhere
 from baselinekit.cli.options import WhereOptions
+from baselinekit.commands.cluster import Build
 from baselinekit.commands.executor import Elsewhere
-from baselinekit.commands.processes import Build
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import NotRecorded
 from baselinekit.evals import attempts

@@ -12,8 +12,8 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
 from baselinekit.model.recipes import Config
-from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
+from baselinekit.store.reading import discover_files
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from baselinekit.cli import options as cli
-from baselinekit.commands.capture import group_of
-from baselinekit.commands.naming import slug
+from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML

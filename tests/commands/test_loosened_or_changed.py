@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.since import weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.commands.naming import LONGEST, name_new
+from baselinekit.commands.capture import LONGEST, name_new
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import dump_yaml

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.since import weakened
 from baselinekit.files.languages import YAML
 from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.placeholders.table import PlaceholderContext

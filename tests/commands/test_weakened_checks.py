@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.commands.weakened import Way, weakened
+from baselinekit.commands.since import Way, weakened
 from baselinekit.model.baselines import Baseline
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.store.reading import parse_record

@@ -3,7 +3,7 @@ The tables have known answers."""
 
 import pytest
 
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.since import weakened
 from baselinekit.files.languages import YAML
 from baselinekit.model.baselines import Baseline
 from baselinekit.placeholders.table import PlaceholderContext

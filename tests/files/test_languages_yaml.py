@@ -78,7 +78,7 @@ ERRORS = [
     ("a: 1\na: 2\n", "BK102 f:2:1: the key 'a' occurs twice: remove one of the two"),
     ("a: 1\n'a': 2\nb: 1\nb: 2", "BK102 f:2:1: .*\nBK102 f:4:1: the key 'b' occurs twice"),
     ("---\nx: 1\n---\n- 1\n- q: {a: 1,\n  a: 2}\n", "BK102 f:6:3: "),
-    ("1: a", "BK107 f:1:1: the key 1 is a number, and keys must be strings: put it in quotes"),
+    ("1: a", "BK107 f:1:1: the key 1 is a number; keys must be strings: put it in quotes"),
     ("true: a\n~: b", "BK107 f:1:1: the key true is a boolean.*\nBK107 f:2:1: the key ~ is a null"),
     ("? [a]\n: b", "BK107 f:1:3: a key of type array"),
     ("a:\n  <<: {b: 1}", "BK107 f:2:3: the key << is a YAML merge.* quote it"),

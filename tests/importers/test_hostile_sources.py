@@ -10,9 +10,9 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
+from baselinekit.commands.importing import importer_of
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json, Path
 from baselinekit.moving import vcr
 from baselinekit.moving.conversion import read_draft

@@ -10,10 +10,10 @@ import yaml
 from storehelp import write
 
 from baselinekit.cli.main import run
+from baselinekit.commands.importing import importer_of
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 
 
@@ -438,7 +438,7 @@ def test_a_schema_that_contains_itself_ends_soon(schema: Json) -> None:
 
 Q = "name: q, in: query, required: true"
 FLAWS = [
-    ("x: {get: {}}", "x: a path that does not begin with /", 9),
+    ("x: {get: {}}", "x: a path without a leading /", 9),
     ("/x: [get]", "/x: the path is a list", 9),
     ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
     ("/x: {get: []}", "/x: `get` is no operation", 10),

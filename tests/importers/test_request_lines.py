@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from baselinekit.commands.importing import importer_of
 from baselinekit.importers import har, lines
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 from baselinekit.moving import vcr
 

@@ -14,7 +14,7 @@ from baselinekit.files.jsontext import encode
 from baselinekit.kinds.dispatch import check, files_hash, replay
 from baselinekit.kinds.given import ReplayExecution
 from baselinekit.kinds.messages import ConversationInput, row_of
-from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.programs import PostExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage

@@ -9,8 +9,7 @@ from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecutio
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.kind import STORED as MEANING
 from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.post import PostExecution
-from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput
+from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput, PostExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from test_formats import FORMATS
 
-from baselinekit.commands.weakened import is_narrower
+from baselinekit.commands.since import is_narrower
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text

@@ -14,7 +14,7 @@ from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.schema import dump_schema
-from baselinekit.store import schemafile
+from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema
 
 SCHEMA = json_schema()
@@ -63,7 +63,7 @@ def test_json_schema_accepts_baselines_only(value: Any, good: bool) -> None:
 def test_baseline_schema_file_is_up_to_date() -> None:
     """BASELINEKIT_GOLDEN=write renews it."""
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
-        Path(schemafile.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
-    text = schemafile.baseline_schema()
+        Path(atomic.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
+    text = atomic.baseline_schema()
     assert text == dump_schema(SCHEMA), "BASELINEKIT_GOLDEN=write renews it"
     assert json.loads(text)["$defs"]["Record"]["additionalProperties"] is False

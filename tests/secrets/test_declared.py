@@ -14,7 +14,7 @@ from secretdrill import SECRETS, left, spellings
 from baselinekit.graders.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
 from baselinekit.secrets.variables import MASK, Redactor, Secret
-from baselinekit.values.texts import beginning_of, end_of, mask_and_clip, shown
+from baselinekit.values.texts import end_of, mask_and_clip, shown
 
 PARTS = 4
 
@@ -146,20 +146,17 @@ def test_cut_text_contains_no_part_of_secret(data: st.DataObject) -> None:
     words = data.draw(st.lists(st.sampled_from(["lorem", "ipsum\n", text]), min_size=3, max_size=40))
     sentence = " ".join(words)
     limit = data.draw(st.integers(1, len(sentence)))
-    first, last = (cut(sentence, limit, redactor.mask_declared) for cut in (beginning_of, end_of))
-    assert max(len(first), len(last)) <= limit
-    for kept in (first, last):
-        assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
+    kept = end_of(sentence, limit, redactor.mask_declared)
+    assert len(kept) <= limit
+    assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
 
 
 def test_beginning_of_and_end_of_keep_as_much_as_possible() -> None:
     mask = redactor_of("correct horse battery").mask_declared
     sentence = "one two correct horse battery three four"
-    assert beginning_of(sentence, 20, mask) == "one two"
-    assert beginning_of(sentence, 34, mask) == "one two correct horse battery thre"
     assert end_of(sentence, 20, mask) == "three four"
     assert end_of(sentence, 36, mask) == end_of(sentence, 39, mask) == "two correct horse battery three four"
-    assert beginning_of(sentence, 99, mask) == end_of(sentence, 99, mask) == sentence
+    assert end_of(sentence, 99, mask) == sentence
 
 
 def test_mask_note_with_word_of_secret_is_dropped() -> None:

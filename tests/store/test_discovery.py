@@ -7,8 +7,8 @@ import pytest
 from baselinekit.errors import InvalidInput
 from baselinekit.files.libyaml import most_nodes
 from baselinekit.model.recipes import Limits
-from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import USUAL, limits_of, read, set_limits
+from baselinekit.store.reading import discover_files
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from baselinekit.errors import InvalidInput, Place, Refused
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.reading import load, locate, locate_all, parse_record
+from baselinekit.store.reading import discover_files, load, locate, locate_all, parse_record
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
@@ -263,7 +262,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
         load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
         "BK111 fifo.yaml: cannot be read: it is not a regular file: name a file",
-        "BK111 folder.yaml: cannot be read: it is not a regular file: name a file",
+        "BK111 folder.yaml: cannot be read: is a directory: name a file that you may read",
         "BK106 big.yaml: larger than 20,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]

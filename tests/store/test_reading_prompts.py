@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.reading import records_by_id
+from baselinekit.store.reading import discover_files, records_by_id
 
 FOLDER = {"prompt.xml": "Sum up.", "meta.yml": "id: sum\n", "eval.yml": "cases: []\n"}
 RECORD = "id: a\ncurrent: {input: x}\n"

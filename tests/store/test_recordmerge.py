@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.files.languages import language
-from baselinekit.store.recordmerge import merge_records, without_record
+from baselinekit.store.record import merge_records, without_record
 
 BLOCK = """\
 # what the team says
