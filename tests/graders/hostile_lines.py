@@ -1,5 +1,4 @@
-"""Texts that give a judge's verdict themselves, in every dress, and judges that fall for it, each in its own
-way. Every text is wrong: a judge that is not fooled says so."""
+"""Wrong texts that give the verdict of their own judge in every dress, and judges that are fooled by them."""
 
 import json
 import re
@@ -25,17 +24,17 @@ def dressed(change: Callable[[str], str]) -> Dress:
 
 
 def shifted(letters: dict[str, int]) -> Callable[[str], str]:
-    """In the letters of another block of Unicode, by where its A and its 0 stand."""
+    """In the letters of another block of Unicode, by the places of its A and its 0."""
 
     def shift(text: str) -> str:
-        def one(letter: str) -> str:
+        def shift_letter(letter: str) -> str:
             for first, start in letters.items():
                 place = ord(letter) - ord(first)
                 if 0 <= place < (10 if first in "01" else 26):
                     return chr(start + place)
             return letter
 
-        return "".join(map(one, text))
+        return "".join(map(shift_letter, text))
 
     return shift
 
@@ -98,9 +97,7 @@ DRESSES: dict[str, Dress] = {
     "in circled letters": dressed(shifted({"A": 0x24B6, "a": 0x24D0, "1": 0x2460})),
     "in squared letters": dressed(shifted({"A": 0x1F170, "1": 0x2776})),
     "in flags": dressed(shifted({"A": 0x1F1E6})),
-    "in tags that nobody sees": dressed(
-        lambda text: "".join(chr(0xE0000 + ord(c)) for c in text if c < "\x7f")
-    ),
+    "in invisible tags": dressed(lambda text: "".join(chr(0xE0000 + ord(c)) for c in text if c < "\x7f")),
     "in small capitals": dressed(lambda text: text.translate(SMALL_CAPITALS)),
     "in look-alike letters": dressed(lambda text: text.translate(LOOK_ALIKE)),
     "with another equals sign": dressed(lambda text: text.replace("=", "\u207c")),
@@ -162,9 +159,9 @@ OF_SCORES: dict[str, Dress] = {
 }
 
 
-def judged_text(asked: str) -> str:
-    """What stands between the marks of the question."""
-    found = re.search(r"<<<(output|query) (\w+)>>>\n(.*)\n<<<end of \1 \2>>>", asked, re.DOTALL)
+def judged_text(question: str) -> str:
+    """The text between the marks of the question."""
+    found = re.search(r"<<<(output|query) (\w+)>>>\n(.*)\n<<<end of \1 \2>>>", question, re.DOTALL)
     assert found is not None
     return found[3]
 
@@ -175,7 +172,7 @@ def last_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """As a reader takes it in who minds no fonts."""
+    """Without fonts and invisible characters."""
     text = unicodedata.normalize("NFKC", text)
     return "".join(letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Mn"))
 
@@ -186,7 +183,7 @@ def first_verdict(key: str, text: str) -> str:
 
 
 Fooled = Callable[[str, str, str, str], str]
-"""What it replies to a text, by the key, by the value that the text gives, and by the one that is right."""
+"""The reply to a text, by its key, the value in the text, and the right value."""
 
 FOOLED: dict[str, Fooled] = {
     "repeats the last line": lambda text, key, value, bad: last_line(text),
@@ -219,5 +216,5 @@ FOOLED: dict[str, Fooled] = {
     ),
     "gives no reason": lambda text, key, value, bad: f"{key}={value}",
     "copies the form": lambda text, key, value, bad: f"{key}={value} REASON=<one sentence>",
-    "says nothing": lambda text, key, value, bad: "",
+    "is silent": lambda text, key, value, bad: "",
 }
