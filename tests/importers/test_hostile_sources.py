@@ -1,5 +1,4 @@
-"""Files of other tools with a value of any kind at each key that is read: an import ends in drafts and a list
-of what was left out, or in an error of ours, never in another exception."""
+"""Files of other tools with any value at any key end in drafts, a list of what was left out, or an error of ours."""
 
 import json
 import os
@@ -22,19 +21,8 @@ THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
 ODD_VALUES: list[Json] = [
     *(None, True, False, 0, -1, 7, 10**25, 0.5, -0.5, 1e308, "", " ", "a", "0.5", "\0", "é\n: x", "\ud800"),
-    *[
-        "http://[x/y",
-        "http://h:99999/",
-        "http://h:x/",
-        "http://",
-        "https://[::1",
-        "//[",
-        "/\\[x",
-        "{{x}}",
-        "{{",
-        "{%if%}",
-    ],
-    *["file://", "file://x.yaml", "file://*", "#/", "#/paths", "x.yaml#/a", "multipart/form-data", "%"],
+    *("http://[x/y", "http://h:99999/", "http://", "https://[::1", "//[", "/\\[x", "{{x}}", "{{", "{%if%}"),
+    *("file://", "file://x.yaml", "file://*", "#/", "#/paths", "x.yaml#/a", "multipart/form-data", "%"),
     *([], [None], [1], ["a"], [[]], [{}], {}, {"a": 1}, {"": None}, {"$ref": "#/"}, {"type": "object"}),
     *({"id": 1}, {"name": []}, {"url": "http://[x/"}, {"value": {}}, {"type": ["a"]}, [{"type": "contains"}]),
 ]
@@ -235,15 +223,11 @@ def read_evals(text: str) -> tuple[LeftOut, ...]:
     return () if draft is None else draft.left_out
 
 
-def read_cassette(text: str) -> None:
-    vcr.read(SourceText("file", text), ImportChoices())
-
-
 FILES: dict[str, tuple[Json, Callable[[str], object]]] = {
     "har": (HAR, read_requests),
     "openapi": (OPENAPI, read_requests),
     "swagger": (SWAGGER, read_requests),
-    "vcr": (CASSETTE, read_cassette),
+    "vcr": (CASSETTE, lambda text: vcr.read(SourceText("file", text), ImportChoices())),
     "promptfoo": (PROMPTFOO, read_evals),
     "evals.json": (EVALS, read_evals),
 }
@@ -277,32 +261,27 @@ def ends_well(read: Callable[[str], object], document: Json, label: object) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FILES)
-def test_read_of_any_value_at_any_place_ends_in_a_list_or_an_error_of_ours(form: str) -> None:
-    """Half of all changes, each place and each value among them; BASELINEKIT_THOROUGH=1 makes all."""
+def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error_of_ours(form: str) -> None:
+    """A sixth of all changes, each place and each value among them; BASELINEKIT_THOROUGH=1 makes all."""
     document, read = FILES[form]
     read(json.dumps(document))
     for place, path in enumerate(places(document)):
         for number, value in enumerate(ONE_OF_A_KIND):
-            if THOROUGH or (place + number) % 2 == 0:
+            if THOROUGH or (place + number) % 6 == 0:
                 ends_well(read, with_value(document, path, value), (path, value))
 
 
+KEYS = st.sampled_from(["type", "name", "id", "value", "url"])
 JSON_VALUES = st.recursive(
-    st.sampled_from(ODD_VALUES)
-    | st.text(max_size=4)
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["type", "name", "id", "value", "url"]), inner)
-    ),
+    st.sampled_from(ODD_VALUES) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
     max_leaves=5,
 )
 
 
 @pytest.mark.parametrize("form", FILES)
 @given(data=st.data())
-def test_read_of_several_odd_values_ends_in_a_list_or_an_error_of_ours(
+def test_read_with_several_odd_values_ends_in_a_list_or_an_error_of_ours(
     form: str, data: st.DataObject
 ) -> None:
     document, read = FILES[form]
