@@ -37,8 +37,8 @@ CARRYING: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"headers": {"X-Api-Key": "k-123"}, "json": {"password": "k-123"}}, [("X_API_KEY", "k-123")]),
 ]
 SENT_AS_DOCUMENTED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
-    # by the public documentation of GitLab, Shopify, Datadog, Okta, GoDaddy, Supabase, OpenWeather, Cloudflare,
-    # Twilio, Stripe, Slack and Square
+    # by the public documentation of GitLab, Shopify, Datadog, Okta, GoDaddy, Supabase, OpenWeather,
+    # Cloudflare, Twilio, Stripe, Slack and Square
     ({"headers": {"PRIVATE-TOKEN": "glpat-x1"}}, [("PRIVATE_TOKEN", "glpat-x1")]),
     ({"headers": {"X-Shopify-Access-Token": "shpat_1a"}}, [("X_SHOPIFY_ACCESS_TOKEN", "shpat_1a")]),
     ({"headers": {"DD-APPLICATION-KEY": "87ce4a24"}}, [("DD_APPLICATION_KEY", "87ce4a24")]),

@@ -1,4 +1,4 @@
-"""Files of other tools with any value at any key end in drafts, a list of what was left out, or an error of ours."""
+"""Files of other tools with any value at any key end in drafts and a list, or in an error of ours."""
 
 import json
 import os
