@@ -160,19 +160,11 @@ def test_e7_last_row_that_cannot_be_read_does_not_count(desk: Desk) -> None:
     ("meta", "message"),
     [
         (
-            "id: p\nstatus: done\n",
-            "BK767 prompts/p/meta.yml:2:9: 'done' is not a status: write one of draft, ",
-        ),
-        (
             "id: p\nstatus: teste\n",
             "BK767 prompts/p/meta.yml:2:9: 'teste' is not a status: did you mean 'tested'?",
         ),
         ("id: p\nstatus: [draft]\n", "BK767 prompts/p/meta.yml:2:9: ['draft'] is not a status"),
         ("id: p\n", "BK767 prompts/p/meta.yml:1:1: there is no `status`: write one of draft, tested, ready"),
-        (
-            "id: p\nstatus: ready\n",
-            "BK765 prompts/p/meta.yml: p is ready already: there is no further status",
-        ),
     ],
 )
 def test_e20_next_step_without_a_further_status_is_refused(desk: Desk, meta: str, message: str) -> None:

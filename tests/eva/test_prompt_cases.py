@@ -9,7 +9,7 @@ from storehelp import EXAMPLES, write
 
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
-from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
+from baselinekit.graders.by_text import Contains, TokenCount
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.suites.loading import load_cases
@@ -72,28 +72,6 @@ def test_e10_e11_e13_queries_of_the_document_are_read(tmp_path: Path) -> None:
     (case,) = cases(tmp_path, evals)  # lists without a query ask nothing
     assert (case.name, inputs(case)) == ("rejects-empty", {"constraints": "", "file": "src/foo.py"})
     assert case.recipe.execution.model == "default"
-
-
-@pytest.mark.parametrize(
-    ("stated", "method"),
-    [
-        ('contains: "a"', Contains(all=["a"])),
-        ('not_contains: "a"', Contains(none=["a"])),
-        ("contains_any: [a, b]", Contains(any=["a", "b"])),
-        ("contains_all: [a, b]", Contains(all=["a", "b"])),
-        ("matches: 'a+'", RegexMatch("a+")),
-        ("not_matches: 'a+'", RegexMatch("a+", must_match=False)),
-        ("min_tokens: 3", TokenCount(min=3)),
-        ("max_tokens: 3", TokenCount(max=3)),
-        ("json_schema: {type: object}", JsonSchema({"type": "object"})),
-    ],
-)
-def test_e4_assertion_is_a_grader(tmp_path: Path, stated: str, method: object) -> None:
-    case = only_case(tmp_path, f"inputs: {{}}\nassert:\n  - {stated}")
-    assert [grader.method for grader in case.graders] == [method]
-    assert case.graders[0].name == stated.partition(":")[0]
-    case = only_case(tmp_path, "inputs: {}\nassert:\n  - contains: a\n  - matches: b\n  - contains: c")
-    assert [grader.name for grader in case.graders] == ["contains", "matches", "contains 2"]
 
 
 def test_e4_json_schema_is_read_from_the_root_or_the_folder(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from jsonschema import Draft202012Validator
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
@@ -15,7 +14,6 @@ from baselinekit.errors import InvalidInput
 from baselinekit.eva.checks import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
-from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_evals, load_partly
 
 EVALS = """\
@@ -231,23 +229,6 @@ def test_x8_byte_order_mark_other_line_ends_and_quoted_words_are_read(tmp_path: 
         prompt_folder(tmp_path, CASE.replace("total", f"'{name}'"))
         (case,) = load_evals([FOLDER], str(tmp_path)).cases
         assert case.graders[0].method.all == [name]
-
-
-MARKED = [
-    "cases: [{name: a, inputs: {}, asserts: []}]",
-    "cases: [{name: a, inputs: {}, assert: [{contains: a, matches: b}]}]",
-    "cases: [{name: a, inputs: {}, assert: [contains_any: []]}]",
-    "cases: [{name: a, inputs: {}, rubric: b, judge: {pass_threshold: 9}}]",
-    "cases: []",
-    "defaults: {model: a}",
-    "triggering: {should_match: a}",
-]
-
-
-def test_schema_for_editors_refuses_what_the_loader_refuses() -> None:
-    schema = Draft202012Validator(json_schema())
-    texts = [text for text in [CASE, *MARKED] if schema.is_valid(language("x.yaml").load(text, "x.yaml")[0])]
-    assert texts == [CASE]
 
 
 WHOLE = """\

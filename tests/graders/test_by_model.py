@@ -1,6 +1,5 @@
 """Judges by a rubric: their question, their replies, and the scale on which these are read."""
 
-import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -180,10 +179,8 @@ RUBRIC = RubricJudge(["Names it", RubricItem("kind", score_ranges={"0": "no", "6
     [
         # numbers, true or false between quotes, and further keys
         (TWO, '{"nonce": "N", "scores": {"right": "5", "kind": "4.5"}, "passed": "true"}', "passed"),
-        (TWO, '{"nonce": "N", "scores": {"right": "1", "kind": "1"}, "passed": "False"}', "failed"),
         (TemplateJudge(), '{"nonce": "N", "score": "0.9", "confidence": 1}', "passed"),
         (RUBRIC, CHECKS.replace("true", '"true"').replace("10", '"10", "confidence": 1'), "passed"),
-        (TWO, f'{{"confidence": "high", "nonce": "N", {NUMERIC}}}', "passed"),
         # words around it
         (TWO, f'The set {{a, b}} is right.\n\n{{"nonce": "N", {NUMERIC}}}', "passed"),
         (TWO, f'```json\n{{"a": 1}}\n```\nis right.\n```json\n{{"nonce": "N", {NUMERIC}}}\n```', "passed"),
@@ -231,7 +228,6 @@ def honest(names: list[str], scores: list[float], weights: list[float]) -> Grade
         ("1. Right (0-5)\n2. Kind (0-5)", None, (0, 0), "failed", 0),
         ("1. Right (0-5)\n2. Kind (0-5)", None, (3.75, 3.75), "passed", 0.75),
         ("1. Right (0-5)\n2. Kind (0-5)", None, (3.5, 3.99), "failed", 0.749),
-        ("1. Right (0-5)\n2. Kind (0-5)", 4, (3.9, 3.9), "failed", 0.78),
         ("1. Right (0-5)\n2. Kind (0-10)", None, (4, 7), "passed", 0.75),
     ],
 )
@@ -267,17 +263,6 @@ def test_judge_that_follows_the_question_never_contradicts_itself(
     found = graded("out", how, clients=clients, kind="model")
     assert found.outcome in ("passed", "failed"), found.reason
     assert "disagrees" not in found.details
-
-
-@pytest.mark.parametrize("how", [TWO, ModelJudge("x", scoring=GOOD_OR_POOR), TemplateJudge(), RUBRIC])
-def test_question_shows_numbers_and_booleans_of_the_reply_without_quotes(how: Any) -> None:
-    shown: list[str] = []
-    clients = judge(lambda nonce, question: shown.append(question.messages[-1].content))
-    graded("out", how, exactly("the gold"), clients, kind="model")
-    form = shown[0].rpartition("with the same nonce: ")[2]
-    assert "<" in form
-    assert not re.findall(r'"<[^>]*(?:\d|true)[^>]*>"', form)
-    assert json.loads(re.sub(r": (<[^<>]*>)", r': "\1"', form))["nonce"]
 
 
 # Criteria and weights as a text states them, measured by a table of rubrics with known answers.

@@ -64,9 +64,7 @@ def test_a40_rubric_items_have_the_documented_defaults() -> None:
     [
         ([], (), "a rubric without items"),
         (["x"] * 101, (), "101 items, which no judge weighs at once"),
-        ([""], (0,), "an item without a text"),
         ([{**TEXT, "description": "y"}], (0, "description"), "both `expected_outcome` and `description`"),
-        ([{"id": "a\nb", **TEXT}], (0, "id"), "an id that no judge can repeat"),
         ([{"id": "a", **TEXT}, {"id": "a ", **TEXT}], (1, "id"), "items 1 and 2 are both called 'a'"),
         ([{**TEXT, "weight": 0}], (), "no item of the rubric has any weight"),
         (
@@ -85,13 +83,10 @@ def test_a40_rubric_item_problems(items: Any, at: Any, message: str) -> None:
     [
         ({"1": "a", "5": "b"}, (), "scores in no range: 0"),
         ({"0": "a", "11": "b"}, ("11",), "a range that begins at '11'"),
-        ({"0": "a", "05": "b"}, ("05",), "a range that begins at '05'"),
-        ({"0": "a", "5": " "}, ("5",), "a range without a text"),
         ([], (), "no range of scores"),
         ([((0, 3), "a"), ((6, 10), "b")], (), "scores in no range: 4, 5"),
         ([((0, 10), "a"), ((4, 5), "b")], (), "scores in two ranges: 4, 5"),
         ([((0, 11), "a")], (0, "score_range"), "[0, 11] is no range of scores"),
-        ([((0, 10), " ")], (0, "expected_outcome"), "a range without a text"),
     ],
 )
 def test_a42_score_range_problems(ranges: Any, at: Any, message: str) -> None:

@@ -1,6 +1,5 @@
 """The tools that an agent called: number, order, arguments and time; and limits of time, cost and tokens."""
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -93,9 +92,7 @@ def test_a50_tool_trajectory_by_number_order_and_exactly(
         ({"query": "rivers"}, "partial", True),
         ({"query": "rivers"}, "exact", False),
         ({"query": "rivers", "limit": 3.0}, "exact", True),
-        ({"query": "lakes"}, "partial", False),
         ({"limit": True}, "partial", False),
-        (["rivers"], "partial", False),
     ],
 )
 def test_a50_wanted_call_accepts_the_stated_arguments(args: Any, match: Any, accepted: bool) -> None:
@@ -194,10 +191,8 @@ def test_tool_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what
     ("how", "usage", "outcome", "why"),
     [
         (LatencyLimit(0.999), Usage(), "failed", "took 1.000 s, at most 0.999 s is allowed"),
-        (CostLimit(0.1), Usage(cost_usd=Decimal("0.10000001")), "failed", "at most 0.1 are allowed"),
         (CostLimit(0.1), Usage(), "error", "not known what the answer cost"),
         (TokenLimit(max_total=149), Usage(120, 30), "failed", "150 tokens (total), at most 149"),
-        (TokenLimit(max_total=149), Usage(120), "error", "(total)"),
         (TokenLimit(max_input=119, max_output=30), Usage(120, 31), "failed", "(output), at most 30"),
         (TokenLimit(max_input=1, max_output=30), Usage(120), "error", "(output)"),
     ],

@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_rubric import RubricJudge
 from baselinekit.graders.by_text import TokenCount
 from baselinekit.graders.by_trace import ToolTrajectory
-from baselinekit.graders.by_usage import LatencyLimit
 from baselinekit.graders.composite import StatedComposite
-from baselinekit.model.grades import FunctionOutput, HumanRating
+from baselinekit.model.grades import HumanRating
 from baselinekit.schema import read_as
 
 CALLS = [{"expected": 1, "comparator": "equal"}]
@@ -23,11 +21,8 @@ ITEMS = [{"id": "a", "weight": -1, "required_min_score": 11}, {"id": "b", "weigh
     ("config", "raw", "paths"),
     [
         (TokenCount, {"min": -1, "max": -2}, "min max"),
-        (LatencyLimit, {"max_seconds": 0}, "max_seconds"),
-        (FunctionOutput, {"function_name": "f", "test_cases": CALLS}, "test_cases.0.comparator"),
         (CodeJudge, {"script": "x", "timeout": 0, "target": {"max_calls": 0}}, "timeout target.max_calls"),
         (ScoreLine, {"rubric": "r", "retries_on_unreadable": 9}, "retries_on_unreadable"),
-        (ModelJudge, {"rubric": [{"name": "a", "weight": -1}], "samples": 0}, "rubric.0.weight samples"),
         (RubricJudge, {"rubrics": ITEMS}, "rubrics.0.weight rubrics.0.required_min_score rubrics.1.weight"),
         (
             ToolTrajectory,

@@ -217,20 +217,6 @@ def test_targets_of_the_configuration_and_models_by_their_names(tmp_path: Path) 
         load_evals([FOLDER], project.root, targets=project.targets)
 
 
-def test_problem_of_a_target_of_the_configuration_has_its_place(tmp_path: Path) -> None:
-    stated = {
-        "{type: mok}": "2:14: unknown type 'mok' (string): did you mean 'mock'?",
-        "{type: mock, respons: x}": "3:20: unknown key 'respons'",
-        "{type: mock, response: '${{ X }}'}": "${{ NAME }} is for targets files",
-    }
-    config = "targets:\n" + "".join(f"  x{n}: {target}\n" for n, target in enumerate(stated))
-    case = "- {{id: c{0}, expected_outcome: R, input: Hi, execution: {{target: x{0}}}}}\n"
-    cases = "".join(map(case.format, range(len(stated))))
-    files = {"baselinekit.yaml": config, "evals/a.yaml": f"evalcases:\n{cases}"}
-    found = problems(write_project(tmp_path, files)).splitlines()
-    assert all(words in problem for words, problem in zip(stated.values(), found, strict=True)), found
-
-
 # What a targets file states.
 
 
@@ -297,28 +283,21 @@ def test_a8_a51_targets_file_has_targets_and_models(tmp_path: Path, keys: str, e
     assert {key: value for key, value in stated.items() if key not in ("type", "target")} == expected
 
 
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        (
-            "provider: azure, model: m, deployment: n",
-            "2:52: both `model` and `deployment` are given: keep one",
-        ),
-        (
-            "provider: cli, command: run, healthcheck: {type: tcp}",
-            "expected one of http, command, found 'tcp'",
-        ),
-        (
-            "provider: claude-code",
-            "the provider 'claude-code' starts an agent, which its command",
-        ),
-        ("provider: mock, delay_min_ms: 9, delayMs: 3", "2:55: both `delay_min_ms` and `delayMs` are given"),
-    ],
-)
-def test_mistake_in_a_targets_file_has_its_place(tmp_path: Path, keys: str, words: str) -> None:
-    target, found = read_target(keys, tmp_path)
-    assert target is None
-    assert words in "\n".join(map(str, found))
+def test_a51_mistake_in_a_target_has_its_place(tmp_path: Path) -> None:
+    """The golden cases mistakes-targets show the usual ones."""
+    for keys, words in {
+        "provider: azure, model: m, deployment: n": "2:52: both `model` and `deployment` are given: keep one",
+        "provider: cli, command: run, healthcheck: {type: tcp}": "expected one of http, command, found 'tcp'",
+        "provider: claude-code": "the provider 'claude-code' starts an agent, which its command",
+        "provider: mock, delay_min_ms: 9, delayMs: 3": "2:55: both `delay_min_ms` and `delayMs` are given",
+    }.items():
+        target, found = read_target(keys, tmp_path)
+        assert target is None
+        assert words in "\n".join(map(str, found))
+    config = "targets:\n  x: {type: mock, response: '${{ X }}', respons: y}\n"
+    found = problems(write_project(tmp_path, {"baselinekit.yaml": config, "evals/a.yaml": evals("x")}))
+    assert "2:41: unknown key 'respons'" in found
+    assert "${{ NAME }} is for targets files" in found
 
 
 # Variables and models of a targets file.
