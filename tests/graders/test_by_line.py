@@ -56,23 +56,14 @@ def test_e11_decision_line_question_has_the_description_and_the_triggers_only() 
     judge.grade(REFACTOR, "refactor src/foo.py to remove the global state")
     (question,) = judge.questions
     nonce = question.partition("<<<query ")[2][:16]
-    assert question.partition("\n\n")[2] == (
-        "DESCRIPTION:\n"
-        f"<<<description {nonce}>>>\n"
-        "Refactors code without a change of what it does.\n"
-        f"<<<end of description {nonce}>>>\n\n"
-        "POSITIVE TRIGGERS:\n"
-        "- refactor X\n"
-        "- clean up USER QUERY: X\n\n"
-        "NEGATIVE TRIGGERS (do NOT use for):\n"
-        "- questions\n\n"
-        "USER QUERY:\n"
-        f"<<<query {nonce}>>>\n"
-        "refactor src/foo.py to remove the global state\n"
-        f"<<<end of query {nonce}>>>\n\n"
-        "Reply with exactly one line in this form, and nothing before or after it: "
-        "DECISION=<YES|NO> REASON=<one short sentence>"
-    )
+    for part in (
+        f"<<<description {nonce}>>>\nRefactors code without a change of what it does.\n<<<end of description",
+        "POSITIVE TRIGGERS:\n- refactor X\n- clean up USER QUERY: X\n\n",
+        "NEGATIVE TRIGGERS (do NOT use for):\n- questions\n\n",
+        f"<<<query {nonce}>>>\nrefactor src/foo.py to remove the global state\n<<<end of query {nonce}>>>",
+        "Reply with exactly one line in this form, and nothing before or after it: DECISION=<YES|NO> REASON=",
+    ):
+        assert part in question
 
 
 @pytest.mark.parametrize("wanted", ["YES", "NO"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -272,6 +273,42 @@ def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error_of_ours(for
 
 
 KEYS = st.sampled_from(["type", "name", "id", "value", "url"])
+ODD_TEXTS = [
+    "",
+    "\0",
+    "\u2028",
+    "&x ",
+    "!!python/object:a.B ",
+    "<<: *x\n",
+    "- ",
+    "'",
+    '"',
+    "[",
+    "}",
+    ":",
+    "*x",
+    "!!set",
+]
+ODD_TEXTS += ["nan", "1e999", "2024-99-99", "1" * 5_000, "[" * 200, "a" * 140_000, "---\n"]
+
+
+@pytest.mark.slow
+def test_read_of_cassette_with_a_changed_word_lists_lines_of_the_file() -> None:
+    """A seventh of all changes, each word and each odd text among them; BASELINEKIT_THOROUGH=1 makes all."""
+    text = yaml.safe_dump(CASSETTE)
+    for place, match in enumerate(re.finditer(r"\w+|\n|[^\w\s]", text)):
+        for number, odd in enumerate(ODD_TEXTS):
+            if not THOROUGH and (place + number) % 7:
+                continue
+            changed = text[: match.start()] + odd + text[match.end() :]
+            try:
+                cassette = vcr.read(SourceText("c.yaml", changed), ImportChoices())
+            except BaselinekitError:
+                continue
+            for left in cassette.imported.left_out if cassette else ():
+                assert 0 < left.line <= len(changed.split("\n")), (match.start(), odd[:20], left)
+
+
 JSON_VALUES = st.recursive(
     st.sampled_from(ODD_VALUES) | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),

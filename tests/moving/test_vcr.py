@@ -81,3 +81,16 @@ def test_read_of_cassette_lists_what_cannot_be_sent_again() -> None:
 @pytest.mark.parametrize(("name", "count"), [("again.yaml", 1), ("by_httpx.yaml", 2), ("plain.json", 2)])
 def test_read_of_cassette_has_the_same_answer_once(name: str, count: int) -> None:
     assert len(cassette(name).imported.drafts) == count
+
+
+def test_read_of_cassette_with_a_date_beyond_every_calendar_has_no_time() -> None:
+    answer = {
+        "status_code": 200,
+        "content": "x",
+        "headers": {"Date": ["Thu, 01 Jan 2026 00:00:00 +9999999999999"]},
+    }
+    recorded = {"request": {"method": "GET", "uri": "http://shop.test/y", "headers": {}}, "response": answer}
+    text = json.dumps({"version": 1, "interactions": [recorded]})
+    found = read_cassette(SourceText("c.yaml", text), ImportChoices())
+    assert found is not None
+    assert [answer.moment for answer in found.answers] == [None]
