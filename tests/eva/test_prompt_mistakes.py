@@ -128,14 +128,8 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
         (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),
         (CASE.replace("one\n", "null\n"), "2:11: the key 'name' is missing"),
         (CASE.replace("one\n", '"a\\nb"\n'), "2:11: the name 'a\\nb' is not one line of visible signs"),
-        (
-            CASE.replace("[contains: total]", "[min_tokens: 9, max_tokens: 3]"),
-            "4:26: this cannot pass: at least 9 words, and at most 3",
-        ),
-        (
-            CASE.replace("contains: total", "json_schema: shape.json"),
-            "4:27: there is no shape.json and no prompts/refactor/shape.json",
-        ),
+        (CASE.replace("[contains: total]", "[min_tokens: 9, max_tokens: 3]"), "4:26: this cannot pass"),
+        (CASE.replace("contains: total", "json_schema: x.json"), "4:27: there is no x.json and no prompts"),
     ],
 )
 def test_e1_e4_e10_eval_file_with_a_mistake_as_a_whole_is_refused(

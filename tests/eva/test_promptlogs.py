@@ -116,10 +116,7 @@ def test_e7_rows_of_another_tool_are_read(folder: Path) -> None:
         (b"[1]", "it is no mapping"),
         (b"{}", "all_passed: the key 'all_passed' is missing"),
         (b'{"all_passed": "yes"}', "all_passed: expected true or false"),
-        (
-            b'{"all_passed": true, "total": true}',
-            "total: expected an integer of 0 or more, found true (boolean)",
-        ),
+        (b'{"all_passed": true, "total": true}', "total: expected an integer of 0 or more, found true"),
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
     ],
 )

@@ -68,11 +68,7 @@ def test_e23_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path)
     [
         (None, None, ""),
         ("exit 1", False, f"not verified: {VERIFY} ended with exit code 1"),
-        (
-            "echo one >&2; echo two >&2; exit 7",
-            False,
-            f"not verified: {VERIFY} ended with exit code 7; it said: one; two",
-        ),
+        ("echo a >&2; exit 7", False, f"not verified: {VERIFY} ended with exit code 7; it said: a"),
         ("kill -9 $$", False, f"not verified: {VERIFY} was killed by signal 9"),
     ],
 )

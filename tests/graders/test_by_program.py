@@ -28,10 +28,7 @@ def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **mor
     ("stdout", "verdict"),
     [
         ('{"score": 1}', (1.0, (), "")),
-        (
-            '{"score": 0.85, "hits": ["a"], "misses": ["b", "c"], "reasoning": "why"}\n',
-            (0.85, ("b", "c"), "why"),
-        ),
+        ('{"score": 0.85, "hits": ["a"], "misses": ["b"], "reasoning": "why"}\n', (0.85, ("b",), "why")),
         ('loading model\nready\n{\n  "score": 0\n}\n\n', (0.0, (), "")),
         ('a log with {"braces"} in it\n{"score": 0}', (0.0, (), "")),
         ('{"score": 0.5, "hits": null, "misses": null, "reasoning": null}', (0.5, (), "")),

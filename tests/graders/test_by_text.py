@@ -129,12 +129,7 @@ ORDER = {
         ('```json\n{"id": "12", "x-n": 1}\n```', SCHEMA, ""),
         ({"id": "1", "x-n": "1"}, SCHEMA, "x-n: '1' is not of type 'integer'"),
         ('{"lines": ["a", {"sku": "b", "count": 1}]}', ORDER, ""),
-        (
-            '{"rows": []}',
-            ORDER,
-            "$: 'lines' is a required property; "
-            "$: Additional properties are not allowed ('rows' was unexpected)",
-        ),
+        ("{}", ORDER, "$: 'lines' is a required property"),
         (
             '{"lines": ["a", {"sku": "b", "count": 0}]}',
             ORDER,

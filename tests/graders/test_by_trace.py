@@ -53,24 +53,9 @@ def exactly_called(*calls: Any) -> ToolTrajectory:
         (ordered("answer", "search"), [SEARCH, READ, ANSWER], 0.5, "was not called in this order"),
         (ordered("search", "delete"), [SEARCH], 0.5, "delete was not called"),
         (ordered(("search", {"q": 1})), [SEARCH], 0.0, 'it was with {"query":"rivers","limit":3}'),
-        (
-            exactly_called("search", "read"),
-            [SEARCH, READ, ANSWER],
-            2 / 3,
-            "answer was called as number 3, which is one",
-        ),
-        (
-            exactly_called("search", "read"),
-            [READ, SEARCH],
-            0.0,
-            "number 1: search was expected, and read was called",
-        ),
-        (
-            exactly_called("search", "read"),
-            [SEARCH],
-            0.5,
-            "number 2: read was expected, and nothing was called",
-        ),
+        (exactly_called("search", "read"), [SEARCH, READ, ANSWER], 2 / 3, "answer was called as number 3"),
+        (exactly_called("search", "read"), [READ, SEARCH], 0.0, "number 1: search was expected, and read"),
+        (exactly_called("search", "read"), [SEARCH], 0.5, "read was expected, and nothing was called"),
         (exactly_called(), [SEARCH], 0.0, "one too many"),
     ],
 )

@@ -112,12 +112,7 @@ ASSISTANT, USER = (partial(TraceMessage, "assistant"), partial(TraceMessage, "us
     ("asked", "reference", "output", "texts"),
     [
         ((USER("one"), USER("two")), (ASSISTANT("x"), ASSISTANT("y")), "z", ("one", "y", "z")),
-        (
-            (USER({"a": 1}),),
-            (ASSISTANT([1, 2]),),
-            {"b": None},
-            ('{\n  "a": 1\n}', "[\n  1,\n  2\n]", '{\n  "b": null\n}'),
-        ),
+        ((USER({"a": 1}),), (ASSISTANT([1]),), {}, ('{\n  "a": 1\n}', "[\n  1\n]", "{}")),
         ((TraceMessage("assistant", "hi"), USER("later")), (), 5, ("later", "", "5")),
     ],
 )

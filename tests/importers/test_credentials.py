@@ -30,10 +30,7 @@ CARRYING: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"body": "user=ada&password=hunter2hunter2"}, [("SECRET", "hunter2hunter2")]),
     ({"json": {"note": JWT}}, [("NOTE", JWT)]),
     ({"json": {"keys": [{"apiKey": "q7ZxP0vT4mKs"}]}}, [("API_KEY", "q7ZxP0vT4mKs")]),
-    (
-        {"headers": {"X-Api-Key": "k-123", "X-API-KEY": "k-456"}},
-        [("X_API_KEY", "k-123"), ("X_API_KEY_2", "k-456")],
-    ),
+    ({"headers": {"X-Api-Key": "k1", "X-API-KEY": "k2"}}, [("X_API_KEY", "k1"), ("X_API_KEY_2", "k2")]),
     ({"headers": {"X-Api-Key": "k-123"}, "json": {"password": "k-123"}}, [("X_API_KEY", "k-123")]),
 ]
 SENT_AS_DOCUMENTED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [

@@ -137,77 +137,60 @@ def test_convert_there_and_back_is_the_same_but_for_the_listed_losses(stated: li
 
 
 LLM_JUDGE = {"type": "model", "config": {"method": "llm_judge"}}
-TO_EVA: list[tuple[dict[str, Json], list[str]]] = [
-    (prompt_case(expected={"value": {"a": 1}}), ["none of its graders can be said there"]),
-    (
-        prompt_case(input={"type": "prompt", "content": "{{x}}"}, expected={"value": "b"}),
-        ["the variable {{x}} of the project stands for itself in an input"],
-    ),
-    (
-        {"id": "a", "input": {"type": "skill", "content": "x"}, "expected": {"value": "b"}}
-        | {"execution": {"type": "skill", "skill_name": "s"}},
-        ["a prompt folder asks a model, and this asks by `type: skill`"],
-    ),
-    (
-        prompt_case(expected={"value": "b"}, metadata={"retries": 2, "difficulty": "hard"}),
-        ["`difficulty`: 'hard'", "`retries`: 2 would become 0"],
-    ),
-    (
-        prompt_case(
-            graders=[
-                {**code("contains", all=["b"]), "weight": 2, "required": False},
-                code("function_output", function_name="f", test_cases=[{"args": [1], "expected": 2}]),
-            ]
-        ),
-        [
-            "the weight 2 of 'contains' would become 1",
-            "'contains' is optional and would be required",
-            "the grader 'function_output'",
-        ],
-    ),
-    (
-        prompt_case(
-            expected={"value": "b"}, execution={"type": "prompt", "system": "Be kind."}, sidecar={"k": 1}
-        ),
-        ["who is asked (system): 'Be kind.'", "what is wanted (sidecar): {'k': 1}"],
-    ),
-]
-TO_AGENTV: list[tuple[dict[str, Json], list[str]]] = [
-    (
-        prompt_case(expected_outcome="It says b.", expected={"value": "b"}),
-        ["none of its graders is one of AgentV's: there are code_judge, llm_judge"],
-    ),
-    (
-        prompt_case(
-            expected_outcome="It says b.",
-            graders=[LLM_JUDGE, {**code("latency", max_seconds=2), "required": False}],
-        ),
-        ["the pass rule: 'all required graders' would become 'a mean of 0.8"],
-    ),
-    (
-        prompt_case(
-            expected_outcome="It says b.",
-            reference="b",
-            sidecar={"language": "en"},
-            graders=[
-                {"type": "model", "name": "rubric", "config": {"method": "rubric", "rubrics": ["Says b"]}},
-                *(code("latency", max_seconds=2), LLM_JUDGE),
-            ],
-        ),
-        [],
-    ),
-]
-LOST = [(case, to, lost) for to, rows in (("eva", TO_EVA), ("agentv", TO_AGENTV)) for case, lost in rows]
+TO_EVA = {
+    "expected: {value: {a: 1}}": ["none of its graders can be said there"],
+    "{input: {type: prompt, content: '{{x}}'}, expected: {value: b}}": [
+        "the variable {{x}} of the project stands"
+    ],
+    "{input: {type: skill, content: x}, expected: {value: b}, execution: {type: skill, skill_name: s}}": [
+        "a prompt folder asks a model, and this asks by `type: skill`"
+    ],
+    "{expected: {value: b}, metadata: {retries: 2, difficulty: hard}}": [
+        "`difficulty`: 'hard'",
+        "`retries`: 2 would",
+    ],
+    """
+    graders:
+    - {type: code, config: {method: contains, all: [b]}, weight: 2, required: false}
+    - {type: code, config: {method: function_output, function_name: f, test_cases: [{expected: 2}]}}
+    """: [
+        *("the weight 2 of 'contains' would become 1", "'contains' is optional and would be required"),
+        "the grader 'function_output'",
+    ],
+    "{expected: {value: b}, execution: {type: prompt, system: Be kind.}, sidecar: {k: 1}}": [
+        *("who is asked (system): 'Be kind.'", "what is wanted (sidecar): {'k': 1}")
+    ],
+}
+JUDGE = "{type: model, config: {method: llm_judge}}"
+LATENCY = "type: code, config: {method: latency, max_seconds: 2}"
+TO_AGENTV = {
+    "{expected_outcome: It says b., expected: {value: b}}": [
+        "none of its graders is one of AgentV's: there are"
+    ],
+    f"{{expected_outcome: b, graders: [{JUDGE}, {{{LATENCY}, required: false}}]}}": [
+        "the pass rule: 'all required graders' would become 'a mean of 0.8"
+    ],
+    f"""
+    expected_outcome: It says b.
+    reference: b
+    sidecar: {{language: en}}
+    graders:
+    - {{type: model, name: rubric, config: {{method: rubric, rubrics: [Says b]}}}}
+    - {{{LATENCY}}}
+    - {JUDGE}
+    """: [],
+}
+LOST = [(to, *row) for to, rows in (("eva", TO_EVA), ("agentv", TO_AGENTV)) for row in rows.items()]
 
 
-@pytest.mark.parametrize(("case", "to", "lost"), LOST)
+@pytest.mark.parametrize(("to", "stated", "lost"), LOST)
 def test_convert_lists_what_another_form_cannot_hold(
-    tmp_path: Path, case: dict[str, Json], to: str, lost: list[str]
+    tmp_path: Path, to: str, stated: str, lost: list[str]
 ) -> None:
     """One case stops no other."""
     good = prompt_case(expected={"value": "b"}, expected_outcome="x")
     good |= {"id": "b", "graders": [code("contains", all=["b"]), LLM_JUDGE]}
-    made = convert(tmp_path, cases_file(tmp_path, case, good), to)
+    made = convert(tmp_path, cases_file(tmp_path, prompt_case(**yaml.safe_load(stated)), good), to)
     found = [line.removeprefix("own/a: ") for line in lines(made) if line.startswith("own/a: ")]
     assert len(found) == len(lost)
     assert all(line.startswith(start) for line, start in zip(found, lost, strict=True)), found

@@ -57,10 +57,7 @@ def load(root: Path, text: str, name: str = "evals/q.yaml") -> list[Case]:
     ("name", "text"),
     [
         ("evals/q.yaml", "- {ask: six times seven?, answer: '42'}\n- {id: b, ask: 2?, answer: '2'}\n"),
-        (
-            "evals/q.json",
-            '{"questions": [{"ask": "1", "answer": ""}, {"id": "b", "ask": "2", "answer": ""}]}',
-        ),
+        ("evals/q.json", '{"questions": [{"ask": "1", "answer": ""}, {"id": "b", "ask": "", "answer": ""}]}'),
         ("evals/q.jsonl", '{"ask": "1?", "answer": "1"}\n\n{"id": "b", "ask": "2?", "answer": "2"}\n'),
     ],
 )

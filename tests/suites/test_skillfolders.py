@@ -32,28 +32,13 @@ TEMPLATE = "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{oth
 
 def test_as_skill_writes_a_skill_and_its_examples() -> None:
     skill = as_skill(FOLDER, TEMPLATE, {"happy-path": "code: a = 1\n"})
-    assert skill == {
-        "SKILL.md": (
-            "---\n"
-            "name: refactor\n"
-            'description: "Refactors one file and answers with a diff. Use when: refactor a file; remove'
-            ' global state. Do not use for: explaining code."\n'
-            "---\n\n"
-            "# Refactor one file\n\n"
-            "Changes one file as the constraints say.\n\n"
-            "## Variables\n\n"
-            "The instructions contain names in double braces. Read each as the value that the request gives"
-            " for it; where the request gives none for a required one, ask for it.\n\n"
-            "- `{{code}}` (required)\n"
-            "- `{{constraints}}` (optional; nothing if not given): What must stay.\n"
-            "- `{{other}}` (required)\n\n"
-            "## Instructions\n\n"
-            "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{other}}\n</prompt>\n\n"
-            "## Examples of inputs\n\n"
-            "- [happy-path](examples/happy-path.md)\n"
-        ),
-        "examples/happy-path.md": "# Example: happy-path\n\n```yaml\ncode: a = 1\n```\n",
-    }
+    assert skill["examples/happy-path.md"] == "# Example: happy-path\n\n```yaml\ncode: a = 1\n```\n"
+    for part in (
+        "Use when: refactor a file; remove global state. Do not use for: explaining code.",
+        "- `{{constraints}}` (optional; nothing if not given): What must stay.\n- `{{other}}` (required)\n",
+        f"## Instructions\n\n{TEMPLATE}\n## Examples of inputs\n\n- [happy-path](examples/happy-path.md)\n",
+    ):
+        assert part in skill["SKILL.md"]
     bare = replace(FOLDER, meta=PromptMeta("a-b", summary="Says it. Well"))
     head = "---\nname: a-b\ndescription: Says it. Well.\n---\n\n# a-b\n\nSays it. Well\n\n"
     assert as_skill(bare, "Say it.\n", {}) == {"SKILL.md": f"{head}## Instructions\n\nSay it.\n"}
