@@ -169,7 +169,6 @@ INPUTS_OF_META = META[META.index("inputs:") :]
 @pytest.mark.parametrize(
     ("was", "now", "message"),
     [
-        ("aliases: [rf, tidy]", "aliases: rf", "expected a list, found 'rf' (string): write [rf]"),
         ("triggers:\n  - refactor this file", "triggers: refactor", "expected a list, found 'refactor'"),
         (INPUTS_OF_META, "inputs: [{nam: file}]\n", "unknown key 'nam'"),
     ],

@@ -163,34 +163,22 @@ def test_h40_rating_scale_problems(how: HumanRating, message: str | None) -> Non
     assert found == ([("BK740", message)] if message else [])
 
 
-RUBRIC = """\
-You are evaluating {task_description}.
-- Input provided: {input_summary}
-- Task requirements: {requirements}
-### 1. {criterion_1_name}
-{criterion_1_description}
-- What to look for: {criterion_1_indicators}
-### 2. {criterion_2_name}
-- {special_instructions}
-- If unsure, err on the side of {conservative/generous}
-{"json": {}} {unknown}"""
-
-
 def test_h43_filled_rubric_fills_each_slot_once() -> None:
-    scale = RatingScale(criteria=["accuracy: is it {requirements}?"])
-    how = HumanRating(
-        rubric=RUBRIC, rating_scale=scale, slots={"special_instructions": "mind {input_summary}"}
+    rubric = (
+        "{task_description}: {input_summary}. {requirements}. {criterion_1_name}: {criterion_1_description}."
     )
-    about = case(description="a reversal", expected=exactly("olleh {special_instructions}"))
-    assert filled_rubric(about, how) == (
-        "You are evaluating a reversal.\n"
-        "- Input provided: Reverse: hello\n"
-        "- Task requirements: olleh {special_instructions}\n"
-        "### 1. accuracy\n"
-        "is it {requirements}?\n"
-        "- mind {input_summary}\n"
-        "- If unsure, err on the side of conservative\n"
-        '{"json": {}} {unknown}'
+    rubric += (
+        '\n- {criterion_2_name}\n- {special_instructions}, {conservative/generous} {"json": {}} {unknown}'
+    )
+    scale, slots = (
+        RatingScale(criteria=["accuracy: {requirements}?"]),
+        {"special_instructions": "mind {input_summary}"},
+    )
+    how = HumanRating(rubric=rubric, rating_scale=scale, slots=slots)
+    made = case(description="a reversal", expected=exactly("olleh {special_instructions}"))
+    assert filled_rubric(made, how) == (
+        "a reversal: Reverse: hello. olleh {special_instructions}. accuracy: {requirements}?.\n"
+        '- mind {input_summary}, conservative {"json": {}} {unknown}'
     )
 
 

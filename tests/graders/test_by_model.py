@@ -223,35 +223,12 @@ def honest(names: list[str], scores: list[float], weights: list[float]) -> Grade
     return judge(answer)
 
 
-@pytest.mark.parametrize(
-    ("rubric", "threshold", "scores", "outcome", "score"),
-    [
-        ("1. Right (0-5)\n2. Kind (0-5)", None, (0, 0), "failed", 0),
-        ("1. Right (0-5)\n2. Kind (0-5)", None, (3.75, 3.75), "passed", 0.75),
-        ("1. Right (0-5)\n2. Kind (0-5)", None, (3.5, 3.99), "failed", 0.749),
-        ("1. Right (0-5)\n2. Kind (0-10)", None, (4, 7), "passed", 0.75),
-    ],
-)
-def test_judge_with_its_own_scale_is_read_on_it(
-    rubric: str, threshold: float | None, scores: tuple[float, ...], outcome: str, score: float
-) -> None:
-    how = ModelJudge(rubric, scoring=Scoring(threshold=threshold))
-    clients = honest(["right", "kind"], [*scores], [criterion.weight for criterion in how.criteria])
-    found = graded("out", how, clients=clients, kind="model")
-    assert (found.outcome, found.score, "disagrees" in found.details) == (
-        outcome,
-        pytest.approx(score),
-        False,
-    )
-    assert found.reason == ("0 of 5: so" if score == 0 else found.reason)
-
-
 RANGES = st.sampled_from([None, [0, 5], [1, 5], [0, 10], [-2, 2], [0, 100]])
 RATED = st.lists(st.tuples(RANGES, st.sampled_from([1, 2, 0.5]), st.integers(0, 8)), min_size=1, max_size=4)
 
 
 @given(RATED)
-def test_judge_that_follows_the_question_never_contradicts_itself(
+def test_judge_that_follows_the_question_is_read_on_its_own_scale(
     rated: list[tuple[Any, float, int]],
 ) -> None:
     """Each criterion: its range, its weight, and its score in eighths of the range."""
@@ -264,6 +241,8 @@ def test_judge_that_follows_the_question_never_contradicts_itself(
     found = graded("out", how, clients=clients, kind="model")
     assert found.outcome in ("passed", "failed"), found.reason
     assert "disagrees" not in found.details
+    mean = sum(weight * part / 8 for _, weight, part in rated) / sum(weight for _, weight, _ in rated)
+    assert found.score == pytest.approx(mean)
 
 
 # Criteria and weights as a text states them, measured by a table of rubrics with known answers.

@@ -17,6 +17,9 @@ from baselinekit.graders.judging import object_at
 WORDS = {"justification": "because", "specific_feedback": ["so"]}
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 CATEGORIES = Scoring("categorical", categories=["good", "poor"], passing=["good"])
+BY_CATEGORY = ModelJudge("Is it good?", scoring=CATEGORIES)
+BY_BOOLEAN = ModelJudge("Is it good?", scoring=Scoring("boolean"))
+BY_RUBRIC = RubricJudge(["Names it", RubricItem("kind", score_ranges={"0": "no", "6": "yes"})])
 
 
 def scores(right: Any, passed: bool) -> dict[str, Any]:
@@ -31,29 +34,13 @@ def checks(met: bool, score: int) -> dict[str, Any]:
 KINDS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "numeric": (NUMERIC, "scores", scores(5, True), scores(1, False)),
     "categorical": (
-        ModelJudge("Is it good?", scoring=CATEGORIES),
+        BY_CATEGORY,
         "category",
-        {"category": "good", "justification": ""},
-        {"category": "poor", "justification": ""},
+        *({"category": word, "justification": ""} for word in ("good", "poor")),
     ),
-    "boolean": (
-        ModelJudge("Is it good?", scoring=Scoring("boolean")),
-        "passed",
-        {"passed": True, "justification": ""},
-        {"passed": False, "justification": ""},
-    ),
-    "prompt": (
-        TemplateJudge(),
-        "score",
-        {"score": 1, "hits": ["it"], "misses": [], "reasoning": ""},
-        {"score": 0, "hits": [], "misses": ["it"], "reasoning": ""},
-    ),
-    "rubric": (
-        RubricJudge(["Names it", RubricItem("kind", score_ranges={"0": "no", "6": "yes"})]),
-        "checks",
-        checks(True, 10),
-        checks(False, 0),
-    ),
+    "boolean": (BY_BOOLEAN, "passed", *({"passed": value, "justification": ""} for value in (True, False))),
+    "prompt": (TemplateJudge(), "score", *({"score": score, "hits": [], "misses": []} for score in (1, 0))),
+    "rubric": (BY_RUBRIC, "checks", checks(True, 10), checks(False, 0)),
 }
 """The judge, the key that decides, the reply that passes and the one that fails."""
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from baselinekit.graders.by_schema import JsonSchema
-from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.by_text import Contains, ExactMatch, RegexMatch
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.http import HttpExecution
@@ -38,20 +38,15 @@ def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | Non
     [
         # of a command it is the standard output
         (COMMAND, Contains(), Expected("contains", "stdout"), False),
-        (COMMAND, Contains(), Expected("contains", "oh no", of="stderr"), True),
         (COMMAND, Contains(all=["bye"]), Expected("contains", "oh no", of="stderr"), True),
         (COMMAND, Contains(all=["exit_code"], of="$"), None, True),
         (COMMAND, RegexMatch(), Expected("pattern", "^1$", of=EXIT_CODE), True),
-        (COMMAND, MustInclude(("bye",), ("stdout", "oh no")), None, True),
         (COMMAND, ExactMatch(), Expected("exact", "bye\n"), True),
-        (COMMAND, ExactMatch(of="stderr"), Expected("exact", "oh no", of=EXIT_CODE), True),
         (COMMAND, ExactMatch(), Expected("exact", {**RAN, EXIT_CODE: 0}, ["bye"]), True),
         (COMMAND, JsonSchema({"required": [EXIT_CODE]}), None, True),
         # of a response it is the body
-        (REQUEST, Contains(), Expected("contains", "body"), False),
         (REQUEST, Contains(), Expected("contains", "plain", of="headers.content-type"), True),
         (REQUEST, ExactMatch(), Expected("exact", BODY), True),
-        (REQUEST, ExactMatch(), Expected("exact", {"status": 200}), False),
         (REQUEST, ExactMatch(), Expected("exact", ["a", "b"], of="tags[*]"), True),
         (REQUEST, JsonSchema({"properties": {"status": {"const": 404}}}), None, False),
         (REQUEST, JsonSchema({"properties": {"status": {"const": 404}}}, of="body"), None, True),

@@ -259,7 +259,7 @@ def test_read_of_files_of_all_kinds() -> None:
 MISTAKES = """\
 surprise: 1
 redteam: {}
-prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}", "{% if x %}{% endif %}"]
+prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}"]
 providers:
 - file://p.js
 - {id: "openai:x", label: X, config: {tools: []}, env: {}}
@@ -335,8 +335,6 @@ LEFT_OUT = [
     ":23 `assert` of a test: expected a list, found a mapping",
     ":23 `vars` of a test: expected a mapping or a string, found 7 (integer)",
     ":23 the prompt 'prompt-6': 'x' is undefined",
-    ":23 the prompt 'prompt-7': logic (if): only names and filters are filled in",
-    ":24 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     ":27 `transform` of `contains`",
     ":28 `threshold` of `latency`: expected a number, found '100' (string)",
     ":29 `contains`: 'gone' is undefined",
@@ -351,19 +349,13 @@ LEFT_OUT = [
     "loop.yaml:5 'loop.yaml', which names itself",
     "s.yaml:2 `asert` of a scenario",
     "s.yaml:4 the prompt 'prompt-6': 'x' is undefined",
-    "s.yaml:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:1 the column 'x' that occurs twice",
     "t.csv:1 the column '__weight'",
     "t.csv:2 the threshold 'high'",
-    "t.csv:2 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:4 ['more'] in no column",
-    "t.csv:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:5 `javascript` has no counterpart",
     "t.csv:5 a test without an assertion that carries over",
-    "t.csv:5 the prompt 'prompt-7': logic (if): only names and filters are filled in",
-    "t.jsonl:1 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.jsonl:3 the prompt 'prompt-6': 'x' is undefined",
-    "t.jsonl:3 the prompt 'prompt-7': logic (if): only names and filters are filled in",
 ]
 
 

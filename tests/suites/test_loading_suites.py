@@ -62,20 +62,10 @@ def test_h60_load_suite_reads_the_suite_of_the_document(tmp_path: Path) -> None:
 
 
 def test_h60_load_suite_follows_references_of_every_kind(tmp_path: Path) -> None:
-    put(
-        tmp_path,
-        SUITE,
-        """
-        eval_suite:
-          name: all
-          evals:
-          - $ref: one.yaml
-          - $ref: ./many/
-          - $ref: ../baselines/known.yaml
-          - $ref: inner.yaml
-          - {id: here, input: {type: prompt, content: x}, expected: {value: y}}
-        """,
-    )
+    refs = ("one.yaml", "./many/", "../baselines/known.yaml", "inner.yaml")
+    own = "{id: own, input: {type: prompt, content: x}, expected: {value: y}}"
+    entries = ", ".join([*(f"{{$ref: {ref}}}" for ref in refs), own])
+    write(tmp_path, SUITE, f"eval_suite: {{name: all, evals: [{entries}]}}\n")
     put_cases(tmp_path, "evals/one.yaml", "evals/many/b/two.yaml", "evals/inner/four.yaml")
     write(tmp_path, "evals/many/three.json", '{"id": "three", "input": "x", "expected": {"value": 1}}')
     write(tmp_path, "evals/many/results/run-1.json", '{"format": "baselinekit.results/1"}')
@@ -83,7 +73,7 @@ def test_h60_load_suite_follows_references_of_every_kind(tmp_path: Path) -> None
     put_suite(tmp_path, "inner/four.yaml", name="evals/inner.yaml")
     suite = load_suite(SUITE, str(tmp_path))
     assert suite.name == "all"
-    assert ids(suite) == ["one", "two", "three", "known", "four", "here"]
+    assert ids(suite) == ["one", "two", "three", "known", "four", "own"]
     assert suite.cases[-1].source.at == ("eval_suite", "evals", 4)
 
 
@@ -195,20 +185,11 @@ def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None
         "polite: {type: model, config: {rubric: is it polite?}, weight: 2}\n"
         "factorial: {type: code, config: {method: function_output, function_name: factorial}}\n",
     )
-    put(
-        tmp_path,
-        "evals/capability/c.yaml",
-        """
-        - id: a
-          input: {type: prompt, content: x}
-          grader: polite
-          graders: [{ref: polite, name: kind, weight: 0.5, required: false}]
-        - id: b
-          input: {type: prompt, content: x}
-          expected: {type: functional, value: {test_cases: [{input: [3], output: 6}]}}
-          grader: {ref: factorial}
-        """,
-    )
+    kind = "{ref: polite, name: kind, weight: 0.5, required: false}"
+    calls = "{type: functional, value: {test_cases: [{input: [3], output: 6}]}}"
+    case = f"- {{id: a, input: x, grader: polite, graders: [{kind}]}}\n"
+    case += f"- {{id: b, input: x, grader: {{ref: factorial}}, expected: {calls}}}\n"
+    write(tmp_path, "evals/capability/c.yaml", case)
     a, b = load_cases(["evals/capability/c.yaml"], str(tmp_path))
     found = [(grader.name, grader.weight, grader.required, grader.method) for grader in a.graders]
     judge = ModelJudge("is it polite?")

@@ -133,15 +133,12 @@ def test_rate_by_two_processes_of_which_one_is_killed_loses_nothing(tmp_path: Pa
     command = [sys.executable, "-c", ENTERS, str(tmp_path)]
     names = ("ada", "bob")
     children = [subprocess.Popen([*command, name], stdin=pipe, stdout=pipe, text=True) for name in names]
-    for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
+    assert [child.stdout and child.stdout.readline() for child in children] == ["ready\n"] * 2
     for child in children:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    assert children[0].stdout is not None
-    first = children[0].stdout.readline()
+    first = children[0].stdout.readline() if children[0].stdout else ""
     children[0].send_signal(signal.SIGKILL)
     confirmed = {line for child in children for line in child.communicate(timeout=60)[0].splitlines(True)}
     kept = [entry.rater for entry in ratings.all()[0].ratings]
