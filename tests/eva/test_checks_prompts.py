@@ -34,7 +34,7 @@ def problems_and_notes(
     found = examined(root, "prompts")
     assert found.problems == ()
     shape, notes = (
-        [str(one).replace(f"{FOLDER}/", "") for one in part] for part in (found.shape, found.notes)
+        [str(problem).replace(f"{FOLDER}/", "") for problem in part] for part in (found.shape, found.notes)
     )
     return shape, notes
 
@@ -161,7 +161,9 @@ def test_e21_misspelt_key_is_a_problem(tmp_path: Path, key: str) -> None:
     for typo in (key[:2] + key[3:], key[:3] + key[2:], key[0] + key[2] + key[1] + key[3:]):
         prompt_folder(tmp_path, meta=META.replace(f"{key}:", f"{typo}:"))
         found = examined(tmp_path, "prompts")
-        assert any(f"unknown key {typo!r}: did you mean {key!r}?" in str(one) for one in found.problems)
+        assert any(
+            f"unknown key {typo!r}: did you mean {key!r}?" in str(problem) for problem in found.problems
+        )
 
 
 def test_e21_script_that_cannot_run_is_a_note(tmp_path: Path) -> None:

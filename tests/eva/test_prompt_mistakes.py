@@ -196,9 +196,9 @@ def test_x8_byte_order_mark_other_line_ends_and_quoted_words_are_read(tmp_path: 
         text = path.read_bytes()
         path.write_bytes(b"\xef\xbb\xbf" + text if kind == "bom" else text.replace(b"\n", b"\r\n"))
     assert plain != other
-    (one,) = load_evals(["prompts"], str(tmp_path / "plain")).cases
-    (two,) = load_evals(["prompts"], str(tmp_path / kind)).cases
-    assert (one.id, one.recipe, one.graders) == (two.id, two.recipe, two.graders)
+    (first,) = load_evals(["prompts"], str(tmp_path / "plain")).cases
+    (second,) = load_evals(["prompts"], str(tmp_path / kind)).cases
+    assert (first.id, first.recipe, first.graders) == (second.id, second.recipe, second.graders)
     for name in ("yes", "ON"):  # words of two meanings are read if they are quoted
         prompt_folder(tmp_path, CASE.replace("total", f"'{name}'"))
         (case,) = load_evals([FOLDER], str(tmp_path)).cases

@@ -34,7 +34,7 @@ cases:
     report = world.go(jobs=1)
     assert [result.name for result in report.results] == ["refactor this", "one", "two"]
     first = ["guard.sh", "model", "verify.sh"]
-    assert world.order == ["judge", *first, "judge", *first], "of what fails by rules no judge is asked"
+    assert world.order == ["judge", *first, "judge", *first], "a case that fails by rules is not judged"
     assert "of the guard" in world.asked[1].messages[-1].content
     assert [result.outcome for result in report.results] == ["passed", "passed", "failed"]
 
@@ -131,9 +131,9 @@ cases:
     world.operator = {"variables": {"d": "operator", "e": "operator", "other": "variable"}}
     world.attempt()
     assert world.prompt() == "declared file case operator guard"
-    seen = world.specs[0].env
-    assert [seen[f"EVA_VAR_{name}"] for name in names] == ["declared", "file", "case", *["operator"] * 2]
-    assert "EVA_VAR_other" not in seen
+    variables = world.specs[0].env
+    assert [variables[f"EVA_VAR_{name}"] for name in names] == ["declared", "file", "case", *["operator"] * 2]
+    assert "EVA_VAR_other" not in variables
 
 
 def test_e23_inputs_and_variables_of_scripts_and_prompt(tmp_path: Path) -> None:

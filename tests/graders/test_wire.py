@@ -109,15 +109,17 @@ ASSISTANT, USER = (partial(TraceMessage, "assistant"), partial(TraceMessage, "us
 
 
 @pytest.mark.parametrize(
-    ("asked", "reference", "output", "texts"),
+    ("question", "reference", "output", "texts"),
     [
         ((USER("one"), USER("two")), (ASSISTANT("x"), ASSISTANT("y")), "z", ("one", "y", "z")),
         ((USER({"a": 1}),), (ASSISTANT([1]),), {}, ('{\n  "a": 1\n}', "[\n  1\n]", "{}")),
         ((TraceMessage("assistant", "hi"), USER("later")), (), 5, ("later", "", "5")),
     ],
 )
-def test_a24_texts_of_messages(asked: Any, reference: Any, output: Any, texts: tuple[str, str, str]) -> None:
-    made = case(wanted=GoodAnswer("o", reference, asked))
+def test_a24_texts_of_messages(
+    question: Any, reference: Any, output: Any, texts: tuple[str, str, str]
+) -> None:
+    made = case(wanted=GoodAnswer("o", reference, question))
     derived = texts_of(task_of(GRADER, made), Observation(output, 0.1))
     assert (derived["question"], derived["reference_answer"], derived["candidate_answer"]) == texts
 

@@ -84,7 +84,7 @@ def test_read_of_several_hosts_takes_the_chosen_one() -> None:
     with pytest.raises(InvalidInput) as refused:
         read(*entries)
     assert "shop.test (2), other.test (1): choose with --host, such as --host shop.test" in str(refused.value)
-    assert [one["endpoint"] for one in inputs(read(*entries, hosts=["other.test"]))] == ["/b"]
+    assert [request["endpoint"] for request in inputs(read(*entries, hosts=["other.test"]))] == ["/b"]
     ours = read(*entries, base_url=SHOP)
     assert [draft.current for draft in ours.drafts] == [
         {"input": {"method": "GET", "endpoint": path}, "execution": {"type": "http"}} for path in ("/a", "/c")
@@ -157,14 +157,14 @@ BODIES: list[tuple[Json, dict[str, str], Json]] = [
 def test_read_of_a_body_states_it_or_lists_why_it_cannot_be_sent(
     posted: Json, sent: dict[str, str], expected: Json
 ) -> None:
-    one = entry("POST /parts", sent=sent)
-    one["request"] |= {"postData": posted} if posted else {}
-    found = read(one, unsafe=True)
+    made = entry("POST /parts", sent=sent)
+    made["request"] |= {"postData": posted} if posted else {}
+    found = read(made, unsafe=True)
     if isinstance(expected, str):
         assert ([left.message for left in found.left_out], found.drafts) == ([f"POST /parts: {expected}"], ())
     else:
         assert inputs(found) == [{"method": "POST", "endpoint": "/parts", **expected}]
-    assert (read(one).unsafe, read(one).left_out) == (1, ()), "what was not inputs for is not missed"
+    assert (read(made).unsafe, read(made).left_out) == (1, ()), "a request that is not selected is not listed"
 
 
 def test_read_lists_a_request_behind_one_that_cannot_be_sent() -> None:

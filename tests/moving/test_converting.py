@@ -39,7 +39,7 @@ PLACES = {"cases": "evals/out.yaml", "eva": "prompts/out/eval.yml", "agentv": "e
 def convert(root: Path, path: str, to: str) -> Conversion:
     before = set(root.rglob("*"))
     made = convert_suite(path, CaseReader(str(root)), FORMS[to], PLACES[to], TODAY)
-    assert set(root.rglob("*")) == before  # what was read back is gone again
+    assert set(root.rglob("*")) == before  # files that were read back are removed
     return made
 
 
@@ -64,7 +64,7 @@ def put(root: Path, made: Conversion) -> str:
 
 
 def lines(made: Conversion) -> list[str]:
-    return [str(one) for one in made.lost]
+    return [str(loss) for loss in made.lost]
 
 
 # There and back.
@@ -118,7 +118,7 @@ def test_convert_there_and_back_is_the_same_but_for_the_listed_losses(stated: li
         except InvalidInput:  # such as a check that cannot fail
             return
         there = convert(root, path, "eva")
-        named = {one.case.id for one in there.lost if one.case is not None}
+        named = {loss.case.id for loss in there.lost if loss.case is not None}
         same = [case for case in before if case.id not in named]
         if not there.files:
             assert not same
@@ -222,7 +222,7 @@ def test_convert_of_agentv_keeps_its_description_and_lists_what_eva_lacks(tmp_pa
     write(tmp_path, "evals/x.jsonl", f"{line}\n{line.replace('a', 'b', 1)}\n")
     assert convert(tmp_path, "evals/x.jsonl", "cases").count == 2
     made = convert(tmp_path, "evals/x.jsonl", "eva")
-    assert [one.message for one in made.lost] == ["none of its graders can be said there"] * 2
+    assert [loss.message for loss in made.lost] == ["none of its graders can be said there"] * 2
     write(tmp_path, "evals/own.yaml", f"description: Why is asked\n{RANGES}")
     assert read_draft(SourceText("x.yaml", RANGES), EvalFiles()) is None
     assert "Why is asked" in next(iter(convert(tmp_path, "evals/own.yaml", "cases").files.values()))
@@ -292,11 +292,11 @@ def test_convert_of_agentv_there_and_back_is_the_same(
         root = Path(folder)
         write(root, "evals/notes.md", "Notes.\n")
         cases = []
-        for number, (judges, asked, reference, more) in enumerate(stated):
-            one = agentv_case(id=f"c {number}", input=asked, **more)
-            one |= {"expected_output": reference} if reference is not None else {}
-            one |= {"execution": {"evaluators": [JUDGES[name] for name in judges]}} if judges else {}
-            cases.append(one)
+        for number, (judges, question, reference, more) in enumerate(stated):
+            made = agentv_case(id=f"c {number}", input=question, **more)
+            made |= {"expected_output": reference} if reference is not None else {}
+            made |= {"execution": {"evaluators": [JUDGES[name] for name in judges]}} if judges else {}
+            cases.append(made)
         there = convert(root, agentv_file(root, *cases), "cases")
         assert (there.count, lines(there)) == (len(cases), [])
         files = "evals/av.yaml", put(root, there)
@@ -364,8 +364,8 @@ def test_convert_of_a_credential_in_plain_text_does_not_copy_it(
     else:
         judged = {"graders": [{"type": "model", "config": {"method": "llm_judge"}}], "expected_outcome": "x"}
         own, other = (
-            prompt_case(**judged, execution=one) | {"id": f"c{number}"}
-            for number, one in enumerate(stated.values())
+            prompt_case(**judged, execution=target) | {"id": f"c{number}"}
+            for number, target in enumerate(stated.values())
         )
         path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
     made = convert_suite(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
@@ -390,7 +390,7 @@ def test_convert_removes_the_files_of_a_killed_process(tmp_path: Path) -> None:
         os.utime(left, (0, 0))
     write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
     convert_suite("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
-    assert {one.name for one in (tmp_path / "evals").glob(".*")} == {names[1], ".converted-notes.yaml"}
+    assert {path.name for path in (tmp_path / "evals").glob(".*")} == {names[1], ".converted-notes.yaml"}
     convert_suite(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
     assert not list((tmp_path / "prompts").iterdir())
 

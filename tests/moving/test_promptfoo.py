@@ -54,12 +54,12 @@ def cases_of(draft: DraftEvals) -> list[dict[str, Any]]:
     return list(stated)
 
 
-def asked(draft: DraftEvals) -> list[Json]:
+def questions(draft: DraftEvals) -> list[Json]:
     return [case["input"]["content"] for case in cases_of(draft)]
 
 
 def lost(draft: DraftEvals) -> list[str]:
-    return [one.message for one in draft.left_out]
+    return [left.message for left in draft.left_out]
 
 
 # Templates.
@@ -143,8 +143,9 @@ def test_assertion_judges_as_in_promptfoo(
 
     def passes(output: str) -> bool:
         seconds = float(output) if stated["type"] == "latency" else 0.1
-        grades = [grade(one, case, Observation(output, seconds), GradeClients()) for one in case.graders]
-        return all(one.outcome == "passed" for one in grades)
+        observation = Observation(output, seconds)
+        grades = [grade(grader, case, observation, GradeClients()) for grader in case.graders]
+        return all(found.outcome == "passed" for found in grades)
 
     assert (passes(good), passes(bad)) == (True, False)
 
@@ -160,7 +161,7 @@ def test_rubric_assertion_is_judged_by_the_provider_of_its_test() -> None:
         {"type": "boolean"},
     )
     assert second["config"]["scoring"] == {"type": "numeric", "range": [0, 1], "threshold": 0.7}
-    assert [one["description"] for one in second["config"]["rubric"]] == ["p", "q"]
+    assert [criterion["description"] for criterion in second["config"]["rubric"]] == ["p", "q"]
 
 
 def test_assertions_without_a_counterpart_are_refused_with_a_hint() -> None:
@@ -196,7 +197,7 @@ def test_read_has_a_case_for_each_test_prompt_and_provider() -> None:
     draft = imported(
         config(stated_test(IS, description="t"), prompts=["A {{x}}", "B {{x}}"], providers=providers)
     )
-    assert asked(draft) == ["A it", "B it", "A it", "B it"]
+    assert questions(draft) == ["A it", "B it", "A it", "B it"]
     ids = ["t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"]
     assert [case["id"] for case in cases_of(draft)] == ids
     assert cases_of(draft)[3]["execution"] == {"type": "prompt", "model": "cl", "temperature": 0}
@@ -210,7 +211,7 @@ def test_read_of_values_scenarios_thresholds_and_weights() -> None:
     scenario = {"config": values, "tests": [{"assert": [{**IS, "weight": 0}]}]}
     options = {"timeoutMs": 3000, "repeat": 2}
     draft = imported(config(both, whole, scenarios=[scenario], evaluateOptions=options))
-    assert asked(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
+    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
     first, *_, last = cases_of(draft)
     assert first["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
     assert [first["graders"][0]["required"], last["graders"][0]["required"]] == [False, False]
@@ -225,8 +226,8 @@ def test_read_of_default_test_applies_to_all_tests() -> None:
     own = {"vars": {"y": "w"}, "assert": [{"type": "contains", "value": "{{y}}"}]}
     without = {"assert": [IS, IS], "options": {"disableDefaultAsserts": True}}
     draft = imported(config(own, without, defaultTest=usual))
-    assert asked(draft) == ["P: Ask u. S", "P: Ask u. S"]
-    first, second = ([one["config"]["all"] for one in case["graders"]] for case in cases_of(draft))
+    assert questions(draft) == ["P: Ask u. S", "P: Ask u. S"]
+    first, second = ([grader["config"]["all"] for grader in case["graders"]] for case in cases_of(draft))
     assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
 
 
@@ -243,7 +244,7 @@ def test_read_of_files_of_all_kinds() -> None:
     tests = ["file://tests/*.yaml", "t.csv"]
     draft = imported(config(prompts=["file://p.txt", "chat.json"], tests=tests), beside)
     assert lost(draft) == []
-    texts = asked(draft)
+    texts = questions(draft)
     assert texts[:2] == ["One a", "Two a"]
     assert texts[2] == [{"role": "system", "content": "Be a"}, {"role": "user", "content": "Go"}]
     assert texts[3] == "One long"
@@ -251,7 +252,7 @@ def test_read_of_files_of_all_kinds() -> None:
     last = cases_of(draft)[6]
     assert (len(last["graders"]), last["pass_rule"]["pass_at"]) == (2, 0.5)
     table = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
-    assert asked(imported(table, {"p.csv": 'prompt\n"Say\n\nhi"\n'})) == ["Say\n\nhi"]
+    assert questions(imported(table, {"p.csv": 'prompt\n"Say\n\nhi"\n'})) == ["Say\n\nhi"]
     for other in ({"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"):
         assert read_draft(SourceText("x.yaml", json.dumps(other)), EvalFiles()) is None
 

@@ -240,8 +240,8 @@ def test_h1_h5_h34_h61_settings_of_a_case_take_precedence_over_its_file(tmp_path
     metadata: {difficulty: hard, tags: [x, y], timeout_seconds: 9, retries: 2, weight: 1.5}
     """
     (case,) = cases(tmp_path, record)
-    about = (case.id, case.name, case.description, case.category, case.kind, case.difficulty)
-    assert about == ("cap-1", "A name", "What it tests", "words", "capability", "hard")
+    stated = (case.id, case.name, case.description, case.category, case.kind, case.difficulty)
+    assert stated == ("cap-1", "A name", "What it tests", "words", "capability", "hard")
     assert (case.tags, case.timeout, case.retries, case.weight) == (("x", "y"), 9, 2, 1.5)
     assert (case.context, case.expected) == ({"language": "en"}, Expected("contains", "a", ["b"]))
     assert [(grader.name, grader.weight, grader.required, grader.at) for grader in case.graders] == [
@@ -320,5 +320,7 @@ def test_load_cases_with_a_wrong_conversation_reports_every_mistake(tmp_path: Pa
     """
     with pytest.raises(InvalidInput) as caught:
         cases(tmp_path, text)
-    places = [f"{one.code} {str(one.place).removeprefix('evals/c.yaml:')}" for one in caught.value.problems]
+    places = [
+        f"{found.code} {str(found.place).removeprefix('evals/c.yaml:')}" for found in caught.value.problems
+    ]
     assert places == ["BK105 2:42", "BK782 2:79", "BK105 3:19", "BK105 4:20", "BK105 5:10"]
