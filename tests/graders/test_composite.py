@@ -14,7 +14,7 @@ from baselinekit.graders.by_template import TemplateJudge
 from baselinekit.graders.by_text import Contains
 from baselinekit.graders.by_usage import CostLimit
 from baselinekit.graders.composite import Aggregator, Composite, grade_from_parts, make_composite
-from baselinekit.graders.graders import grade, grade_all, problems_of
+from baselinekit.graders.graders import grade, grade_all, model_calls_of, problems_of
 from baselinekit.graders.task import GradeClients, JudgeProgram, JudgeRun
 from baselinekit.graders.verdict import combine_grades, exact_fraction, verdict_of
 from baselinekit.model.evals import Case, GoodAnswer
@@ -171,7 +171,9 @@ def test_a50_composite_model_sees_the_results_between_marks() -> None:
 
 
 def test_composite_models_are_not_asked_after_a_failed_rule() -> None:
-    by_model = whole(Grader("a", "model", TemplateJudge("{{candidate_answer}}")))
+    model = Grader("a", "model", TemplateJudge("{{candidate_answer}}"))
+    by_model = whole(model)
+    assert model_calls_of(whole(FACTS, whole(model, model, name="inner"), judge=model)) == ("judge", 3)
     for required, verdicts in ((True, [None, "not judged"]), (False, [None, None])):
         graders = says("safe", required=required), by_model
         made = case(*graders, judge_after_failure=False, pass_rule=MEAN)

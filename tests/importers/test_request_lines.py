@@ -26,7 +26,16 @@ def test_importer_of_lists_of_requests_and_other_texts() -> None:
         importer = importer_of(SourceText("x", text))
         assert importer is not None
         assert importer.form == lines.FORM
-    for text in ("", "# only\n", "id: x\ncurrent: {}\n", "hello http://a.test", "curly a", "a.test/x"):
+    for text in (
+        "",
+        "# only\n",
+        "id: x\ncurrent: {}\n",
+        "hello http://a.test",
+        "curly a",
+        "a.test/x",
+        "openapi: true\n",
+        '{"swagger": 1',
+    ):
         assert importer_of(SourceText("x", text)) is None
 
 
