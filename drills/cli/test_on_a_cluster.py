@@ -77,11 +77,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         options = ("--nthreads", "1", "--no-dashboard", "--memory-limit", "0")
         for number in (1, 2):
             start("worker", stated["address"], *options, "--local-directory", str(folder / f"w{number}"))
-        running_cluster = Running(
+        running = Running(
             folder, stated["address"], f"http://127.0.0.1:{stated['services']['dashboard']}", logs
         )
-        until(lambda: len(running_cluster.worker_pids()) == 2)
-        yield running_cluster
+        until(lambda: len(running.worker_pids()) == 2)
+        yield running
     finally:
         for process in reversed(begun):
             process.send_signal(signal.SIGINT)
@@ -104,8 +104,8 @@ class Api(LittleApi):
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    with Api({}) as running_cluster:
-        yield running_cluster
+    with Api({}) as running:
+        yield running
 
 
 USER = """\
