@@ -61,9 +61,7 @@ HOSTS = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z]{1,6}){1,2}(:[1-9][0-9]{1,3})?
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-def test_with_origin_keeps_every_other_line(
-    hosts: list[str], new: str, style: str, end: str, base: bool
-) -> None:
+def test_with_origin_keeps_other_lines(hosts: list[str], new: str, style: str, end: str, base: bool) -> None:
     lines = ["# about it", *(["base_url: https://a.example # here"] if base else []), "record: daily"]
     if style == "block" and hosts:
         lines += ["allow_hosts:", *(f"    - '{host}'   # {n}" for n, host in enumerate(hosts))]

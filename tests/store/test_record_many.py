@@ -19,9 +19,7 @@ OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_coun
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.data())
-def test_record_at_a_known_place_writes_what_a_search_writes(
-    tmp_path_factory: Any, data: st.DataObject
-) -> None:
+def test_record_at_a_known_place_equals_a_search(tmp_path_factory: Any, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("p")
 
     def choose(options: list[Any]) -> Any:

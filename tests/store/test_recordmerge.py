@@ -72,7 +72,7 @@ def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:0
         (yaml('"2026-01-01T01:00:00+01:00"', 0), yaml(OLD, 0), yaml(NEW, 0), NEW, 0),
     ],
 )
-def test_merge_records_takes_later_time_and_adds_failures(
+def test_merge_records(
     tmp_path: Path, base: bytes, ours: bytes, theirs: bytes, last: str, count: int
 ) -> None:
     for left, right in ((ours, theirs), (theirs, ours)):

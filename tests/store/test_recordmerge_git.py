@@ -137,11 +137,9 @@ def test_refresh_at_a_tag_stores_the_version_without_the_commit(clone: Console) 
 
 
 def test_doctor_in_a_sparse_checkout_reports_no_orphans(clone: Console) -> None:
-    upload = "current: {input: {method: POST, endpoint: /u, files: {f: ../../far/words.txt}}, execution: {type: http}}"
-    files = {
-        "far/words.txt": "hi\n",
-        "baselines/g/sends.yaml": f"id: sends\nbaseline: {{output: 1}}\n{upload}\n",
-    }
+    sends = "id: sends\nbaseline: {output: 1}\ncurrent:\n  execution: {type: http}\n"
+    sends += "  input: {method: POST, endpoint: /u, files: {f: ../../far/words.txt}}\n"
+    files = {"far/words.txt": "hi\n", "baselines/g/sends.yaml": sends}
     for name, text in files.items():
         commit(clone, text.encode(), name)
     shell(clone, "git sparse-checkout set --no-cone '/*' '!/far/'")
