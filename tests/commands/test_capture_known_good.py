@@ -18,7 +18,6 @@ ANSWERS: dict[str, Any] = {
     "/down": (500, {"error": "no"}),
     "/sometimes": lambda number: (200 if number % 2 else 404, {"x": 1}),
     "/later": lambda number: {"ok": True} if number < 3 else (503, {"ok": True, "down": True}),
-    "/moved": (302, {"ok": True}),
     "/fails": lambda number: (500, {"x": number}),
 }
 
@@ -127,13 +126,6 @@ def test_capture_of_empty_answer_is_refused(project: Console, answer: str, words
         assert "1 passed" in run(project, "compare")
     elif code:
         run(project, f"capture {words} --id p --allow-empty", 3)
-
-
-def test_capture_of_skill_that_redirects_is_refused(project: Console, api: LittleApi) -> None:
-    (project.folder / "baselinekit.yaml").write_text(
-        f"skills: {{s: {{http: {{url: '{api.url}/moved', method: GET, json: 1}}}}}}\n"
-    )
-    assert "status 302" in run(project, "capture skill s --id s", 3)
 
 
 def refresh_needs_allow_high_risk(project: Console, *options: str) -> str:

@@ -141,13 +141,6 @@ def test_elsewhere_begins_nothing_after_maxfail_failures(maxfail: int) -> None:
     assert maxfail <= len(outcomes) <= maxfail + 2
 
 
-def test_elsewhere_repeats_items_of_a_worker_without_a_share() -> None:
-    workers = Workers(3, {}, set(), shares=1)
-    outcomes, _, _ = ran(workers, [None] * 30, Limits())
-    assert set(outcomes.values()) == {"passed"}
-    assert set(workers.judged.values()) == {1}
-
-
 @pytest.mark.parametrize(
     ("groups", "most", "chunks"),
     [

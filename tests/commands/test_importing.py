@@ -148,15 +148,6 @@ def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
         assert second - first >= 1.1
 
 
-def test_capture_sends_writes_after_reads(tmp_path: Path) -> None:
-    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
-    lines = "POST http://desk/b\n" + curl_lines(["a"])
-    summary = batch_of(desk, "urls.txt", lines, base_url="http://desk", unsafe=True)
-    found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
-    assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
-    assert [item.id for item in found.done] == ["post-b", "get-a"]
-
-
 def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
     desk = ticking(tmp_path)
     lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))

@@ -71,13 +71,6 @@ def test_learn_never_replaces_the_hash_of_a_body(tmp_path: Path) -> None:
     assert learnt(learn(desk)) == {"body.sha256": "<<any_hex(64)>>"}
 
 
-def test_learn_ignores_a_kept_answer_that_failed(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path, {"pid": 1}, [(503, {"pid": 2}), {"pid": 1}])
-    assert not passes(desk)
-    plan = learn(desk)
-    assert (plan.kept, learnt(plan)) == (None, {})
-
-
 def test_compare_keeps_no_value_with_a_secret(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, {"pid": 1, "key": made_up(1)}, [{"pid": 2, "key": "hunter22-hunter22"}])
     desk.operator = {"secrets": {"word": "hunter22-hunter22"}}

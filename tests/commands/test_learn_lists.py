@@ -196,18 +196,6 @@ def test_learn_keeps_a_handwritten_rule_of_an_array(tmp_path: Path, rule: str) -
     assert rule.split(": ", 1)[1] in text_of(desk)
 
 
-def test_learn_of_one_row_becomes_each_once_there_are_more(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path, lambda now, number: {"rows": [{"at": iso(now)}]}, 'rows:\n  - at: "2024-01-15T10:30:00Z"'
-    )
-    assert learn(desk).lesson.singles == ("body.rows",)
-    desk.service["/x"] = lambda now, number: {"rows": [{"at": iso(now)}] * (number % 3 + 1)}
-    plan = learn(desk)
-    assert (stays(plan), lists(plan)) == ([], {"body.rows": "each"})
-    assert all(passes(desk) for _ in range(3))
-    assert not passes(desk, {"rows": []})
-
-
 def test_learn_allows_a_key_that_only_some_rows_have_to_be_absent(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         rows = [{"name": "a", "note": "x"}, {"name": "b"}, {"name": "c", "note": "y"}]

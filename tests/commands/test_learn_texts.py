@@ -116,15 +116,3 @@ def test_learn_of_a_long_line_keeps_its_placeholders(tmp_path: Path) -> None:
         'a part of it changed from "900" (on file) to "901" (in all 3 answers)'
     ]
     assert not passes(desk)
-
-
-def test_learn_of_a_text_without_a_place_for_its_placeholders_changes_nothing(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path, "visits: 5\nprice: 12\n", lambda now, number: f"visits: {6 + number}\nprice: 12\n"
-    )
-    learn(desk)
-    file = desk.folder / "baselines/x.yaml"
-    before = file.read_text()
-    desk.service["/x"] = lambda now, number: f"no visits, {number} calls\nprice: 12\n"
-    assert learn(desk).lesson.refusals
-    assert file.read_text() == before

@@ -17,7 +17,6 @@ from baselinekit.model.changes import Applied, ApprovalNote
 from baselinekit.model.values import Json
 from baselinekit.report.forms import table
 from baselinekit.store.results import drop_pending
-from baselinekit.values.paths import render
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
 ANYTHING = Permit(high_risk=True, drop_placeholders=True)
@@ -198,15 +197,6 @@ def test_refresh_stores_a_new_declared_secret_by_its_name(tmp_path: Path, from_r
     assert desk.compare(record="never").summary.passed == 1
 
 
-def test_refresh_keeps_a_stored_text_that_looks_like_a_secret(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    file = desk.put("a", "status: 200\nbody: {password: hunter2-and-more, n: 1}")
-    desk.says("a", {"password": "hunter2-and-more", "n": 2})
-    failed(desk)
-    assert desk.refresh("a").ids == ("a",)
-    assert "body: {password: hunter2-and-more, n: 2}" in file.read_text()
-
-
 def results(desk: Desk) -> str:
     report = desk.compare(record="never")
     return table.render_report(mask_report(report, desk.project.redactor), "x.json")
@@ -265,16 +255,6 @@ def test_refresh_from_results_of_another_stored_output_is_refused(desk: Desk) ->
     for results_file in (text, json.dumps(document)):
         (refusal,) = desk.propose(all_failed=False, results=[("ci.json", results_file)]).refusals
         assert refusal.problem.code == "BK531"
-
-
-def test_refresh_from_results_with_a_rule_added_since_keeps_it(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.put("a", "status: 200\nbody: {n: 1, at: 1}")
-    desk.says("a", {"n": 2, "at": 3})
-    text = results(desk)
-    desk.put("a", "status: 200\nbody: {n: 1, at: 1}", "ignore_fields: [body.at]")
-    (plan,) = desk.propose(all_failed=False, results=[("ci.json", text)]).plans
-    assert [(render(item.path), item.after, item.lost) for item in plan.changes] == [("body.n", 2, ())]
 
 
 def test_refresh_from_results_never_approves_a_masked_value(tmp_path: Path) -> None:

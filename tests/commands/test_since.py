@@ -109,14 +109,12 @@ def chosen(repository: Checkout, rev: str = "then", folder: str = "") -> tuple[l
         (edit("baselines/two.yaml", "/second", "/third"), ["second"]),
         (edit("baselines/data/up.txt", "1", "2"), ["tool", "upload"]),
         (move("baselines/plain.yaml", "baselines/renamed.yaml"), ["plain"]),
-        (edit("baselines/given/in.txt", "1", "2"), ["called"]),
         (edit("baselines/large.output.json", "1", "2"), ["large"]),
         (edit("skills/named/more/deep.md", "Very", "Quite"), ["large"]),
         (edit("tools/tool.py", "1", "2"), ["tool"]),
         (lambda repository: repository.write({"checks/new.py": "1"}), ["module"]),
         (edit("prompts/ask.md", "x", "y"), ["ask"]),
         (lambda repository: repository.write({"baselines/new.yaml": http("new")}), ["new"]),
-        (edit("baselinekit.yaml", "base_url", "record: never\nbase_url"), []),
     ],
 )
 def test_select_touched_gives_baselines_of_a_change(

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.pytest_plugin.fixture import BaselineFixture
-
 pytestmark = pytest.mark.slow
 
 
@@ -70,12 +68,6 @@ def test_baseline_in_doctest(pytester: pytest.Pytester) -> None:
     assert "    - 4\n    + 6\n" in printed
     assert "pytest --doctest-modules price.py::price.total --baseline-update=changed" in printed
     assert files(pytester) == ["price/price.total.yaml"]
-
-
-def test_baseline_is_not_broadcast_by_numpy_and_pandas() -> None:
-    """numpy and pandas ask whoever says that it goes before them."""
-    assert BaselineFixture.__array_ufunc__ is None
-    assert BaselineFixture.__pandas_priority__ > 5_000
 
 
 def test_baseline_with_skip_skips_its_test(pytester: pytest.Pytester) -> None:

@@ -68,18 +68,6 @@ def test_rules_with_each_make_one_row_describe_all(pytester: pytest.Pytester) ->
     run(pytester, users(rules, ids=IDS), "-Werror", passed=1)
 
 
-def test_rules_of_a_file_without_a_value_are_kept(pytester: pytest.Pytester) -> None:
-    run(pytester, users(), passed=1)
-    head, _, rest = stored(pytester).partition("baseline:\n")
-    current = rest[rest.index("current:") : rest.index("comparison:")]
-    rules = "comparison:  # mine\n  ignore_fields: [users.*.name]\n"
-    Path(pytester.path, FILE).write_text(head + current + rules, encoding="utf-8")
-    run(pytester, users(name="Bob"), passed=1)
-    assert f"{rules}  arrays:\n    users: ordered\n" in stored(pytester)
-    run(pytester, users(name="Eva"), passed=1)
-    run(pytester, users(ids=IDS), failed=1)
-
-
 # An update of what passes gives the file the placeholders of the code.
 
 

@@ -121,11 +121,6 @@ def test_find_unused_lists_a_test_file_that_is_gone(root: Path) -> None:
     assert reasons(found(root, covered([A, B], looked=looked), [A, B])) == [f"{C} is gone"]
 
 
-def test_find_unused_leaves_out_a_skipped_test_file(root: Path) -> None:
-    looked = {"tests/test_a.py": "passed", "tests/test_b.py": "skipped"}
-    assert found(root, covered([A, B], looked=looked), [A, B]) == []
-
-
 _OURS = "baseline: {output: 1}\ncurrent: {input: {test: t.py::x}, execution: {type: pytest}}\n"
 NOT_OURS = {
     "two in a file": f"id: x\n{_OURS}---\nid: y\n{_OURS}",
