@@ -192,7 +192,7 @@ def test_convert_takes_nothing_that_an_update_option_accepts(terminal: Console) 
     assert not (file.parent / "__snapshots__").exists()
 
 
-TAKEN = 47
+TAKEN = 48
 SUITE = """
     import pytest
     from snapshotvalues import VALUES

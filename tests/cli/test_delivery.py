@@ -37,12 +37,7 @@ def terminal(tmp_path: Path) -> Iterator[Console]:
 
 
 def run(terminal: Console, words: str, **environment: str) -> Ran:
-    variables = {
-        "CI": "true",
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_STEP_SUMMARY": "../summary.md",
-        **environment,
-    }
+    job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "../summary.md"}
     assigned = " ".join(f"{name}={value}" for name, value in {**job, **environment}.items())
     return terminal.run(f"cd svc && {assigned} baselinekit {words}")
 

@@ -64,9 +64,7 @@ def ratings_in(project: Console) -> dict[str, list[tuple[str, object, str]]]:
     assert project.run("baselinekit grade --export all.json").exit_code == 0
     items = json.loads((project.folder / "all.json").read_text())["items"]
     return {
-        item["case"]: [
-            (rating["rater"], rating["value"], rating.get("note", "")) for rating in item.get("ratings", [])
-        ]
+        item["case"]: [(it["rater"], it["value"], it.get("note", "")) for it in item.get("ratings", [])]
         for item in items
     }
 

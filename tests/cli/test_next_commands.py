@@ -90,7 +90,6 @@ def try_all(terminal: Console, commands: list[str], kept: Path | None = None) ->
     """Each in the state in which it was read. A question is answered by a look at what it would do. Gives
     back what they propose in turn."""
     further: list[str] = []
-    assert commands
     for command in commands:
         if kept is not None:
             shutil.rmtree(terminal.folder)

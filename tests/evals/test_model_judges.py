@@ -96,12 +96,12 @@ graders:
 """
 
 
-def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Path) -> None:
-    said = {
+def test_a44_run_fails_by_a_gate_of_a_rubric(tmp_path: Path) -> None:
+    verdicts = {
         "split": {"satisfied": True, "reasoning": "yes"},
         "depth": {"score": 6, "reasoning": "no example"},
     }
-    report, asked = judged(tmp_path, RUBRICS, **said)
+    report, asked = judged(tmp_path, RUBRICS, **verdicts)
     (result,) = report.results
     assert result.case is not None
     (grade,) = result.case.attempts[0].grades
@@ -110,12 +110,12 @@ def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Pa
     assert "depth (6 of 10, 7 needed): no example" in result.reason
     assert f">>>\n{ANSWER}\n<<<end of candidate_answer " in asked[0]
     assert "this:\n\nExplains quicksort\n" in asked[0]
-    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **said)
+    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **verdicts)
     assert report.results[0].outcome == "passed", "without the gate it is the mean"
 
 
 @pytest.mark.parametrize("where", ["evals/judges/depth.md", "judges/depth.md"])
-def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path, where: str) -> None:
+def test_a30_run_reads_a_template_in_the_search_order(tmp_path: Path, where: str) -> None:
     write(tmp_path, where, "Is it deep ({{sidecar.language}})?\r\n{{candidate_answer}}\r\n")
     text = TEMPLATE if where.startswith("evals") else TEMPLATE.replace("./judges", "judges")
     report, asked = judged(tmp_path, text, score=0.5, misses=["an example"], reasoning="shallow")
@@ -125,12 +125,7 @@ def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path
     assert "it scores 0.5, and 0.8 passes: shallow; an example" in result.reason
 
 
-def test_a32_borderline_is_reported(tmp_path: Path) -> None:
-    report, _ = judged(tmp_path, TEMPLATE.replace(", prompt: ./judges/depth.md", ""), score=0.7)
-    assert (report.results[0].outcome, report.results[0].verdict) == ("failed", "borderline")
-
-
-def test_a30_a31_what_is_wrong_with_a_template_is_reported_where_it_is_named(tmp_path: Path) -> None:
+def test_a30_a31_doctor_reports_problems_of_a_template_where_it_is_named(tmp_path: Path) -> None:
     (missing,) = examined(tmp_path, TEMPLATE)
     assert "evals/e.yaml:8:46: " in missing
     assert "depth.md" in missing
@@ -156,23 +151,11 @@ def test_a30_a31_what_is_wrong_with_a_template_is_reported_where_it_is_named(tmp
             "BK662 evals/e.yaml:11:53: ",
             "a range that begins at '11': a whole number from 0 to 10",
         ),
-        (OURS.replace("0: None", "1: None"), "BK662 evals/e.yaml:10:33: ", "scores in no range: 0"),
         (OURS, "BK111 evals/e.yaml:12:39: ", "evals/judges/depth.md"),
     ],
 )
-def test_a42_what_is_wrong_with_a_rubric_is_reported_in_its_place(
+def test_a42_doctor_reports_problems_of_a_rubric_in_their_place(
     tmp_path: Path, text: str, wrong: str, message: str
 ) -> None:
     (problem,) = examined(tmp_path, text)
     assert problem.startswith(wrong + message)
-
-
-def test_a_case_of_our_own_form_is_judged_by_them_too(tmp_path: Path) -> None:
-    write(tmp_path, "evals/judges/depth.md", "Is it deep? {{candidate_answer}}")
-    satisfied, deep = {"satisfied": True, "reasoning": ""}, {"score": 8, "reasoning": ""}
-    report, asked = judged(tmp_path, OURS, **{"rubric-1": satisfied, "depth": deep, "score": 0.9})
-    (result,) = report.results
-    assert result.case is not None
-    depth, judge = result.case.attempts[0].grades
-    assert (result.outcome, depth.score, judge.grader, judge.score) == ("passed", 0.85, "llm_judge", 0.9)
-    assert len(asked) == 2

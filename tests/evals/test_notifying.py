@@ -141,17 +141,14 @@ def test_notify_with_program_writes_to_its_standard_input(tmp_path: Path, client
 @pytest.mark.parametrize(
     ("config", "by_suite", "exit_code", "wanted"),
     [
-        ("notify: {command: [x]}", None, 1, True),
         ("notify: {command: [x]}", True, 3, True),
         ("notify: {command: [x]}", True, 0, False),
         ("notify: {command: [x]}", False, 1, False),
         ("notify: {command: [x], always: true}", False, 1, True),
-        ("notify: {command: [x], always: true}", None, 0, True),
         ("notify: {command: [x], always: true}", None, 130, False),
-        ("version: 1", True, 1, False),
     ],
 )
-def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
+def test_h60_is_wanted_by_suite_configuration_and_exit_code(
     tmp_path: Path, config: str, by_suite: bool | None, exit_code: int, wanted: bool
 ) -> None:
     assert is_wanted(project(tmp_path, config), exit_code, by_suite) is wanted
@@ -161,7 +158,7 @@ def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
     ("config", "by_suite", "warned"),
     [("version: 1", True, 1), ("version: 1", None, 0), ("notify: {command: [x]}", True, 0)],
 )
-def test_h60_a_suite_that_asks_to_notify_where_no_address_is_set_warns_once(
+def test_h60_run_that_cannot_notify_warns_once(
     tmp_path: Path, config: str, by_suite: bool | None, warned: int
 ) -> None:
     (tmp_path / "baselinekit.yaml").write_text(f"{CONFIG}{config}\n")

@@ -20,7 +20,6 @@ from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
-from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FOLDER, Ratings, dump_ratings
 
 RECIPE = Recipe(PromptInput(text="Greet them"), PromptExecution("prompt"))
@@ -55,7 +54,7 @@ def rate(queue: Queue, values: dict[str, Any], name: str = "greeting") -> None:
         queue.rate(queue.standings([name])[0].item, Rating(rater, value, queue.stamp()))
 
 
-def test_h42_a_run_does_not_wait_and_the_next_one_picks_up_what_was_said(queue: Queue) -> None:
+def test_h42_run_leaves_ratings_pending_and_the_next_takes_them(queue: Queue) -> None:
     assert observe(queue, people()).verdict == "pending"
     rate(queue, {"ada": 4, "bob": 5})
     grade = observe(queue, people())
@@ -64,7 +63,7 @@ def test_h42_a_run_does_not_wait_and_the_next_one_picks_up_what_was_said(queue: 
     assert len(queue.standings()) == 2
 
 
-def test_h40_a_blind_evaluation_hides_the_model_and_what_others_said(queue: Queue) -> None:
+def test_h40_blind_sheet_hides_the_model_and_other_ratings(queue: Queue) -> None:
     for id, is_blind in (("open", False), ("blind", True)):
         observe(queue, people(is_blind), id=id)
         rate(queue, {"ada": 4}, id)
@@ -92,24 +91,24 @@ def test_queue_that_cannot_be_written_leaves_the_case_pending(queue: Queue) -> N
     assert "could not be queued" in grade.reason
 
 
-def test_items_are_found_by_pattern_and_key_and_wait_for_those_who_can_rate(queue: Queue) -> None:
+def test_queue_finds_items_by_pattern_and_key(queue: Queue) -> None:
     for id in ("tone/a", "tone/b", "other"):
         observe(queue, people(), id=id)
     key = queue.standings(["other"])[0].item.key
-    assert [one.item.case for one in queue.standings(["tone/*"])] == ["tone/a", "tone/b"]
+    assert [item.item.case for item in queue.standings(["tone/*"])] == ["tone/a", "tone/b"]
     assert queue.standings([key[:8]])[0].item.case == "other"
     with pytest.raises(NothingSelected, match="did you mean 'other'"):
         queue.standings(["othr"])
     rate(queue, {"ada": 4}, "tone/a")
-    assert [one.item.case for one in queue.waiting(["tone/*"], "Ada")] == ["tone/b"]
+    assert [item.item.case for item in queue.waiting(["tone/*"], "Ada")] == ["tone/b"]
     rate(queue, {"bob": 4}, "tone/a")
-    assert [one.item.case for one in queue.waiting(["tone/*"], "carol")] == ["tone/b"]
+    assert [item.item.case for item in queue.waiting(["tone/*"], "carol")] == ["tone/b"]
     rate(queue, {"x": 1, "y": 5, "z": 3}, "tone/b")
     assert queue.waiting(["tone/*"], "carol") == []  # disputed, and no more are allowed
 
 
 @pytest.mark.parametrize("name", ["all.yaml", "all.json"])
-def test_h43_what_is_exported_comes_back_as_it_was(queue: Queue, tmp_path: Path, name: str) -> None:
+def test_h43_import_of_an_export_gives_the_same_ratings(queue: Queue, tmp_path: Path, name: str) -> None:
     labelled = RatingScale(labels={"1": "Poor", "5": "Best"}, criteria=["a", "b"])
     for id, scale, value in (
         ("criteria", labelled, [4, 5]),
@@ -158,7 +157,7 @@ def waiting_report(*grades: Grade) -> Report:
         ({"ada": 4, "bob": 4}, [Grade("judge", "model", "error", None, "no reply")], "error", 3),
     ],
 )
-def test_h43_a_result_file_is_finished_by_what_was_said_since(
+def test_h43_finish_decides_a_result_file_by_new_ratings(
     queue: Queue, values: dict[str, int], others: list[Grade], outcome: str, exit_code: int
 ) -> None:
     pending = observe(queue, people())
@@ -174,51 +173,3 @@ def test_h43_a_result_file_is_finished_by_what_was_said_since(
     assert finish(done.report, queue).report == done.report
     lost = replace(pending, details={"item": "feedfeedfeedfeed"})
     assert finish(waiting_report(lost), queue).left == 1
-
-
-AS_DOCUMENTED = """\
-type: human
-config:
-  interface: "web"
-  evaluators:
-    min_required: 2
-    max_allowed: 5
-    agreement_threshold: 0.8
-  rating_scale:
-    type: "likert"
-    range: [1, 5]
-    labels:
-      1: "Poor"
-      2: "Below Average"
-      3: "Average"
-      4: "Good"
-      5: "Excellent"
-  rubric: |
-    You are evaluating {task_description}.
-    ### 2. {criterion_2_name}
-    ...
-    - If unsure, err on the side of {conservative/generous}
-  time_limit_minutes: 10
-  blind_evaluation: true
-"""
-
-
-def test_h40_a_grader_as_it_is_documented_is_read_and_asked(queue: Queue, tmp_path: Path) -> None:
-    file = tmp_path / "case.yaml"
-    stated = "".join(f"  {line}\n" for line in AS_DOCUMENTED.splitlines())
-    file.write_text(f"id: greeting\ninput: {{type: prompt, content: Greet them}}\ngrader:\n{stated}")
-    (of,) = load_cases(["case.yaml"], str(tmp_path))
-    assert queue.rated(of, of.graders[0], Observation("Hello", 0.1)).verdict == "pending"
-    (standing,) = queue.standings()
-    shown = sheet(standing.item)
-    assert shown.choices == (
-        ("1", "Poor"),
-        ("2", "Below Average"),
-        ("3", "Average"),
-        ("4", "Good"),
-        ("5", "Excellent"),
-    )
-    assert (shown.minutes, shown.about) == (10.0, {})
-    assert shown.item.shown.rubric == (
-        "You are evaluating greeting.\n...\n- If unsure, err on the side of conservative"
-    )
