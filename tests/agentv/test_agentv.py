@@ -56,7 +56,7 @@ def assistant(content: Any) -> TraceMessage:
     return TraceMessage("assistant", content)
 
 
-def test_a1_a5_every_key_of_a_case_is_read(tmp_path: Path) -> None:
+def test_a1_a5_load_reads_every_key_of_a_case(tmp_path: Path) -> None:
     text = f"""
         $schema: agentv-eval-v2
         description: Sums
@@ -86,7 +86,7 @@ def test_a1_a5_every_key_of_a_case_is_read(tmp_path: Path) -> None:
     assert other.id == "letters/a"
 
 
-def test_x3_x4_an_expected_output_is_not_compared_and_braces_are_literal(tmp_path: Path) -> None:
+def test_x3_x4_load_compares_no_expected_output_and_keeps_braces(tmp_path: Path) -> None:
     case = load_one(tmp_path, 'input: "Fill in {{name}}"\nexpected_output: "42"')
     assert case.expected is None
     assert [type(grader.method) for grader in case.graders] == [CodeJudge]
@@ -102,14 +102,12 @@ CALL = "{tool: find, id: x, input: {q: a}, output: [b], duration_ms: 250, error:
     [
         ("input: {row: {id: 7}, day: 2025-01-01}", (user({"row": {"id": 7}, "day": "2025-01-01"}),)),
         (f"input: {SYSTEM}", (TraceMessage("system", "Be brief"),)),
-        ("input: {role: admin, name: Ada}", (user({"role": "admin", "name": "Ada"}),)),
         ("input: [{type: text, value: a}]", (user([{"type": "text", "value": "a"}]),)),
         (
             f"input: [{SYSTEM}, {{role: user, content: {{row: [1]}}}}]",
             (TraceMessage("system", "Be brief"), user({"row": [1]})),
         ),
         ("input_messages: a\ninput: b", (user("a"),)),
-        ("input_messages: null\ninput: b", (user("b"),)),
     ],
 )
 def test_a2_input_becomes_messages(tmp_path: Path, stated: str, asked: tuple[TraceMessage, ...]) -> None:
@@ -119,9 +117,7 @@ def test_a2_input_becomes_messages(tmp_path: Path, stated: str, asked: tuple[Tra
 @pytest.mark.parametrize(
     ("stated", "answered"),
     [
-        ("expected_output: null", ()),
         ('expected_output: ""', (assistant(""),)),
-        ("expected_output: 42", (assistant(42),)),
         ("expected_output: [{risk: Low}]", (assistant([{"risk": "Low"}]),)),
         ("expected_messages: [{role: assistant, content: a}]\nexpected_output: b", (assistant("a"),)),
         (
@@ -140,7 +136,6 @@ def test_a3_expected_output_becomes_messages(
     ("text", "words"),
     [
         ("evalcases: []", "BK780 yaml:1:12: expected a list of cases, found an empty list"),
-        ("evalcases: {a: 1}", "expected a list of cases, found a mapping"),
         (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
         ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
         (
@@ -228,8 +223,6 @@ SCRIPT = "script: [bun, run, x.ts], config: {strict: true}"
             {"script": "a.js", "cwd": "..", "target": {"max_calls": 5}, "config": {"words": ["a"], "b": 1}},
         ),
         ("llm_judge, prompt: judge.md, model: big", {"prompt": "judge.md", "model": "big"}),
-        ("llm_judge, prompt: /evals/judge.md", {"prompt": "judge.md"}),
-        ("llm_judge, prompt: Is it polite?", {"prompt": "Is it polite?"}),
         (
             f"llm_judge, prompt: {{{SCRIPT}}}",
             {"prompt": {"script": ["bun", "run", "x.ts"], "config": {"strict": True}}},
@@ -294,7 +287,7 @@ def test_a45_problem_of_a_files_evaluator_for_every_case_is_reported_once(tmp_pa
     assert found == [["4", "7"], ["5", "7"]]
 
 
-def test_a10_files_are_found_upward_and_slash_is_the_root(tmp_path: Path) -> None:
+def test_a10_load_finds_files_upward_and_from_the_root(tmp_path: Path) -> None:
     write(tmp_path, "evals/deep/near.md", "near\r\nby\r\n")
     write(tmp_path, "evals/up.md", "up")
     write(tmp_path, "docs/root.md", "root")
@@ -322,7 +315,7 @@ def test_a10_missing_file_names_the_places_searched(tmp_path: Path) -> None:
     assert "looked for docs: check the name" in mistakes(tmp_path, FILE_INPUT % "/docs")[0]
 
 
-def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
+def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (tmp_path / "in").mkdir()
     (tmp_path / "in/link.md").symlink_to("../outside.md")
@@ -336,7 +329,7 @@ def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
     assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
 
 
-def test_f41_an_eval_file_elsewhere_has_its_own_repository(tmp_path: Path) -> None:
+def test_f41_load_reads_files_of_another_repository_within_it(tmp_path: Path) -> None:
     (tmp_path / "there/.git").mkdir(parents=True)
     (tmp_path / "project").mkdir()
     for name in ("there/judge.md", "there/guide.md", "outside.md"):
@@ -366,7 +359,7 @@ def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:
     assert found == ["BK105 .agentv/config.yaml:1:21: expected a list, found 'x.md' (string): write [x.md]"]
 
 
-def test_a11_a_file_of_a_git_repository_is_read_by_its_address(tmp_path: Path) -> None:
+def test_a11_load_reads_a_file_by_its_address(tmp_path: Path) -> None:
     url = "https://github.com/a/b/blob/main/guide.md"
     fetched = FetchedFile(url, "/cache/guide.md", b"be brief\r\n", "0" * 40)
     (case,) = load(tmp_path, FILE_INPUT % f"'{url}'", fetch_file={url: fetched}.__getitem__)

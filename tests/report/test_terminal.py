@@ -14,7 +14,7 @@ PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)
 
 
-def test_a_failure_as_it_is_read() -> None:
+def test_format_failure_shows_differences_with_places() -> None:
     failed = result(
         "users-list",
         "failed",
@@ -64,7 +64,7 @@ FAILED  users-list  User list keeps its shape (critical)
     assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
 
 
-def test_an_error_says_what_where_and_what_to_do() -> None:
+def test_format_failure_of_an_error_has_code_and_reason() -> None:
     error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
     assert terminal.format_failure(error, PLAIN) == (
         f"ERROR   orders\n        {FILE}:3   GET http://127.0.0.1:8123/users\n"
@@ -74,7 +74,7 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
     assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
 
 
-def test_what_repeats_along_an_array_is_told_once() -> None:
+def test_format_failure_shows_what_repeats_along_an_array_once() -> None:
     rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
     failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
     text = terminal.format_failure(failed, PLAIN)
@@ -85,7 +85,7 @@ def test_what_repeats_along_an_array_is_told_once() -> None:
     assert "missing in 20 " in terminal.format_failure(result("a", "failed", *rows), PLAIN)
 
 
-def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
+def test_format_failure_shows_many_values_of_an_array_by_sample() -> None:
     def prices(count: int) -> Result:
         return result(
             "a", "failed", *(spot(("rows", row, "price"), "value", row, -row) for row in range(count))
@@ -97,7 +97,7 @@ def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
     assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
 
 
-def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
+def test_format_failure_shows_fifty_places_and_counts_the_rest() -> None:
     spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
     text = terminal.format_failure(result("a", "failed", *spots, count=12_345), PLAIN)
     assert text.count("    - 1\n") == 50
@@ -105,7 +105,7 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     assert "… and 12,295 more differences" in text
 
 
-def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
+def test_terminal_output_escapes_control_characters_and_commands() -> None:
     spots = spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY)
     facts = dict.fromkeys(("name", "criticality", "target", "reason"), NASTY)
     lists = {"notes": (NASTY,), "explanation": (NASTY,)}
@@ -123,7 +123,7 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
         assert not re.search(r"(?m)^\s*::", text)
 
 
-def test_colours_come_only_when_wanted() -> None:
+def test_format_failure_uses_colours_only_if_wanted() -> None:
     failed = result("a", "failed", spot(("k",), "value", 1, 2))
     text = terminal.format_failure(failed, COLOURED)
     assert "\x1b[31m- 1\x1b[0m" in text
@@ -185,16 +185,14 @@ OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/te
             ["baselinekit explain BK301"],
         ),
         ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([OF_TEST, OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
         ([replace(OF_TEST, target=f"pytest {n}") for n in range(4)], ["pytest"]),
-        ([OF_TEST, result("a", "passed")], []),
     ],
 )
 def test_next_commands(results: list[Result], commands: list[str]) -> None:
     assert next_commands.after_compare(report(*results)) == commands
 
 
-def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
+def test_format_failure_aligns_places_beside_wide_characters() -> None:
     keys = [("漢字", "é"), ("a", "e\u0301"), ("abc",)]
     failed = result("x", "failed", *(spot(key, "value", 1, 2) for key in keys))
     lines = terminal.format_failure(failed, PLAIN).splitlines()
@@ -202,7 +200,7 @@ def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
     assert (len(heads), len(set(map(wording.width, heads)))) == (3, 1)
 
 
-def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
+def test_format_failures_shows_few_of_many_errors_with_one_code() -> None:
     def down(number: int) -> list[Result]:
         why = "GET http://127.0.0.1:9/x: no connection"
         return [result(f"b{n}", "error", reason=why, code="BK301") for n in range(number)]
