@@ -144,7 +144,9 @@ def test_a3_expected_output_becomes_messages(
         ),
     ],
 )
-def test_x2_a4_file_without_cases_or_of_two_forms_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_x2_a4_load_refuses_files_without_cases_or_of_two_forms(
+    tmp_path: Path, text: str, words: str
+) -> None:
     assert words in "\n".join(mistakes(tmp_path, text))
 
 
@@ -164,17 +166,6 @@ def test_a7_settings_of_json_lines_are_in_the_yaml_file_of_their_name(tmp_path: 
         "other/c",
         "other/a",
     ]
-
-
-def test_a7_mistakes_in_json_lines_and_beside_them_have_their_places(tmp_path: Path) -> None:
-    write(tmp_path, "evals/math.yaml", "datasets: sums\n" + JUDGED)
-    text = '{"id": "a", "outcome": "x", "input": "y"}\n\n{"id": "b", "criteria": "x"}\n'
-    assert mistakes(tmp_path, text, "evals/math.jsonl") == [
-        "BK103 yaml:1:1: unknown key 'datasets': did you mean 'dataset'?",
-        "BK780 jsonl:3:1: a case without an input: add `input:`, what is asked",
-        "BK103 jsonl:3:13: unknown key 'criteria': here it is `expected_outcome`",
-    ]
-    assert "jsonl:2:6" in mistakes(tmp_path, '{"id": "a"}\n{"id"\n', "evals/math.jsonl")[0]
 
 
 ENTRY = "{name: %s, type: code_judge, script: x}"
@@ -304,15 +295,6 @@ def test_a10_load_finds_files_upward_and_from_the_root(tmp_path: Path) -> None:
     ]
     assert case.wanted.input_files == tuple(str(tmp_path / path) for path in dict.fromkeys(paths))
     assert case.wanted.guideline_files == ()
-
-
-def test_a10_missing_file_names_the_places_searched(tmp_path: Path) -> None:
-    write(tmp_path, "docs/guide.md", "x")
-    assert mistakes(tmp_path, FILE_INPUT % "/docs/gide.md") == [
-        "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
-    ]
-    assert "looked for evals/no.md, no.md: check the name" in mistakes(tmp_path, FILE_INPUT % "no.md")[0]
-    assert "looked for docs: check the name" in mistakes(tmp_path, FILE_INPUT % "/docs")[0]
 
 
 def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:

@@ -373,33 +373,3 @@ def test_convert_of_cassettes_stores_answers_without_secrets(terminal: Console) 
     }
     everything = "".join(file.read_text() for file in folder.rglob("*.yaml"))
     assert [word for word in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234") if word in everything] == []
-
-
-def interaction(path: str, body: str) -> str:
-    return f"""\
-- request: {{method: GET, uri: 'https://shop.test{path}', body: null, headers: {{}}}}
-  response:
-    status: {{code: 200, message: ''}}
-    headers: {{Content-Type: ['application/json']}}
-    body: {{string: '{body}'}}
-"""
-
-
-def test_convert_of_cassettes_lists_broken_and_contradicting_answers(terminal: Console) -> None:
-    head = "version: 1\ninteractions:\n"
-    files = {
-        "a.yaml": head + interaction("/x", '{"n": 1}'),
-        "b.yaml": head + interaction("/x", '{"n": 2}') + interaction("/y", "1"),
-        "c.yaml": head + interaction("/x", '{"n": 1}'),
-        "d.yaml": "interactions:\n- request: [\n",
-        "e.yaml": "interactions:\n- 1\n- request: 2\n",
-        "other.yaml": "interactions of people: none\n",
-        "picture.json": "{",
-    }
-    for name, text in files.items():
-        write(terminal.folder, f"c/{name}", text)
-    found = convert_cassettes(terminal, "c")
-    assert {item["at"] for item in found["lost"]} == {"c/b.yaml:3", "c/d.yaml:3", "c/e.yaml:2", "c/e.yaml:3"}
-    assert len(found["written"]) == 2
-    again = convert_cassettes(terminal, "c")
-    assert (again["written"], again["there_already"]) == ([], 2)

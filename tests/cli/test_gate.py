@@ -150,23 +150,6 @@ def test_gate_checks_all_gates_of_a_plan_before_it_runs_any(
     assert count_calls(project) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("s.yaml", "this is a suite: baselinekit run --suite s.yaml -o results.json"),
-        ("--resume r.json", "BK508 only a run can be resumed"),
-        ("--resume", "BK508 only a run can be resumed"),
-        ("trigger.yaml --max-cost nan", "Invalid value for '--max-cost': nan"),
-        ("r.json -o x.txt", "x.txt"),
-        ("r.json --preset stagin", "stagin"),
-        ("r.json --required-pass-rate 90", "90"),
-    ],
-)
-def test_gate_with_wrong_options_is_refused(project: Path, gate: Gated, words: str, message: str) -> None:
-    (project / "s.yaml").write_text("eval_suite: {name: s, evals: [{$ref: e.yaml}]}\n")
-    assert message in gate(2, *words.split())[1]
-
-
 def test_gate_keeps_phases_and_triggers_in_the_order_typed() -> None:
     parsed: list[GateOptions] = []
     words = ["--trigger", "b.yaml", "--phase", "a.yaml", "x.json", "--trigger", "c.yaml"]

@@ -74,12 +74,3 @@ def test_command_whose_output_finds_no_room_is_an_error(command: str, terminal: 
     assert ran.exit_code == 3
     assert "Traceback" not in ran.stderr
     assert "no space left" in ran.stderr
-
-
-def test_init_writes_what_doctor_accepts(tmp_path: Path) -> None:
-    with console(tmp_path / "project") as terminal:
-        ran = terminal.run("baselinekit init --base-url http://127.0.0.1:8000")
-        assert (ran.exit_code, "next: baselinekit capture http GET /users" in ran.stdout) == (0, True)
-        assert terminal.run("baselinekit doctor").exit_code == 0
-        again = terminal.run("baselinekit init")
-    assert (again.exit_code, "already exists" in again.stderr) == (2, True)

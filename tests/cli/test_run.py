@@ -118,14 +118,6 @@ def test_run_that_cannot_write_its_reports_keeps_its_verdict(project: Console) -
     assert "2 passed" in output
 
 
-def test_run_with_wrong_paths_is_a_usage_error(project: Console) -> None:
-    assert "2 passed" in run(project, "evals/cases.yaml", 0).stdout
-    assert "BK111" in run(project, "nowhere.yaml", 2).stderr
-    assert "BK508" in run(project, "--suite evals/eval-suite.yaml evals", 2).stderr
-    write_cases(project, ("a", "abc", "upper", "ABC"), ("a", "abc", "upper", "ABC"))
-    assert "cases.yaml:5" in run(project, "", 2).stderr
-
-
 def test_run_lf_lists_and_runs_what_did_not_pass(project: Console) -> None:
     write_cases(project, ("a", "abc", "upper", "ABC"), ("b", "abc", "upper", "no"))
     listed = run(project, "--list --lf", 5).stderr
@@ -140,24 +132,3 @@ def test_run_lf_lists_and_runs_what_did_not_pass(project: Console) -> None:
     output = run(project, "--lf --category capability -v", 0).stdout
     assert "    passed   exact_match (code) 1.00" in output
     run(project, "--lf --category capability", 5)
-
-
-@pytest.mark.parametrize(
-    ("words", "more", "is_next"),
-    [
-        ("--attempts 3", "", True),
-        ("--attempts 3", "thresholds: {pass@1: 0.5}", False),
-    ],
-)
-def test_run_proposes_a_gate_where_no_threshold_is_set(
-    project: Console, words: str, more: str, is_next: bool
-) -> None:
-    suite = project.folder / "evals" / "eval-suite.yaml"
-    suite.write_text(f"eval_suite:\n  name: s\n  evals: [{{$ref: cases.yaml}}]\n  {more}\n")
-    (project.folder / "evals" / "known.yaml").unlink()
-    output = run(project, words, 0).stdout
-    assert ("next: baselinekit gate evals/results/" in output) is is_next
-    if is_next:
-        command = output.partition("next: ")[2].strip()
-        assert command.endswith(" --preset staging")
-        assert "go on: 1 gate met" in project.run(command).stdout

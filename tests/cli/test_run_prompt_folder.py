@@ -42,21 +42,6 @@ def run_large_file(project: Console, words: str) -> str:
     return output.partition("Refactor ")[2].partition(".\n")[0]
 
 
-def test_e13_run_chooses_cases_by_name(project: Console) -> None:
-    ran = project.run("baselinekit run prompts/refactor --case 'small file'")
-    assert (ran.exit_code, "1 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
-    both = project.run("baselinekit run prompts/refactor --case 'small file' --case 'large file'")
-    assert (both.exit_code, "1 failed, 1 passed" in both.stdout) == (1, True)
-    listed = project.run("baselinekit run refactor --case 'large file' --list")
-    assert listed.exit_code == 0
-    assert "1 of 2 cases" in listed.stdout
-    assert "small" not in listed.stdout
-    unknown = project.run("baselinekit run refactor --case 'small fil'")
-    assert (unknown.exit_code, unknown.stdout) == (5, "")
-    assert unknown.stderr == "BK509 there is no case 'small fil': did you mean 'small file'?\n"
-    assert project.run("baselinekit run refactor --list --case x").exit_code == 5
-
-
 INPUTS = [
     ("", "src/foo.py"),
     ("--var file=typed --var other=x", "typed"),
@@ -121,27 +106,6 @@ def test_e23_run_refuses_a_script_that_is_not_allowed(project: Console) -> None:
     (project.folder / "baselinekit.yaml").write_text(GUARDED)
     assert run_large_file(project, "") == "guarded"
     assert run_large_file(project, "--var file=typed") == "guarded", "what the script prints goes before"
-
-
-def test_e23_doctor_lists_what_allows_each_script(project: Console) -> None:
-    script(project, "exit 0")
-    script(project, "exit 0", "verify.sh")
-    (project.folder / "baselinekit.yaml").write_text(GUARDED)
-    output = project.run("baselinekit doctor --ci").stdout
-    assert (
-        "script prompts/refactor/guard.sh: allowed by `commands: refactor-guard` in baselinekit.yaml\n"
-        in output
-    )
-    assert "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)\n" in output
-    document = json.loads(project.run("baselinekit doctor --ci --json").stdout)
-    assert (
-        "script prompts/refactor/verify.sh: allowed by no one: a run is refused (exit 4)"
-        in document["allowed"]
-    )
-    named = project.run("baselinekit doctor prompts/refactor --ci")
-    assert "note: BK403 prompts/refactor/verify.sh" in named.stdout
-    allowed = project.run("baselinekit doctor --ci --allow-exec").stdout
-    assert "script prompts/refactor/verify.sh: allowed by --allow-exec\n" in allowed
 
 
 def test_e23_run_with_config_from_ignores_what_a_change_allows(project: Console) -> None:

@@ -86,29 +86,6 @@ def test_capture_of_a_case_stores_what_its_guard_prints_if_allowed(terminal: Con
     assert "1 passed" in run(terminal, "compare", 0)
 
 
-REFUSED = CASE.replace("[{contains: complaint}]", "[{json_schema: {type: object}}]")
-
-
-@pytest.mark.parametrize(
-    ("text", "exit_code", "message"),
-    [
-        (
-            f"{CASE}    rubric: Is it right?\n    judge: {{model: broken}}\n",
-            3,
-            "BK640 prompts/triage/eval.yml:2:5: triage/angry: ",
-        ),
-        (f"defaults: {{json_schema: refuse}}\n{REFUSED}", 2, "BK774 prompts/triage/eval.yml:5:"),
-        ('triggering:\n  should_match: ["sort this"]\n', 5, "BK509 there is no case to capture in triage"),
-    ],
-)
-def test_capture_of_a_case_that_cannot_be_compared_is_refused(
-    terminal: Console, text: str, exit_code: int, message: str
-) -> None:
-    (terminal.folder / "prompts/triage/eval.yml").write_text(text)
-    assert message in run(terminal, "capture triage", exit_code)
-    assert not (terminal.folder / "baselines").exists()
-
-
 def test_capture_of_cases_with_similar_names_gives_distinct_ids(terminal: Console) -> None:
     names = ["für alle", "f r alle", "F-R-ALLE!", "日本", "中国", "n" * 200, "n" * 199]
     cases = "".join(

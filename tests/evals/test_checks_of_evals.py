@@ -59,42 +59,6 @@ def test_h17_doctor_finds_eval_files_and_suites(
     assert (found.problems, found.notes) == ((), ())
 
 
-X = CASE.format(id="x")
-LABELS = "grader: {type: model, config: {rubric: good?, calibration: config/l.yaml}}"
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({"evals/x.yaml": X + "nmae: x"}, "evals/x.yaml:4:1: unknown key 'nmae'"),
-        ({"evals/x.yaml": CASE.format(id="a")}, "evals/x.yaml:1:5: the id 'a' occurs twice"),
-        ({"evals/x.yaml": "eval_suite: {name: s, evals: [{$ref: gone.yaml}]}"}, "no file evals/gone.yaml"),
-        (
-            {"evals/trigger.yaml": "eval_trigger: {suite: suite.yaml, threshold: {}}"},
-            "did you mean 'thresholds'",
-        ),
-        ({"evals/config/graders.yaml": "polite: {type: modle}"}, "evals/config/graders.yaml:1:16"),
-        ({"evals/x.yaml": X + "grader: {type: code, config: {method: regex, pattern: '('}}"}, "x.yaml:4:"),
-        ({"evals/x.yaml": X + "execution: {type: skill, skill_name: no}"}, "no skill is called"),
-        (
-            {"evals/x.yaml": X + LABELS, "evals/config/l.yaml": "- {output: x, humn: passed}"},
-            "did you mean 'human'?",
-        ),
-        (
-            {"baselines/b.yaml": FILES["baselines/b.yaml"] + "comparison: {type: structral}"},
-            "did you mean 'structural'",
-        ),
-    ],
-)
-def test_h17_doctor_reports_each_problem_once_with_its_place(
-    tmp_path: Path, files: dict[str, str], words: str
-) -> None:
-    project(tmp_path, files)
-    found = examined(tmp_path)
-    assert len([problem for problem in found.problems if words in str(problem)]) == 1, found.problems
-    assert all(problem.place for problem in found.problems)
-
-
 def test_doctor_notes_what_the_operator_has_to_give(tmp_path: Path) -> None:
     asks = "id: x\ninput: {type: api_call, content: {endpoint: '/{{who}}'}}\nexpected: {value: y}\n"
     call = "{type: functional, value: {function_name: f, test_cases: [{input: [1], output: 1}]}}"

@@ -28,37 +28,6 @@ def terminal(tmp_path: Path) -> Iterator[Console]:
         yield terminal
 
 
-@pytest.mark.parametrize(
-    ("status", "flag", "code"),
-    [
-        ("ready", "", 0),
-        ("tested", "", 1),
-        ("draft", " --overwrite", 1),
-        ("draft", " --force", 0),
-    ],
-)
-def test_e23_convert_needs_a_ready_prompt_or_force(
-    status: str, flag: str, code: int, terminal: Console
-) -> None:
-    (terminal.folder / "prompts/triage/meta.yml").write_text(META.format(status=status))
-    ran = terminal.run(f"baselinekit convert triage{flag} --to skill")
-    assert ran.exit_code == code, ran.stdout + ran.stderr
-    assert (terminal.folder / "skills/triage/SKILL.md").exists() == (code == 0)
-    assert ("BK773" in ran.stderr) == (code == 1)
-
-
-def test_convert_to_skill_with_force_keeps_changes_by_hand(terminal: Console) -> None:
-    (terminal.folder / "prompts/triage/meta.yml").write_text(META.format(status="draft"))
-    assert terminal.run("baselinekit convert triage --to skill --force").exit_code == 0
-    skill = terminal.folder / "skills/triage/SKILL.md"
-    skill.write_text(skill.read_text() + "By hand.\n")
-    ran = terminal.run("baselinekit convert triage --to skill --force")
-    assert (ran.exit_code, "BK771" in ran.stderr, "- By hand." in ran.stdout) == (2, True, True)
-    assert skill.read_text().endswith("By hand.\n")
-    assert terminal.run("baselinekit convert triage --to skill --force --overwrite").exit_code == 0
-    assert "By hand." not in skill.read_text()
-
-
 def test_x5_prompt_outside_of_the_project_is_refused(terminal: Console) -> None:
     folder = terminal.folder / "prompts/triage"
     (folder / "meta.yml").write_text(META.format(status="draft"))

@@ -13,7 +13,7 @@ from evalcases import World, case, suite
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, OutOfBudget, Problem, Refused
-from baselinekit.evals.judgeprograms import ReadyJudge, describe_judges, ready_program
+from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
 from baselinekit.graders.task import JudgeProgram
 from baselinekit.model.baselines import Source
@@ -155,22 +155,6 @@ def test_a23_judge_of_another_repository_is_refused(tmp_path: Path, command: tup
         ready_program(world.project(), theirs, JudgeProgram(command))
 
 
-def test_ready_program_refuses_with_an_entry_that_would_allow_it(world: Judged) -> None:
-    world.script("other.sh", VERDICT)
-    command = ("bash", "judges/other.sh", "x")
-    with pytest.raises(Refused) as caught:
-        world.ready(command)
-    hint = caught.value.problems[0].hint
-    assert hint.startswith("add it under `commands:` in baselinekit.yaml (other: [bash, evals/judges/")
-    entry = hint.partition("(")[2].partition(")")[0]
-    line = "sh judges/check.sh | cat"
-    (world.root / "baselinekit.yaml").write_text(f"{CONFIG}  {entry}\n  piped: [sh, -c, '{line}']\n")
-    assert world.ready(command).argv[1:] == (str(world.folder / "other.sh"), "x")
-    assert world.ready(line).argv[1:] == ("-c", line)
-    with pytest.raises(Refused):
-        world.ready(f"{line}; id")
-
-
 def test_a23_judge_of_any_kind_runs_with_allow_exec(world: Judged) -> None:
     world.allow_exec = True
     piped = "X=1 sh judges/other.sh | cat"
@@ -197,18 +181,6 @@ def test_a23_judge_runs_in_a_folder_of_the_project(world: Judged, cwd: str, code
     else:
         folder = os.path.relpath(world.ready(("check",), cwd).cwd, world.root)
         assert folder == os.path.normpath(os.path.join("evals", cwd))
-
-
-def test_describe_judges_lists_each_program_once(world: Judged) -> None:
-    judges = (CHECK, CHECK, CodeJudge("sh judges/other.sh"), CodeJudge(["x"], "../.."))
-    cases = [replace(case_with(judge), id=str(number)) for number, judge in enumerate(judges)]
-    assert list(describe_judges(world.project(), cases)) == [
-        "judge sh judges/check.sh: allowed by `commands: check` in baselinekit.yaml",
-        "judge sh judges/other.sh: allowed by no one: a run is refused (exit 4)",
-        "judge x: ../.. leads out of the project",
-    ]
-    world.allow_exec = True
-    assert "allowed by --allow-exec" in [*describe_judges(world.project(), cases)][1]
 
 
 # How it runs.

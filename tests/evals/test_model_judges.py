@@ -10,7 +10,6 @@ from evalcases import World
 from judgeforms import form_in
 from storehelp import write
 
-from baselinekit.evals.checks import examine_all
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.model.results import Report
 from baselinekit.suites.loading import load_evals
@@ -48,15 +47,6 @@ def judged(root: Path, text: str, name: str = "evals/e.yaml", **verdict: Any) ->
     return report, [ask.messages[-1].content for ask in world.asked]
 
 
-def examined(root: Path, text: str, name: str = "evals/e.yaml") -> list[str]:
-    write(root, "baselinekit.yaml", CONFIG)
-    write(root, name, text)
-    world = Judged(root)
-    found = examine_all(world.project(), [name], world.clients(), lambda method: None)
-    assert world.asked == []
-    return [str(problem) for problem in found.problems]
-
-
 RUBRICS = """\
 evalcases:
 - id: sort
@@ -79,20 +69,6 @@ evalcases:
   execution:
     evaluators:
     - {name: depth, type: llm_judge, prompt: ./judges/depth.md}
-"""
-OURS = """\
-id: sort
-input: {type: prompt, content: Explain quicksort}
-graders:
-- type: model
-  name: depth
-  config:
-    method: rubric
-    rubrics:
-    - Says that it splits
-    - {id: depth, score_ranges: {0: None, 6: Much}, weight: 3}
-- type: model
-  config: {method: llm_judge, prompt: judges/depth.md}
 """
 
 
@@ -123,39 +99,3 @@ def test_a30_run_reads_a_template_in_the_search_order(tmp_path: Path, where: str
     (result,) = report.results
     assert result.outcome == "failed"
     assert "it scores 0.5, and 0.8 passes: shallow; an example" in result.reason
-
-
-def test_a30_a31_doctor_reports_problems_of_a_template_where_it_is_named(tmp_path: Path) -> None:
-    (missing,) = examined(tmp_path, TEMPLATE)
-    assert "evals/e.yaml:8:46: " in missing
-    assert "depth.md" in missing
-    write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
-    assert examined(tmp_path, TEMPLATE) == [
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
-        "did you mean {{candidate_answer}}?",
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the case has no sidecar.langage, which the prompt asks "
-        "for: did you mean 'sidecar.language'?",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong", "message"),
-    [
-        (
-            RUBRICS.replace("{0: None, 3", "{1: None, 3"),
-            "BK662 evals/e.yaml:11:19: ",
-            "scores in no range: 0: cover each score from 0 to 10 once",
-        ),
-        (
-            RUBRICS.replace("9: Much", "11: Much"),
-            "BK662 evals/e.yaml:11:53: ",
-            "a range that begins at '11': a whole number from 0 to 10",
-        ),
-        (OURS, "BK111 evals/e.yaml:12:39: ", "evals/judges/depth.md"),
-    ],
-)
-def test_a42_doctor_reports_problems_of_a_rubric_in_their_place(
-    tmp_path: Path, text: str, wrong: str, message: str
-) -> None:
-    (problem,) = examined(tmp_path, text)
-    assert problem.startswith(wrong + message)

@@ -8,9 +8,9 @@ import pytest
 from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
-from baselinekit.errors import InvalidInput, NothingSelected
+from baselinekit.errors import NothingSelected
 from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
+from baselinekit.evals.rating import Queue, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, RatingScale
@@ -20,7 +20,7 @@ from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
-from baselinekit.suites.ratings import FOLDER, Ratings, dump_ratings
+from baselinekit.suites.ratings import FOLDER, dump_ratings
 
 RECIPE = Recipe(PromptInput(text="Greet them"), PromptExecution("prompt"))
 USUAL = RatingScale()
@@ -105,35 +105,6 @@ def test_queue_finds_items_by_pattern_and_key(queue: Queue) -> None:
     assert [item.item.case for item in queue.waiting(["tone/*"], "carol")] == ["tone/b"]
     rate(queue, {"x": 1, "y": 5, "z": 3}, "tone/b")
     assert queue.waiting(["tone/*"], "carol") == []  # disputed, and no more are allowed
-
-
-@pytest.mark.parametrize("name", ["all.yaml", "all.json"])
-def test_h43_import_of_an_export_gives_the_same_ratings(queue: Queue, tmp_path: Path, name: str) -> None:
-    labelled = RatingScale(labels={"1": "Poor", "5": "Best"}, criteria=["a", "b"])
-    for id, scale, value in (
-        ("criteria", labelled, [4, 5]),
-        ("yes", RatingScale("binary"), True),
-        ("order", RatingScale("ranking", tie_allowed=True), [2, [1, 3]]),
-    ):
-        observe(queue, people(scale=scale), ["x", "y\n", {"deep": [None, 1.5]}], id)
-        rate(queue, {"ada": value}, id)
-    text = dump_ratings(queue.ratings.all(), name)
-    elsewhere = queue_in(tmp_path / "other")
-    done = import_ratings(elsewhere, text, name)
-    assert (done.items, done.ratings, done.known) == (3, 3, 0)
-    assert Ratings(elsewhere.project.root).all() == queue.ratings.all()
-    assert import_ratings(elsewhere, text, name).known == 3
-    with pytest.raises(InvalidInput, match="is of the case"):
-        import_ratings(elsewhere, text.replace("yes", "no"), name)
-
-
-def test_agreements_beyond_chance_by_grader(queue: Queue) -> None:
-    for id, ada, bob in (("a", True, True), ("b", False, False), ("c", True, False), ("d", True, True)):
-        observe(queue, people(scale=RatingScale("binary")), id=id)
-        rate(queue, {"ada": ada, "bob": bob}, id)
-    row = {"grader": "people", "items": 4, "raters": 2}
-    row |= {"Krippendorff's alpha (nominal)": 0.5333, "Cohen's kappa": 0.5}
-    assert agreements(queue.standings()) == [row]
 
 
 def waiting_report(*grades: Grade) -> Report:

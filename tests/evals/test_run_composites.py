@@ -5,13 +5,13 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from evalcases import World, case, metric, suite
+from evalcases import World, case, suite
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.selection import graded_by, with_borderline
+from baselinekit.evals.selection import graded_by
 from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_text import Contains
 from baselinekit.graders.composite import Aggregator, make_composite
@@ -71,21 +71,6 @@ def test_finish_decides_a_composite_by_a_new_rating(tmp_path: Path, value: int, 
     again = finish(report, queue)
     assert (again.decided, again.report.results[0].outcome) == (1, outcome)
     assert again.report.results[0].verdict is None
-
-
-def test_run_by_mean_counts_borderline_cases(tmp_path: Path) -> None:
-    graders = (has("yes", "facts", 3), has("tone", "tone"))
-    cases = [case(text, text, *graders, pass_rule=MEAN) for text in ("yes", "yes tone")]
-    report = World(tmp_path).run(suite(*cases))
-    found = [(one.outcome, one.verdict) for one in report.results]
-    assert found == [("failed", "borderline"), ("passed", None)]
-    assert (metric(report, "borderline"), metric(report, "pass@1"), report.exit_code) == (0.5, 0.5, 1)
-    lenient = World(tmp_path).run(with_borderline(suite(*cases), True))
-    assert [one.verdict for one in lenient.results] == ["borderline", None]
-    assert (metric(lenient, "borderline"), lenient.exit_code) == (0.5, 0)
-    by_all = World(tmp_path).run(suite(case("a")))
-    assert by_all.suite is not None
-    assert "borderline" not in [one.name for one in by_all.suite.metrics]
 
 
 def test_graded_by_a_kind_takes_composites_of_that_kind_only() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 from report.evalruns import case
-from report.pages import Page
 from report.reports import NASTY, report
 
 from baselinekit.metrics import clustered_interval
@@ -81,25 +80,6 @@ def test_e12_classifications_count_undecided_answers_apart() -> None:
     )
 
 
-def test_e10_terminal_shows_a_table_of_classes_and_what_flips() -> None:
-    assert list(terminal_lines(classes_blocks(STEADY), PLAIN)) == [
-        "refactor: trigger",
-        "  2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision",
-        "  should be  said YES  said NO  no decision",
-        "  YES               1        1            0",
-        "  NO                0        1            1",
-    ]
-    (table,) = classifications(FLIPPING)
-    assert [query.id for query in table.flipping] == ["refactor/triggering/should-not-match-1"]
-    flips = "  flips  query tch-1  NO 2, YES 1, no decision 1  should be NO"
-    assert list(terminal_lines(classes_blocks(FLIPPING), PLAIN))[-1] == flips
-    assert dict(class_figures(FLIPPING)) == {
-        "refactor: trigger accuracy": "0.833 (0.087 to 1.000, n=6)",
-        "refactor: trigger no decision": "1",
-        "refactor: trigger flips": "1",
-    }
-
-
 def test_classifications_of_undecided_answers_have_no_flip_and_no_accuracy() -> None:
     (table,) = classifications(a_run(decided("YES", "YES", None)))
     assert table.flipping == []
@@ -164,17 +144,6 @@ def test_result_file_with_classes_reads_back_to_the_same_bytes() -> None:
         "flips": True,
     }
     assert json.loads(render_report(FLIPPING, "x.ctrf.json"))["results"]["extra"]["classified"] == stated
-
-
-def test_pages_show_a_table_of_classes() -> None:
-    page = render_report(FLIPPING, "x.md")
-    assert "| should be | said YES | said NO | no decision |\n|---|---:|---:|---:|\n" in page
-    assert "| NO | 1 | 2 | 1 |" in page
-    assert "| flips | `query tch-1` | NO 2, YES 1, no decision 1 | should be NO |" in page
-    html = render_report(FLIPPING, "x.html")
-    heads = re.findall(r'<th scope="col">([^<]*)</th>', html)
-    assert {"should be", "said YES", "said NO", "no decision", "case", "said"} <= set(heads)
-    assert "Over several attempts, 1 of 2 flip" in Page(html).text
 
 
 def test_classes_with_hostile_names_stay_in_their_cells() -> None:

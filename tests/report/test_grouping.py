@@ -90,14 +90,3 @@ def test_format_failures_keeps_notes_of_shared_changes() -> None:
     text = terminal.format_failures(report(version(0), version(1), noted), PLAIN)
     assert "1 difference, 1 of them above" in text
     assert "note rule x hid a change" in text
-
-
-def test_terminal_shows_key_renamed_in_two_rows_once() -> None:
-    spots = [
-        spot(("users", n, key), kind, "Ada")
-        for n in range(2)
-        for key, kind in (("name", "missing"), ("full_name", "extra"))
-    ]
-    text = terminal.format_failure(result("a", "failed", *spots), PLAIN)
-    assert ("users[*].name  missing in 2" in text, "users[*].full_name  extra in 2" in text) == (True, True)
-    assert "users[0]" not in text

@@ -2,10 +2,8 @@
 
 import json
 from typing import Any
-from xml.etree import ElementTree
 
 from report.evalruns import case
-from report.pages import Page
 from report.reports import FILE, report
 
 from baselinekit.evals.cases import explain_grades
@@ -72,45 +70,6 @@ def test_e4_e5_terminal_tells_failed_unreadable_and_unscored_apart() -> None:
     assert lines.count(f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14") == 1
     replied = "             it replied: Here is my verdict: SCORE=5"
     assert (replied in terminal_lines(verbose=True), replied in lines) == (True, False)
-
-
-WORDS = {
-    "x.md": [
-        "| `judge` | model | error, unparseable |",
-        f"{FILE}:20 | judge output unparseable",
-        f"unscored, not judged |  | {FILE}:20 | contains has failed it already |",
-        f"| `contains` | code | failed | 0.000 | {FILE}:14 | 'private names' is missing",
-        "| failed | `low` |",
-        "| error | `unread` | BK640 judge output unparseable",
-    ],
-    "github": [
-        f"::error file={FILE},line=14,title=missing%3A failed::",
-        f"::error file={FILE},line=20,title=unread%3A error%2C unparseable::BK640 judge",
-    ],
-}
-
-
-def test_e5_e12_pages_show_an_unreadable_reply_apart_from_a_low_score() -> None:
-    for path, words in WORDS.items():
-        text = render_report(RUN, path).replace("\\_", "_").replace("\\-", "-")
-        assert [word for word in words if word not in text] == []
-    page = Page(render_report(RUN, "x.html")).text
-    words = ["error, unparseable", "unscored, not judged", f"{FILE}:14", "SCORE=5", "unparseable"]
-    assert [word for word in words if word not in page] == []
-
-
-def test_e5_junit_has_a_failure_and_an_error() -> None:
-    root = ElementTree.fromstring(render_report(RUN, "x.junit.xml"))
-    found = {case.get("name"): case[0] for case in root.iter("testcase")}
-    assert {name: (inner.tag, inner.get("type")) for name, inner in found.items()} == {
-        "low": ("failure", "failed"),
-        "unread": ("error", "BK640"),
-        "missing": ("failure", "failed"),
-    }
-    assert f"contains failed ({FILE}:14): {MISSED}" in (found["missing"].text or "")
-    assert f"judge unscored, not judged ({FILE}:20)" in (found["missing"].text or "")
-    properties = {item.get("name"): item.get("value") for item in root.iter("property")}
-    assert properties["unread: verdict"] == "unparseable"
 
 
 def test_e5_forms_for_programs_have_verdict_code_and_line() -> None:

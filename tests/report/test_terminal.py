@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from report.reports import FILE, NASTY, report, result, spot
+from report.reports import NASTY, report, result, spot
 
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
@@ -12,66 +12,6 @@ from baselinekit.structs import replace
 
 PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)
-
-
-def test_format_failure_shows_differences_with_places() -> None:
-    failed = result(
-        "users-list",
-        "failed",
-        spot(("body", "users", 1, "email"), "value", "<<any_email>>", "nobody"),
-        spot(("body", "total"), "type", 20, "20", line=20),
-        spot(("body", "price"), "tolerance", 4.2, 3.8, line=21, rule="tolerance.price", note="delta -0.4"),
-        spot(("headers", "x-id"), "missing", "7", line=9),
-        spot(("body", "new"), "extra", {"a": 1}, line=None),
-        spot(("body", "report"), "value", "a\nb\n", "a\nc\n", line=22),
-        name="User list keeps its shape",
-        criticality="critical",
-        environment_drift={"git.commit": ("1a2b", "3c4d"), "node": ("18", None)},
-        notes=("ignore_fields[0] 'x' matched nothing",),
-        explanation=("only with -v",),
-    )
-    assert terminal.format_failure(failed, PLAIN) == (
-        f"""\
-FAILED  users-list  User list keeps its shape (critical)
-        {FILE}:3   GET http://127.0.0.1:8123/users   6 differences
-
-  body.users[1].email                 {FILE}:14
-    - <<any_email>>
-    + "nobody"
-  body.total  another type            {FILE}:20
-    - 20 (number)
-    + "20" (string)
-  body.price  outside its tolerance   {FILE}:21
-    - 4.2
-    + 3.8
-    (delta -0.4, rule tolerance.price)
-  headers.x-id  missing               {FILE}:9
-    - "7"
-  body.new  not in the baseline
-    + {{"a": 1}}
-  body.report                         {FILE}:22
-    @@ line 1 @@
-    | a
-    - b
-    + c
-
-  changed since capture
-    node: 18 -> null
-    git.commit 1a2b -> 3c4d
-  note ignore_fields[0] 'x' matched nothing
-"""
-    )
-    assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
-
-
-def test_format_failure_of_an_error_has_code_and_reason() -> None:
-    error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
-    assert terminal.format_failure(error, PLAIN) == (
-        f"ERROR   orders\n        {FILE}:3   GET http://127.0.0.1:8123/users\n"
-        "  BK301 refused the connection: is the service running?\n"
-    )
-    coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
-    assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
 
 
 def test_format_failure_shows_what_repeats_along_an_array_once() -> None:
@@ -162,34 +102,6 @@ def test_format_warnings_has_what_was_not_recorded_and_notes_of_what_passed() ->
         "warning not recorded: a.yaml: no space left",
         "warning a: a rule hid something",
     ]
-
-
-OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/test_a.py::test_one[a b]")
-
-
-@pytest.mark.parametrize(
-    ("results", "commands"),
-    [
-        ([result("a", "passed")], []),
-        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit review a"]),
-        (
-            [result("a b", "failed")],
-            ["baselinekit compare --id 'a b' -v", "baselinekit review 'a b'"],
-        ),
-        (
-            [result("a", "failed"), result("b", "failed")],
-            ["baselinekit compare --lf -v", "baselinekit review"],
-        ),
-        (
-            [result("a", "error", code="BK301"), result("b", "error", code="BK301"), result("c", "error")],
-            ["baselinekit explain BK301"],
-        ),
-        ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([replace(OF_TEST, target=f"pytest {n}") for n in range(4)], ["pytest"]),
-    ],
-)
-def test_next_commands(results: list[Result], commands: list[str]) -> None:
-    assert next_commands.after_compare(report(*results)) == commands
 
 
 def test_format_failure_aligns_places_beside_wide_characters() -> None:

@@ -37,34 +37,6 @@ def failed(id: str, *lines: int) -> Result:
     return result(id, "failed", *spots)
 
 
-def test_annotations_are_at_the_line_of_the_expected_value() -> None:
-    run = report(
-        result("users", "failed", spot(("body", "a"), "tolerance", 1, 9, line=14, rule="tolerance.a"))
-    )
-    assert commands_of(run) == [
-        (
-            "error",
-            {"file": FILE, "line": "14", "title": "users: body.a outside its tolerance"},
-            "- 1\n+ 9\n(rule tolerance.a)\nIs the new answer right? baselinekit refresh users",
-        )
-    ]
-
-
-def test_annotations_without_differences_are_at_the_line_of_the_baseline() -> None:
-    run = report(
-        result("a", "error", code="BK301", reason="refused"),
-        result("b", "unscored", reason="no answer"),
-        result("c", "skipped", reason="-x"),
-        result("d", "passed", notes=("a note",)),
-    )
-    assert [
-        (level, properties["line"], properties["title"], text) for level, properties, text in commands_of(run)
-    ] == [
-        ("error", "3", "a: error", "BK301 refused"),
-        ("warning", "3", "b: unscored", "no answer"),
-    ]
-
-
 def test_annotations_name_the_file_as_its_repository_does() -> None:
     run = report(result("a", "failed", spot(("k",), "extra", 1, line=None)), folder="services/shop")
     ((_, properties, _),) = commands_of(run)

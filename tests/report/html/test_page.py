@@ -191,12 +191,6 @@ def test_page_colours_have_enough_contrast(scheme: int) -> None:
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, behind)
 
 
-def test_page_of_an_empty_and_of_a_stopped_run() -> None:
-    assert "0 of 0 did not pass" in page_of(report()).text
-    stopped = report(result("a", "skipped", reason="interrupted"), complete=False, interrupted=True)
-    assert "1 of 1 did not pass (interrupted)" in page_of(stopped).text
-
-
 @pytest.mark.slow
 def test_page_of_a_long_run_is_cut_with_a_count() -> None:
     half = 1_500
