@@ -12,29 +12,10 @@ from textwrap import dedent
 from typing import Any
 from uuid import UUID
 
+import dirty_equals as dirty
 import pytest
 import yaml
 from console import Console, console
-from dirty_equals import (
-    HasLen,
-    IsApprox,
-    IsDatetime,
-    IsDict,
-    IsFloat,
-    IsHash,
-    IsInt,
-    IsIP,
-    IsJson,
-    IsList,
-    IsNegative,
-    IsNow,
-    IsNumber,
-    IsOneOf,
-    IsStr,
-    IsToday,
-    IsUrl,
-    IsUUID,
-)
 from moving.test_vcr import MADE
 from snapshotvalues import VALUES
 from storehelp import write
@@ -237,34 +218,34 @@ def test_convert_stores_values_that_pass_with_baseline_in_place_of_snapshots(ter
 
 
 MATCHERS = [
-    (IsUUID(4), "<<any_uuid(4)>>"),
-    (IsInt(gt=0, le=9), "<<any_integer(1, 9)>>"),
-    (IsNumber(ge=1), "<<any_number(1)>>"),
-    (IsApprox(2, delta=1), "<<number(2 ± 1)>>"),
-    (IsStr(regex="it's [0-9]+"), "<<regex('it''s [0-9]+')>>"),
-    (IsStr(min_length=3), "<<any_string(3)>>"),
-    (IsStr() | None, "<<any_string|null>>"),
-    (IsOneOf("a", 2, None), "<<one_of('a', 2, null)>>"),
-    (HasLen(2, 3), "<<length(2, 3)>>"),
-    (IsDatetime(iso_string=True), "<<any_iso_datetime>>"),
-    (IsNow(iso_string=True), "<<any_iso_datetime('5m')>>"),
-    (IsToday(iso_string=True), "<<any_iso_date>>"),
-    (IsIP(version=4), "<<any_ip(4)>>"),
-    (IsHash("md5"), "<<any_hex(32)>>"),
-    (IsList, "<<any_array>>"),
-    (IsNegative, None),
-    (IsFloat(gt=1), None),
-    (IsNow(unix_number=True), None),
-    (IsStr(regex="a", min_length=2), None),
-    (IsStr() & IsUUID(), None),
-    (IsStr() | IsInt(), None),
-    (~IsStr(), None),
-    (IsList(1, 2), None),
-    (IsDict(a=1), None),
-    (IsUrl, "<<any_url>>"),
-    (IsUrl(host="x.test"), None),
-    (IsJson(), "<<any_string>>"),
-    (IsJson(a=1), None),
+    (dirty.IsUUID(4), "<<any_uuid(4)>>"),
+    (dirty.IsInt(gt=0, le=9), "<<any_integer(1, 9)>>"),
+    (dirty.IsNumber(ge=1), "<<any_number(1)>>"),
+    (dirty.IsApprox(2, delta=1), "<<number(2 ± 1)>>"),
+    (dirty.IsStr(regex="it's [0-9]+"), "<<regex('it''s [0-9]+')>>"),
+    (dirty.IsStr(min_length=3), "<<any_string(3)>>"),
+    (dirty.IsStr() | None, "<<any_string|null>>"),
+    (dirty.IsOneOf("a", 2, None), "<<one_of('a', 2, null)>>"),
+    (dirty.HasLen(2, 3), "<<length(2, 3)>>"),
+    (dirty.IsDatetime(iso_string=True), "<<any_iso_datetime>>"),
+    (dirty.IsNow(iso_string=True), "<<any_iso_datetime('5m')>>"),
+    (dirty.IsToday(iso_string=True), "<<any_iso_date>>"),
+    (dirty.IsIP(version=4), "<<any_ip(4)>>"),
+    (dirty.IsHash("md5"), "<<any_hex(32)>>"),
+    (dirty.IsList, "<<any_array>>"),
+    (dirty.IsNegative, None),
+    (dirty.IsFloat(gt=1), None),
+    (dirty.IsNow(unix_number=True), None),
+    (dirty.IsStr(regex="a", min_length=2), None),
+    (dirty.IsStr() & dirty.IsUUID(), None),
+    (dirty.IsStr() | dirty.IsInt(), None),
+    (~dirty.IsStr(), None),
+    (dirty.IsList(1, 2), None),
+    (dirty.IsDict(a=1), None),
+    (dirty.IsUrl, "<<any_url>>"),
+    (dirty.IsUrl(host="x.test"), None),
+    (dirty.IsJson(), "<<any_string>>"),
+    (dirty.IsJson(a=1), None),
 ]
 
 

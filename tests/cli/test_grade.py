@@ -119,13 +119,3 @@ def test_grade_that_is_interrupted_keeps_what_was_rated(project: Console) -> Non
         assert tty.end() == 130
     ratings = ratings_in(project)
     assert (ratings["a-tone"], ratings["c-order"]) == ([("ada", [4, 4], "")], [])
-
-
-def test_grade_of_an_output_that_the_same_person_rates_elsewhere_is_refused(project: Console) -> None:
-    with grading(project, "b-send", "--as", "ada") as tty:
-        tty.until("1 Pass")
-        assert project.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
-        tty.type("1", "ada has already rated b-send")
-        tty.type("q", "0 ratings kept")
-        assert tty.end() == 3
-    assert ratings_in(project)["b-send"] == [("Ada", False, "")]

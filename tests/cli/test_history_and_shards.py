@@ -134,20 +134,6 @@ def test_doctor_finds_unused_files_and_prunes_them_on_request(project: Console) 
     assert project.run("baselinekit doctor --fail-on-unused").stdout == "10 baselines are in order\n"
 
 
-def test_doctor_lists_never_run_baselines_of_complete_runs_only(project: Console) -> None:
-    file = project.folder / "baselines/b3.yaml"
-    file.write_text(file.read_text() + "metadata: {skip: broken since May}\n")
-    for n in (1, 2):
-        project.run(f"baselinekit compare --shard {n}/2 -o {n}.json --no-record")
-    project.run("baselinekit compare --id case-1 -o one.json --no-record")
-    all_shards = project.run("baselinekit doctor --from 1.json --from 2.json").stdout
-    assert "never run: case-3   baselines/b3.yaml   every run skips it: broken since May" in all_shards
-    a_shard = project.run("baselinekit doctor --from 1.json").stdout
-    assert "never run" not in a_shard
-    assert "no run covered everything: nothing is reported about them" in a_shard
-    assert "8 baselines were not run" in project.run("baselinekit doctor --from one.json").stdout
-
-
 def wait_for(text: str, file: Path, seconds: float = 20) -> str:
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -63,19 +63,3 @@ def test_init_eval_leaves_existing_files_unchanged(terminal: Console) -> None:
     assert again.stdout.splitlines()[1].startswith("left unchanged: evals/eval-suite.yaml, ")
     after = files(terminal.folder)
     assert {name: after[name] for name in before} == before
-
-
-def test_init_eval_prints_what_the_configuration_lacks(terminal: Console) -> None:
-    config = terminal.folder / "baselinekit.yaml"
-    config.write_text("evals: checks\n")
-    (terminal.folder / "sub").mkdir()
-    made = terminal.run("cd sub && baselinekit init --eval")
-    assert made.exit_code == 0, made.stderr
-    assert "wrote ../checks/eval-suite.yaml" in made.stdout
-    assert "add to baselinekit.yaml:\n    skills:\n      reverse: {python: " in made.stdout
-    assert config.read_text() == "evals: checks\n"
-    assert terminal.run("baselinekit run").exit_code == 2
-    lines = [line[4:] for line in made.stdout.splitlines() if line.startswith("    ")]
-    config.write_text("evals: checks\n" + "\n".join(lines) + "\n")
-    assert terminal.run("baselinekit run").exit_code == 0
-    assert "skills:" not in terminal.run("cd sub && baselinekit init --eval").stdout

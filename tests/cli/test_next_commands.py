@@ -227,18 +227,6 @@ def test_report_above_the_project_proposes_commands_with_its_configuration(
         try_all(clone, found, kept)
 
 
-def test_review_from_a_job_proposes_to_accept_the_file_it_read(terminal: Console) -> None:
-    terminal.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me -o 'the results.json'")
-    shutil.rmtree(terminal.folder / ".baselinekit")
-    options = "--config checks.yaml --from 'the results.json' --var who=me --secret TOKEN"
-    commands = re.findall(
-        r"baselinekit refresh .*", terminal.run(f"{_ENV} baselinekit review {options}").stdout
-    )
-    assert commands
-    for command in commands:
-        assert terminal.run(f"{_ENV} {command} --dry-run").exit_code == 0, command
-
-
 def test_commands_repeat_the_name_of_a_secret_and_never_its_value(terminal: Console) -> None:
     secret = "--secret TOKEN=s3cr3t-t0ken-0017 --config checks.yaml"
     for command in (
@@ -295,14 +283,6 @@ def test_commands_proposed_by_a_run_of_evals_work(evals: Console) -> None:
     try_all(evals, renewed)
     again = evals.run("baselinekit refresh evals/regression/known.yaml").stderr
     assert "baselinekit run --id known, or refresh --replay" in again
-
-
-def test_commands_for_baselines_given_a_file_of_cases_name_run(evals: Console) -> None:
-    for verb in ("refresh", "compare", "capture", "review"):
-        ran = evals.run(f"baselinekit {verb} evals/cases.yaml")
-        (line,) = ran.stderr.splitlines()
-        assert ran.exit_code == 2
-        assert line.endswith("this looks like a capability eval: baselinekit run evals/cases.yaml")
 
 
 def test_later_keys_of_agentv_are_replaced_by_options_that_run_has() -> None:

@@ -116,14 +116,6 @@ def test_compare_runs_of_a_case_that_depends_on_something_else_is_not_comparable
         check_parts(["modle"])
 
 
-def test_compare_runs_names_all_parts_that_differ_and_none_that_one_run_does_not_know() -> None:
-    before, now = ({"case": name, "grader": name, "files": "f"} for name in "cd")
-    two = change(result("a", "+", fingerprint=now), result("a", "+", fingerprint=before))
-    assert two.why == "the case and the grader differ"
-    unknown = change(result("a", "!", fingerprint={"case": "c"}), result("a", "+", fingerprint=before))
-    assert (unknown.verdict, unknown.why) == ("insufficient evidence", "error now")
-
-
 @pytest.mark.parametrize(("lost", "verdict"), [(5, "insufficient evidence"), (6, "regressed")])
 def test_compare_runs_with_five_pairs_that_differ_is_never_enough(lost: int, verdict: str) -> None:
     before = report(*(result(f"c{n}", "+") for n in range(20)))
@@ -155,14 +147,6 @@ def test_compare_runs_pass_at_1_is_the_share_of_attempts_whichever_came_first(
     found = compare_runs(report(result("a", now)), report(result("a", before))).metrics[0]
     assert (found.before, found.now) == pytest.approx(shares)
     assert (found.lost, found.won) == counts
-
-
-def test_compare_runs_lists_cases_of_one_run_and_does_not_count_them() -> None:
-    before = report(result("a", "+"), result("old", "+"))
-    found = compare_runs(report(result("a", "+"), result("new", "-")), before)
-    assert (found.added, found.gone, found.metrics[0].pairs) == (("new",), ("old",), 1)
-    narrowed = replace(report(result("a", "+")), coverage=Coverage({"expression": "a"}, 1))
-    assert compare_runs(narrowed, before).gone == ()
 
 
 def compared(now: Report, before: Report, is_strict: bool = True) -> Report:

@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.evals.gating import RATE, judge, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
-from baselinekit.model.evals import Gate, Suite, worst_exit_code
+from baselinekit.model.evals import Gate
 from baselinekit.model.results import Coverage, Metric, Result
 from baselinekit.report.evals.gates import format_gates_markdown
 from baselinekit.structs import replace
@@ -140,13 +140,6 @@ def test_h72_gate_whose_value_equals_its_threshold_is_met(counts: tuple[int, int
         assert judge(Gate("g", {name: least}), run).state == ("met" if passed == total else "not met")
 
 
-def test_h70_gate_that_does_not_block_exits_0() -> None:
-    run, gate = report(result("a", "+"), result("b", "-")), Gate("g", {RATE: 0.9})
-    assert (judge(gate, run).exit_code, judge(replace(gate, blocking=False), run).exit_code) == (1, 0)
-    codes = [worst_exit_code(codes) for codes in ([0, 1, 3], [3, 4], [0, 0], [130, 1])]
-    assert codes == [1, 4, 0, 130]
-
-
 def test_h71_gate_with_a_filter_is_judged_by_its_cases() -> None:
     """12 of 13 capability evals, as in the example of the document, and not 20 of 21."""
     capability = [result(f"cap-{n}", "-" if n == 3 else "+") for n in range(13)]
@@ -244,20 +237,6 @@ def test_h54_requirement_is_read_or_refused(text: str, wanted: tuple[str, float]
             gating.requirement(text)
     else:
         assert gating.requirement(text) == (wanted[0], pytest.approx(wanted[1]))
-
-
-def test_h54_thresholds_of_options_take_precedence_over_a_preset() -> None:
-    least = gating.thresholds_of_options("staging", ["pass_at_1>=0.5"], 0.9)
-    assert least == {"pass@1": 0.5, "pass@3": 0.95, "pass^3": 0.65, RATE: 0.9}
-    for required, message in (
-        ("acuracy>=0.5", "no metric is called 'acuracy'"),
-        ("pass@1>=85", "a share from"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            gating.thresholds_of_options(None, [required], None)
-    suite = Suite("s", ())
-    gates = (Gate("g", {"pass@1": 1}), Gate("g", {"pass_hat_3": 1}), Gate("g", {"pass@1": 1}, ("pass@5",)))
-    assert [gating.attempts_for(gate, suite) for gate in gates] == [None, None, 5]
 
 
 @pytest.mark.parametrize(

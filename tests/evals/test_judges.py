@@ -11,10 +11,9 @@ from judgeforms import form_in
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
-from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.graders.task import QuestionForm
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Agreement, Label
+from baselinekit.model.grades import Agreement
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
 
@@ -188,13 +187,6 @@ def test_calibrate_with_wrong_label_asks_nothing(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         calibrated(tmp_path, written(tmp_path, labels, case), unreachable)
-
-
-def test_human_verdict_of_a_category() -> None:
-    how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
-    labelled = judges.LabelledJudge(how, "labels.yaml")
-    verdicts = [labelled.human_verdict(Label("x", word)) for word in ("good", "poor", "bad")]
-    assert verdicts == [True, False, None]
 
 
 def test_calibrate_measures_judges_by_a_prompt_and_by_a_rubric(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
-from baselinekit.errors import NothingSelected
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
@@ -89,22 +88,6 @@ def test_queue_that_cannot_be_written_leaves_the_case_pending(queue: Queue) -> N
     grade = observe(queue, people())
     assert (grade.outcome, grade.verdict) == ("unscored", "pending")
     assert "could not be queued" in grade.reason
-
-
-def test_queue_finds_items_by_pattern_and_key(queue: Queue) -> None:
-    for id in ("tone/a", "tone/b", "other"):
-        observe(queue, people(), id=id)
-    key = queue.standings(["other"])[0].item.key
-    assert [item.item.case for item in queue.standings(["tone/*"])] == ["tone/a", "tone/b"]
-    assert queue.standings([key[:8]])[0].item.case == "other"
-    with pytest.raises(NothingSelected, match="did you mean 'other'"):
-        queue.standings(["othr"])
-    rate(queue, {"ada": 4}, "tone/a")
-    assert [item.item.case for item in queue.waiting(["tone/*"], "Ada")] == ["tone/b"]
-    rate(queue, {"bob": 4}, "tone/a")
-    assert [item.item.case for item in queue.waiting(["tone/*"], "carol")] == ["tone/b"]
-    rate(queue, {"x": 1, "y": 5, "z": 3}, "tone/b")
-    assert queue.waiting(["tone/*"], "carol") == []  # disputed, and no more are allowed
 
 
 def waiting_report(*grades: Grade) -> Report:

@@ -73,13 +73,6 @@ def passes(root: Path, known: Any, comparison: Any, actual: Any) -> bool:
     return Service(root, actual).record(json.dumps(record)).outcome == "passed"
 
 
-@pytest.mark.parametrize("kind", ["exact", "structural", "numeric", "semantic"])
-def test_h6_each_type_of_comparison_is_a_grader(tmp_path: Path, kind: str) -> None:
-    rules = {"type": kind} | ({"method": "words"} if kind == "semantic" else {})
-    assert passes(tmp_path, {"n": 1}, rules, {"n": 1})
-    assert not passes(tmp_path, {"n": 1}, rules, {"n": 2})
-
-
 def test_h6_h10_h12_run_of_records_of_the_document_passes(tmp_path: Path) -> None:
     first = Service(tmp_path, USERS)
     assert first.example(EXAMPLE_RECORDS[0]).results[0].outcome == "passed"
@@ -91,19 +84,6 @@ def test_h6_h10_h12_run_of_records_of_the_document_passes(tmp_path: Path) -> Non
     assert second.example(EXAMPLE_RECORDS[1]).results[0].outcome == "passed"
     assert second.requests[0].url == "http://api.test/api/v1/users"
     assert ("Authorization", "Bearer t-2") in second.requests[0].headers
-
-
-@pytest.mark.parametrize("word", ["endpoint", "path"])
-def test_h7_request_names_an_endpoint_or_a_path(tmp_path: Path, word: str) -> None:
-    world = Service(tmp_path, {"n": 1})
-    result = world.record(
-        f"id: r\nbaseline: {{output: {{status: 200, body: {{n: 1}}}}}}\n"
-        f"current: {{input: {{method: POST, {word}: /x, headers: {{a: b}}, body: {{q: 1}}}},\n"
-        "  execution: {type: http, base_url: 'http://api.test'}}\n"
-    )
-    (asked,) = world.requests
-    assert (result.outcome, asked.method, asked.url) == ("passed", "POST", "http://api.test/x")
-    assert asked.content == b'{"q":1}'
 
 
 def test_h7_skill_gets_its_parameters_and_files(tmp_path: Path) -> None:
@@ -167,21 +147,6 @@ def test_h10_h11_paths_of_a_record_begin_at_the_body(
         "grader": {"type": "code", "config": {"method": "structural_match", "strict": False}},
     }
     world = Service(tmp_path, body, base_url="http://api.test")
-    assert (world.record(json.dumps(record)).outcome == "passed") is passed
-
-
-@pytest.mark.parametrize(("strict", "passed"), [(False, True), (True, False), (None, False)])
-def test_h11_h26_strict_record_allows_no_further_keys(
-    tmp_path: Path, strict: bool | None, passed: bool
-) -> None:
-    config = {"method": "structural_match"} | ({} if strict is None else {"strict": strict})
-    record = {
-        "metadata": {"id": "r"},
-        "baseline": {"response": {"body": {"a": 1}}},
-        "test_case": {"input": {"path": "/x"}},
-        "grader": {"type": "code", "config": config},
-    }
-    world = Service(tmp_path, {"a": 1, "b": 2}, base_url="http://api.test")
     assert (world.record(json.dumps(record)).outcome == "passed") is passed
 
 

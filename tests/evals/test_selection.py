@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from evalcases import EXACT, World, case, outcomes, suite
-from promptfiles import CASE as PROMPT_CASE, FOLDER as PROMPT, prompt_folder
+from promptfiles import FOLDER as PROMPT, prompt_folder
 from storehelp import write
 
 from baselinekit.commands.project import Operator, Project, open_project
@@ -156,16 +156,6 @@ def test_load_takes_a_folder_before_an_id_and_tells_a_word_that_is_neither(tmp_p
     ):
         with pytest.raises(InvalidInput, match=message):
             load(project(tmp_path), [word], None)
-
-
-def test_load_finds_prompts_among_evals_and_one_outside_runs_where_it_is(tmp_path: Path) -> None:
-    root, meta = tmp_path / "project", "id: other\ninputs: [constraints, file]\n"
-    prompt_folder(root, folder="evals/refactor")
-    evals = PROMPT_CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path")
-    other = prompt_folder(tmp_path, evals, folder="outside/other", meta=meta)
-    assert ids([*load(project(root), [], None).cases]) == ["refactor/one"]
-    (found,) = load(project(root), [str(other)], None).cases
-    assert (found.id, found.recipe.input.inputs) == ("other/one", {"constraints": "keep the names"})
 
 
 def test_load_finds_prompts_below_prompts_unless_the_configuration_names_places(tmp_path: Path) -> None:

@@ -42,37 +42,37 @@ def assert_counted_once(before: dict[str, Standing], after: dict[str, Standing])
 
 
 def test_f01_compare_killed_at_any_call_leaves_whole_files_and_the_next_run_is_right(
-    here: Drill, runs: Warm
+    project: Drill, runs: Warm
 ) -> None:
     def die(number: int) -> Ended | None:
         ended = None
         for kind in ("before", "after") if THOROUGH else (("before", "after")[number // 3 % 2],):
-            here.lay()
-            ended = runs.run(here.folder, "compare", "-j1", fault=Fault(number, kind))
+            project.lay()
+            ended = runs.run(project.folder, "compare", "-j1", fault=Fault(number, kind))
             if len(ended.seen) < number:
                 assert ended.exit_code == 1, ended.said
                 return ended
             assert ended.exit_code == -9
             if kind == "after":
-                assert runs.run(here.folder, "compare", "baselines/a.yaml").exit_code == 0
-            before = here.standing()
+                assert runs.run(project.folder, "compare", "baselines/a.yaml").exit_code == 0
+            before = project.standing()
             for id, standing in before.items():
                 assert standing in ((False, 0), (id in PASSING, int(id in FAILING))), id
-            again = runs.run(here.folder, "compare")
+            again = runs.run(project.folder, "compare")
             assert again.exit_code == 1, again.said
             assert "BK" not in again.said
-            assert_counted_once(before, here.standing())
-            assert (here.litter(), here.is_hidden()) == ([], True)
+            assert_counted_once(before, project.standing())
+            assert (project.litter(), project.is_hidden()) == ([], True)
         return ended
 
     assert turns(die, step=3) > 20
 
 
-def assert_recorded_or_reported(here: Drill, ended: Ended) -> None:
+def assert_recorded_or_reported(project: Drill, ended: Ended) -> None:
     """Every verdict is in the files, or the user is told which file or state folder would not take it."""
     names = {"a": "baselines/a.yaml", "b": "baselines/b.yaml", "c": "baselines/deeper/two.yaml"}
     names["d"] = names["c"]
-    for id, standing in here.standing().items():
+    for id, standing in project.standing().items():
         done = standing == (id in PASSING, int(id in FAILING))
         assert done or standing == (False, 0), (id, standing)
         assert done or re.search(rf"BK120 ({names[id]}|\.baselinekit)", ended.said), (id, ended.said)
@@ -85,40 +85,40 @@ def errors_at(number: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from-then-on"])
 def test_f05_compare_with_any_call_failing_keeps_files_whole_and_warns(
-    here: Drill, runs: Warm, lasting: bool
+    project: Drill, runs: Warm, lasting: bool
 ) -> None:
     def fail(number: int) -> Ended | None:
         ended = None
         for error in errors_at(number):
-            here.lay()
-            ended = runs.run(here.folder, "compare", fault=Fault(number, error, lasting))
+            project.lay()
+            ended = runs.run(project.folder, "compare", fault=Fault(number, error, lasting))
             assert_no_traceback(ended)
             assert ended.exit_code == 1, ended.said
             assert "2 failed, 2 passed" in ended.out, ended.said
-            assert_recorded_or_reported(here, ended)
+            assert_recorded_or_reported(project, ended)
             if not lasting and error == errno.ENOSPC:
-                assert here.litter() == []
+                assert project.litter() == []
         return ended
 
     assert turns(fail, step=5 if lasting else 3) > 20
 
 
-def test_compare_continues_a_write_that_took_only_a_part(here: Drill, runs: Warm) -> None:
+def test_compare_continues_a_write_that_took_only_a_part(project: Drill, runs: Warm) -> None:
     def cut(number: int) -> Ended:
-        here.lay()
-        ended = runs.run(here.folder, "compare", fault=Fault(number, "short"))
+        project.lay()
+        ended = runs.run(project.folder, "compare", fault=Fault(number, "short"))
         assert_no_traceback(ended)
         assert ended.exit_code == 1, ended.said
-        assert here.standing() == {id: (id in PASSING, int(id in FAILING)) for id in (*PASSING, *FAILING)}, (
-            ended.said
-        )
+        assert project.standing() == {
+            id: (id in PASSING, int(id in FAILING)) for id in (*PASSING, *FAILING)
+        }, ended.said
         return ended
 
     def only_writes(number: int) -> Ended | None:
         return cut(number) if number > len(order) or order[number - 1].name in ("write", "pwrite") else None
 
-    here.lay()
-    order = runs.run(here.folder, "compare", follow=True).seen
+    project.lay()
+    order = runs.run(project.folder, "compare", follow=True).seen
     if THOROUGH:
         assert turns(cut) > 20
     else:
@@ -131,19 +131,19 @@ CAPTURES: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
 }
 
 
-def lay_for_capture(here: Drill, kind: str) -> bytes | None:
+def lay_for_capture(project: Drill, kind: str) -> bytes | None:
     """The file as it is before, if there is one."""
     _, files, file = CAPTURES[kind]
-    here.lay(files)
+    project.lay(files)
     if kind == "large":  # every output is over the limit, and goes into a file beside
-        with (here.folder / "baselinekit.yaml").open("a") as config:
+        with (project.folder / "baselinekit.yaml").open("a") as config:
             config.write("inline_limit: 1\n")
-    return (here.folder / file).read_bytes() if files else None
+    return (project.folder / file).read_bytes() if files else None
 
 
-def is_captured(here: Drill, kind: str, old: bytes | None) -> bool:
+def is_captured(project: Drill, kind: str, old: bytes | None) -> bool:
     """Whether the capture is in its file; in part is torn."""
-    path = here.folder / CAPTURES[kind][2]
+    path = project.folder / CAPTURES[kind][2]
     now = path.read_bytes() if path.exists() else None
     if now == old:
         return False
@@ -160,40 +160,40 @@ def is_captured(here: Drill, kind: str, old: bytes | None) -> bool:
 
 
 @pytest.mark.parametrize("kind", CAPTURES)
-def test_f01_capture_killed_at_any_call_is_whole_or_not_there(here: Drill, runs: Warm, kind: str) -> None:
+def test_f01_capture_killed_at_any_call_is_whole_or_not_there(project: Drill, runs: Warm, kind: str) -> None:
     words = CAPTURES[kind][0]
 
     def die(number: int) -> Ended | None:
         ended = None
         for how in ("before", "after") if THOROUGH else (("before", "after")[number // 3 % 2],):
-            old = lay_for_capture(here, kind)
-            ended = runs.run(here.folder, *words, fault=Fault(number, how), slept=here.slept)
+            old = lay_for_capture(project, kind)
+            ended = runs.run(project.folder, *words, fault=Fault(number, how), slept=project.slept)
             if len(ended.seen) < number:
                 assert ended.exit_code == 0, ended.said
                 return ended
-            there = is_captured(here, kind, old)
-            again = runs.run(here.folder, *words, slept=here.slept)
+            there = is_captured(project, kind, old)
+            again = runs.run(project.folder, *words, slept=project.slept)
             assert again.exit_code == (2 if there else 0), again.said
-            assert is_captured(here, kind, old)
-            compared = runs.run(here.folder, "compare")
+            assert is_captured(project, kind, old)
+            compared = runs.run(project.folder, "compare")
             assert compared.exit_code == 0, compared.said
-            assert (here.litter(), here.is_hidden()) == ([], True)
+            assert (project.litter(), project.is_hidden()) == ([], True)
         return ended
 
     assert turns(die, step=4) > 5
 
 
 @pytest.mark.parametrize("kind", CAPTURES)
-def test_f05_capture_with_any_call_failing_changes_nothing(here: Drill, runs: Warm, kind: str) -> None:
+def test_f05_capture_with_any_call_failing_changes_nothing(project: Drill, runs: Warm, kind: str) -> None:
     def fail(number: int) -> Ended | None:
         ended = None
         for lasting in (False, True) if THOROUGH else (number % 2 == 1,):
             for error in errors_at(number):
-                old = lay_for_capture(here, kind)
+                old = lay_for_capture(project, kind)
                 fault = Fault(number, error, lasting)
-                ended = runs.run(here.folder, *CAPTURES[kind][0], fault=fault, slept=here.slept)
+                ended = runs.run(project.folder, *CAPTURES[kind][0], fault=fault, slept=project.slept)
                 assert_no_traceback(ended)
-                there = is_captured(here, kind, old)
+                there = is_captured(project, kind, old)
                 assert ended.exit_code in ((0, 3) if there else (3,)), (ended.exit_code, ended.said)
                 assert ended.exit_code == 0 or "BK120 " in ended.err, ended.said
         return ended

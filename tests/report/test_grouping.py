@@ -83,10 +83,3 @@ def test_share_keeps_every_difference_once() -> None:
     own = sum(item.difference_count for item in left if item is not None)
     assert own + sum(change.diff.count for change in shared) == sum(item.difference_count for item in results)
     assert [len(change.results) for change in shared] == [9, 8, 7, 6, 5, 4, 3]  # what most have comes first
-
-
-def test_format_failures_keeps_notes_of_shared_changes() -> None:
-    noted = version(2, notes=("rule x hid a change",))
-    text = terminal.format_failures(report(version(0), version(1), noted), PLAIN)
-    assert "1 difference, 1 of them above" in text
-    assert "note rule x hid a change" in text

@@ -135,14 +135,6 @@ def test_read_of_an_invalid_value_names_its_place(place: Any, value: Any, messag
     assert message in problems_of(raw)
 
 
-def test_read_lists_up_to_twenty_problems() -> None:
-    raw = write_run()
-    raw["run"]["tool"] = raw["run"]["id"] = 1
-    assert len(problems_of(raw).splitlines()) == 2
-    raw["results"] = [1] * 1000
-    assert len(problems_of(raw).splitlines()) == 20
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -25,12 +25,6 @@ def case(*attempts: Attempt, outcome: str = "passed", **facts: object) -> Result
     return replace(result("a", outcome), case=CaseFacts("capability", attempts), **facts)
 
 
-def test_format_failure_counts_graders_that_it_does_not_show() -> None:
-    many = tuple(replace(OPTIONAL, grader=f"g{number}") for number in range(23))
-    text = terminal.format_failure(case(Attempt(1, "failed", 0.0, many), outcome="failed"), PLAIN)
-    assert "    … and 3 more graders" in text.splitlines()
-
-
 @pytest.mark.parametrize("verbose", [False, True])
 def test_format_failure_says_why_another_attempt_could_not_be_judged(verbose: bool) -> None:
     error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")

@@ -3,7 +3,7 @@
 import re
 
 from hypothesis import example, given, strategies as st
-from report.evalruns import a_run, case, grade
+from report.evalruns import a_run, case
 from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import NASTY, metric, report
 
@@ -68,16 +68,6 @@ def test_h66_page_shows_metrics_in_both_views_with_intervals() -> None:
     assert ["pass@1", "pooled attempts", "0.520", "0.300 to 0.700", "14", "", ""] in rows
     assert ["pass@3", "per case", "none", "", "", "0.9", "FAIL"] in rows
     assert 'aria-label="0.500, 0.200 to 0.800"' in render_report(a_run(), "x.html")
-
-
-def test_page_shows_texts_of_several_lines_as_a_diff() -> None:
-    def lines(expected: str, actual: str) -> str:
-        wrong = grade("exact_match", "failed", 0.0, expected=expected, actual=actual)
-        return render_report(report(case("a", "failed", wrong)), "x.html")
-
-    assert "<div>| b</div>" in lines("a\nb\nc\n", "a\nb\nd\n")
-    assert '<div class="gone"><div>- a</div><div>- b</div></div>' in lines("a\nb\n", "c\nd\n")
-    assert "… and 200 more lines" in lines("x", "".join(f"{n}\n" for n in range(600)))
 
 
 @given(ANY_TEXT, ANY_TEXT)

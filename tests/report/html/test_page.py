@@ -142,17 +142,6 @@ def test_page_opens_what_did_not_pass_side_by_side() -> None:
     assert f'<div class="pair both"><div>| three</div>{again}</div>' in written
 
 
-def test_page_hides_controls_until_its_script_runs() -> None:
-    parsed = page_of(a_run())
-    assert all("hidden" in attributes for attributes in parsed.of_class("only-script"))
-    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
-    assert len(set(ids)) == len(ids)
-    for id in re.findall(r'get\("(\w+)"\)', SCRIPT):
-        assert id in ids
-    assert ".innerHTML" not in SCRIPT
-    assert "eval" not in SCRIPT
-
-
 def test_page_names_every_control_and_picture() -> None:
     runs = tuple(KeptRun("", "", 1.0, Summary(3, k % 2, 0, 0, 0, True)) for k in range(5))
     appearances = tuple(Appearance(runs[0], "passed", k / 10) for k in range(1, 6))
