@@ -422,8 +422,7 @@ def _read_shared(
         document.loading.descriptions[document.file] = facts.description
     document.loading.rename_hints[document.file] = "state a `dataset:` of its own in one of the two files"
     name = posixpath.splitext(posixpath.basename(document.file))[0].removesuffix(".eval")
-    dataset = (facts.dataset or "").strip() or name
-    return SharedFacts(files, dataset, target, evaluators, facts.tags), problems
+    return SharedFacts(files, (facts.dataset or "").strip() or name, target, evaluators, facts.tags), problems
 
 
 def _read_stated_evaluators(facts: StatedFacts, files: NamedFiles) -> schema.Read[Sequence[Grader]]:

@@ -110,8 +110,7 @@ def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
     """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
     is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
-    similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
-    return suggest(key, similar)
+    return suggest(key, get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY))
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:

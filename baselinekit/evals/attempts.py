@@ -213,8 +213,7 @@ class CaseWorker(Struct):
         except OutOfBudget as error:
             attempt = _no_output(number, "skipped", error, "limit")
         except BaselinekitError as error:
-            verdict = "refused" if isinstance(error, Refused) else None
-            attempt = _no_output(number, "error", error, verdict)
+            attempt = _no_output(number, "error", error, "refused" if isinstance(error, Refused) else None)
         redactor = trace.redactor
         if observation is not None:
             redactor = redactor.knowing(observation.output)
@@ -251,8 +250,7 @@ class CaseWorker(Struct):
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
         judging = _Judging(prepared, setting, observation, outside, self.environment)
-        expanded_case = _expanded(case, setting.scope)
-        grades = graders.grade_all(expanded_case, observation, judging.clients_at)
+        grades = graders.grade_all(_expanded(case, setting.scope), observation, judging.clients_at)
         outcome, score, reason, verdict = base.combine_grades(grades, case.pass_rule)
         code = base.code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # the whole output might fail

@@ -256,8 +256,7 @@ def _grader_problems(
             yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.place_of(at))
     if (path := row.document(method)) is not None:
         schema = load_schema(case, path, project.root)
-        with_schema = replace(grader, method=row.with_document(method, schema))
-        yield from graders.problems_of(with_schema, case)
+        yield from graders.problems_of(replace(grader, method=row.with_document(method, schema)), case)
         prepared.schemas[position] = schema
     elif row.compares:
         words = project.words if prepared.baseline is None else project.words_of(prepared.baseline)

@@ -216,8 +216,7 @@ def calibrate(
         verdicts, clients = [], GradeClients(ask=ask, text=judge.texts.__getitem__)
         for number, label in enumerate(labels, 1):
             asked = label.input if isinstance(label.input, str | None) else repr(label.input)
-            outcome = label.expected_outcome
-            case = _case(f"label {number}", asked or "", label.expected, outcome, judge.rule)
+            case = _case(f"label {number}", asked or "", label.expected, label.expected_outcome, judge.rule)
             grade = graders.grade(judge.grader, case, Observation(label.output, 0.0), clients)
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         agreements.append((judge, agreement(judge, labels, verdicts)))

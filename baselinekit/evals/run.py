@@ -230,8 +230,7 @@ class Attempts(Struct):
                 jobs, cancel = order.jobs, context.cancel
                 in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
             else:
-                chunks = chunks_of(some, order)
-                elsewhere.run(chunks, judge, stop, context.cancel, finished, goes_on)
+                elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
         made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None

@@ -245,8 +245,7 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
     }
     lines = [one.line for one in failing or misses]
     reason = "; ".join(lines if failing else (too_low(score, task.case.pass_rule), *lines))
-    gates = tuple(one.name for one in failing)
-    return task.scored(score, reason, failed_gates=gates, details=details)
+    return task.scored(score, reason, failed_gates=tuple(one.name for one in failing), details=details)
 
 
 def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answer: str) -> ItemVerdict:

@@ -212,8 +212,7 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
         prompt = filled(template, texts, nonce)
     text = f"{prompt.rstrip()}\n\n{_REPLY_RULES}"
     asked = judging.question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
-    read = partial(read_template_reply, nonce=nonce, task=task)
-    return judging.grade_readable(task, clients, asked, read)
+    return judging.grade_readable(task, clients, asked, partial(read_template_reply, nonce=nonce, task=task))
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:

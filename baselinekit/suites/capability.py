@@ -292,8 +292,7 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     defaults = replace(defaults, graders=tuple(file_graders))
     problems = schema.prefix_paths(dict.fromkeys(found), item.at)
-    cases = raw["test_cases"] if isinstance(raw["test_cases"], list) else []
-    for number, case in enumerate(cases):
+    for number, case in enumerate(raw["test_cases"] if isinstance(raw["test_cases"], list) else []):
         problems += read_item(EvalItem("case", (*item.at, "test_cases", number), case), document, defaults)
     return problems
 
