@@ -13,13 +13,8 @@ from baselinekit.model.values import Json
 from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, ZeroToOne, field, replace
+from baselinekit.suites import settings
 from baselinekit.suites.dialect import Defaults, EvalDocument, EvalItem, error_for
-from baselinekit.suites.settings import (
-    check_results_folder,
-    is_forbidden_folder,
-    load_documents,
-    resolve_named,
-)
 from baselinekit.suites.suite import WRAPPER
 
 RATE = "pass rate"
@@ -99,7 +94,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 
 def load_gates(file: str, root: str) -> list[Gate]:
     """Return the gates of a file, in order, or raise all of its problems."""
-    body, documents = load_documents(root, file)
+    body, documents = settings.load_documents(root, file)
     gates: list[Gate] = []
     by_document: dict[int, list[Problem]] = {}
     readers = {PHASE: _read_phase, TRIGGER: _read_trigger}
@@ -157,7 +152,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
         found += _check_report_path(failure.report_path, root)
     suite = found.take(_find_suite(trigger.suite, file, root), "suite")
     if is_archived and not problems:
-        problems = check_results_folder(root, suite, None)
+        problems = settings.check_results_folder(root, suite, None)
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]
     gate = Gate(
         posixpath.splitext(posixpath.basename(trigger.suite))[0],
@@ -181,7 +176,7 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     searched: dict[str, None] = {}
     for start in (file, ""):
         try:
-            path = resolve_named(root, start, name)
+            path = settings.resolve_named(root, start, name)
             searched[path] = None
             read(root, path)
         except BaselinekitError as error:
@@ -213,10 +208,10 @@ def _check_report_path(path: str, root: str) -> list[Problem]:
     example = path.replace(SLOT, "x")
     normalized = posixpath.normpath(example)
     try:
-        resolve_named(root, "", example)
+        settings.resolve_named(root, "", example)
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
-    if is_forbidden_folder(normalized) or not normalized.endswith(ENDINGS):
+    if settings.is_forbidden_folder(normalized) or not normalized.endswith(ENDINGS):
         hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
     return []

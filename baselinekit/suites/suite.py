@@ -12,17 +12,10 @@ from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object,
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, resolve
 from baselinekit.structs import AtLeastOne, Meta, Struct, field, replace
-from baselinekit.suites import dialect
+from baselinekit.suites import dialect, settings
 from baselinekit.suites.capability import CaseSettings, read_settings
 from baselinekit.suites.dialect import CaseTimeLimit, Defaults, EvalDocument, EvalItem, Loading, Retries
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import (
-    MAIN_SUITE,
-    NUMBERED,
-    check_results_folder,
-    load_documents,
-    nearest_upward,
-)
 
 WRAPPER = "eval_suite"
 REF = "$ref"
@@ -84,7 +77,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     found = Mistakes(problems)
     thresholds = found.take(loading.settings.thresholds(loading.root, document.file, raw.get("thresholds")))
     if stated is not None:
-        found += check_results_folder(loading.root, document.file, stated.reporting.output_dir)
+        found += settings.check_results_folder(loading.root, document.file, stated.reporting.output_dir)
     problems = prefix_paths(found, item.at)
     loading.defaults[document.file] = defaults
     position = len(loading.suites)
@@ -165,13 +158,13 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
 def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     """Return the defaults of the nearest eval-suite.yaml upward, for a file that is run without its suite.
     The references of the suite are not followed."""
-    path = nearest_upward(loading.root, file, MAIN_SUITE)
+    path = settings.nearest_upward(loading.root, file, settings.MAIN_SUITE)
     if path is None or path == file:
         return defaults
     if path not in loading.defaults:
         loading.defaults[path] = defaults
         try:
-            body, documents = load_documents(loading.root, path, NUMBERED)
+            body, documents = settings.load_documents(loading.root, path, settings.NUMBERED)
         except BaselinekitError as error:
             loading.problems += [problem.placed(Place(path)) for problem in error.problems]
             return defaults
