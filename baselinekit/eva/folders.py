@@ -269,9 +269,9 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
             with suppress(BaselinekitError):
                 if isinstance(stated.get("inputs_from"), str):
                     yield find_inputs(root, folder, stated["inputs_from"])
-            for schema in (one for one in schemas if isinstance(one, str)):
+            for path in (one for one in schemas if isinstance(one, str)):
                 with suppress(BaselinekitError):
-                    file, _ = beside_or_below_root(root, folder, schema)
+                    file, _ = beside_or_below_root(root, folder, path)
                     yield from [file] if file else []
 
 
