@@ -15,8 +15,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.base import ReadConfig
 from baselinekit.graders.by_field import FieldAccuracy
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import Weight, read_config as read_rubric
-from baselinekit.graders.by_template import TemplateJudge, names_file
+from baselinekit.graders.by_template import TemplateJudge, Weight, names_file, read_rubric
 from baselinekit.graders.by_trace import CostLimit, LatencyLimit, TokenLimit, ToolTrajectory, WantedCall
 from baselinekit.graders.composite import Aggregator, make_composite
 from baselinekit.graders.graders import GRADERS

@@ -10,8 +10,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.base import GradeClients, LabelScale, QuestionForm
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from baselinekit import schema
 from baselinekit.errors import Problem
-from baselinekit.graders.by_rubric import Weight
 from baselinekit.graders.by_schema import BaselineMatch
+from baselinekit.graders.by_template import Weight
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer

@@ -8,8 +8,7 @@ from baselinekit.graders.by_field import FieldAccuracy
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.graders.by_text import TokenCount
 from baselinekit.graders.by_trace import CostLimit, LatencyLimit, TokenLimit, ToolTrajectory
 from baselinekit.graders.composite import StatedComposite
