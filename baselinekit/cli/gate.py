@@ -31,7 +31,7 @@ from baselinekit.commands.project import Project
 from baselinekit.commands.recording import mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
-from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.gating import RATE
 from baselinekit.metrics import PRESETS

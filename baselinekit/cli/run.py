@@ -46,8 +46,7 @@ from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
-from baselinekit.evals.attempts import CaseOrder, CaseTurn, JudgedAttempt
-from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.attempts import CaseOrder, CaseTurn, JudgedAttempt, PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from baselinekit import metrics
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
-from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
+from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
 from baselinekit.graders.base import code_of, combine_grades

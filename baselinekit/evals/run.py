@@ -13,9 +13,23 @@ from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals import attempts, cases
-from baselinekit.evals.attempts import CaseOrder, CaseTurn, CaseWorker, EvalClients, JudgedAttempt, is_wrong
-from baselinekit.evals.cases import CaseAttempt, Memory, explain_grades, result_of, skipped_result
+from baselinekit.evals.attempts import (
+    CaseAttempt,
+    CaseOrder,
+    CaseTurn,
+    CaseWorker,
+    EvalClients,
+    JudgedAttempt,
+    Memory,
+    PendingWrites,
+    PlanJournals,
+    explain_grades,
+    is_wrong,
+    key_of,
+    noted,
+    result_of,
+    skipped_result,
+)
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
@@ -58,7 +72,7 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: cases.PlanJournals | None = None
+    lasting: PlanJournals | None = None
 
 
 def run(
@@ -133,7 +147,7 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *cases.noted(results), *recorder.notes, *attempts.warnings})),
+        warnings=tuple(sorted({*notes, *noted(results), *recorder.notes, *attempts.warnings})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
@@ -161,7 +175,7 @@ def _memory(
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
     retries = [turn.retries for turn in turns if turn.first == 1]
-    key = cases.key_of(project, suite.file or suite.name, prepared, attempts, retries)
+    key = key_of(project, suite.file or suite.name, prepared, attempts, retries)
     try:
         memory = Memory(Journal(project.root, key), policy.resume)
     except BaselinekitError as error:
@@ -182,7 +196,7 @@ class Attempts(Struct):
     project: Project
     context: RunContext
     memory: Memory
-    take: Callable[[attempts.PendingWrites], None]
+    take: Callable[[PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from report.evalruns import case
 from report.pages import Page
 from report.reports import FILE, report
 
-from baselinekit.evals.cases import explain_grades
+from baselinekit.evals.attempts import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
 from baselinekit.report import evalterminal
