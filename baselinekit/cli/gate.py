@@ -43,7 +43,7 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.store.results import check_place, write_text
 from baselinekit.structs import replace
 from baselinekit.suites import settings
-from baselinekit.suites.gates import load_gates
+from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
 _PLANS = (".yaml", ".yml")

@@ -47,10 +47,10 @@ from baselinekit.store.discovery import discover_files, holds_baselines, is_fore
 from baselinekit.store.project import in_repository, name_in_project, repository_of
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import load_documents, named_text, resolve_named
+from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
 
