@@ -15,8 +15,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.base import ReadConfig
 from baselinekit.graders.by_field import FieldAccuracy
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import Weight, read_config as read_rubric
-from baselinekit.graders.by_template import TemplateJudge, names_file
+from baselinekit.graders.by_template import TemplateJudge, Weight, names_file, read_rubric
 from baselinekit.graders.by_trace import CostLimit, LatencyLimit, TokenLimit, ToolTrajectory, WantedCall
 from baselinekit.graders.composite import Aggregator, make_composite
 from baselinekit.graders.graders import GRADERS
@@ -422,8 +421,7 @@ def _read_shared(
         document.loading.descriptions[document.file] = facts.description
     document.loading.rename_hints[document.file] = "state a `dataset:` of its own in one of the two files"
     name = posixpath.splitext(posixpath.basename(document.file))[0].removesuffix(".eval")
-    dataset = (facts.dataset or "").strip() or name
-    return SharedFacts(files, dataset, target, evaluators, facts.tags), problems
+    return SharedFacts(files, (facts.dataset or "").strip() or name, target, evaluators, facts.tags), problems
 
 
 def _read_stated_evaluators(facts: StatedFacts, files: NamedFiles) -> schema.Read[Sequence[Grader]]:

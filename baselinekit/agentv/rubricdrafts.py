@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
 from baselinekit.graders.base import texts_of_case
-from baselinekit.graders.by_rubric import RubricItem, item_problems
+from baselinekit.graders.by_template import RubricItem, item_problems
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion

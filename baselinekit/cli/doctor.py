@@ -28,8 +28,7 @@ from baselinekit.commands.history import Part, load_parts
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
-from baselinekit.evals.checks import examine_all
-from baselinekit.evals.judgeprograms import describe_judges
+from baselinekit.evals.checks import describe_judges, examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model

@@ -26,7 +26,7 @@ from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.escape import one_line
 from baselinekit.evals import gating
-from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
@@ -45,7 +45,7 @@ from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
 from baselinekit.suites import settings
-from baselinekit.suites.gates import load_gates
+from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
 

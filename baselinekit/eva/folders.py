@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from hashlib import sha256
 from typing import Literal, get_args
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import SCALAR, MarkedNode, decode, mark, place
@@ -17,14 +18,7 @@ from baselinekit.graders.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable, Status
 from baselinekit.model.values import Json, Path, json_type, parse_time
-from baselinekit.schema import (
-    Mistakes,
-    describe_value,
-    place_problems,
-    prefix_paths,
-    read_as,
-    read_right_keys,
-)
+from baselinekit.schema import Mistakes
 from baselinekit.secrets.variables import NAME, names_in
 from baselinekit.store.dialects import native
 from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
@@ -49,7 +43,7 @@ class DataFile(Struct):
     broken: tuple[Problem, ...] = ()
 
     def placed(self, problems: Sequence[Problem]) -> list[Problem]:
-        return place_problems(self.body, self.file, {0: list(problems)}) if problems else []
+        return schema.place_problems(self.body, self.file, {0: list(problems)}) if problems else []
 
 
 def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
@@ -64,7 +58,7 @@ def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
             "more than one document" if len(documents) > 1 else f"not a mapping but a JSON {json_type(raw)}"
         )
         return DataFile(file, broken=(Problem(code, message, example, Place(file, 1, 1)),))
-    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file)})
+    boolean_problems = schema.place_problems(body, file, {0: bare_booleans(body, file)})
     return DataFile(file, body, raw or {}, tuple(boolean_problems))
 
 
@@ -110,8 +104,7 @@ def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
     """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
     is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
-    similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
-    return suggest(key, similar)
+    return suggest(key, get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY))
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
@@ -127,8 +120,8 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     variables, variable_problems = _read_variables(stated.pop("inputs", None))
     if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
         stated.pop("status", None)
-    meta, meta_problems = read_right_keys(PromptMeta, stated)
-    problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
+    meta, meta_problems = schema.read_right_keys(PromptMeta, stated)
+    problems += [*meta_problems, *schema.prefix_paths(variable_problems, ("inputs",))]
     meta = meta or PromptMeta()
     if meta.id:
         problems += native.check_id(meta.id)
@@ -147,14 +140,14 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         for name, item in raw.items():
             entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
     elif raw is not None:
-        message = f"expected a list of variables, found {describe_value(raw)}"
+        message = f"expected a list of variables, found {schema.describe_value(raw)}"
         return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
     variables: dict[str, PromptVariable] = {}
     problems = Mistakes()
     for at, name, item in entries:
-        variable = problems.take(read_as(PromptVariable, item), *at)
+        variable = problems.take(schema.read_as(PromptVariable, item), *at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            message = f"{describe_value(name)} is not the name of a variable"
+            message = f"{schema.describe_value(name)} is not the name of a variable"
             problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
         elif name in variables:
             problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
@@ -276,9 +269,9 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
             with suppress(BaselinekitError):
                 if isinstance(stated.get("inputs_from"), str):
                     yield find_inputs(root, folder, stated["inputs_from"])
-            for schema in (one for one in schemas if isinstance(one, str)):
+            for path in (one for one in schemas if isinstance(one, str)):
                 with suppress(BaselinekitError):
-                    file, _ = beside_or_below_root(root, folder, schema)
+                    file, _ = beside_or_below_root(root, folder, path)
                     yield from [file] if file else []
 
 

@@ -349,8 +349,7 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
     if stated is not None and stated.rubric is not None:
         judge = stated.judge or PromptJudge()
         model = judge.model or reading.defaults.model or JUDGE
-        retries = judge.retries_on_unreadable
-        line = ScoreLine(stated.rubric, model, judge.pass_threshold, retries)
+        line = ScoreLine(stated.rubric, model, judge.pass_threshold, judge.retries_on_unreadable)
         case_graders.append(Grader(JUDGE, "model", line, at=("rubric",)))
     return case_graders
 

@@ -208,8 +208,7 @@ def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
         texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
         if len(texts) > 1 and all(text == texts[0] for text in texts):
             is_scored = "scores" in new.current["execution"]
-            rules = _rules(is_text_compared=True, is_scored=is_scored)
-            record = {**(new.record or {}), "comparison": rules}
+            record = {**(new.record or {}), "comparison": _rules(is_text_compared=True, is_scored=is_scored)}
             new = replace(new, record=record, notes=(*new.notes, _STEADY))
         return new, {}
 

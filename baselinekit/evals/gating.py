@@ -12,7 +12,7 @@ from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.structs import replace
-from baselinekit.suites.gates import SLOT
+from baselinekit.suites.suite import SLOT
 from baselinekit.values.texts import list_first
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of

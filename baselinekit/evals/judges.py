@@ -10,8 +10,7 @@ from baselinekit.graders import graders
 from baselinekit.graders.base import GradeClients, LabelScale, QuestionForm
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
@@ -216,8 +215,7 @@ def calibrate(
         verdicts, clients = [], GradeClients(ask=ask, text=judge.texts.__getitem__)
         for number, label in enumerate(labels, 1):
             asked = label.input if isinstance(label.input, str | None) else repr(label.input)
-            outcome = label.expected_outcome
-            case = _case(f"label {number}", asked or "", label.expected, outcome, judge.rule)
+            case = _case(f"label {number}", asked or "", label.expected, label.expected_outcome, judge.rule)
             grade = graders.grade(judge.grader, case, Observation(label.output, 0.0), clients)
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         agreements.append((judge, agreement(judge, labels, verdicts)))

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from baselinekit import metrics
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
-from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
+from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
 from baselinekit.graders.base import code_of, combine_grades
@@ -192,8 +192,7 @@ def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     except InvalidInput as error:
         raise InvalidInput(*place_problems(text, name, {0: error.problems})) from None
     is_filled_in = [rating.value is not None for item in items.values() for rating in item.ratings]
-    known = sum(is_filled_in) - new_ratings
-    return Imported(new_items, new_ratings, known, is_filled_in.count(False))
+    return Imported(new_items, new_ratings, sum(is_filled_in) - new_ratings, is_filled_in.count(False))
 
 
 _CUT_SHORT = "BK613"
@@ -260,5 +259,4 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         finished = replace(finished, suite=replace(report.suite, metrics=measure(results, least)))
     changed = zip(report.results, results, strict=True)
     decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)
-    waiting = sum(result.outcome == "unscored" for result in results)
-    return FinishedReport(finished, decided, waiting)
+    return FinishedReport(finished, decided, sum(result.outcome == "unscored" for result in results))

@@ -13,9 +13,15 @@ from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
-from baselinekit.evals import attempts, cases
-from baselinekit.evals.attempts import CaseOrder, CaseTurn, CaseWorker, EvalClients, JudgedAttempt, is_wrong
-from baselinekit.evals.cases import CaseAttempt, Memory, explain_grades, result_of, skipped_result
+from baselinekit.evals import attempts as making
+from baselinekit.evals.attempts import (
+    CaseAttempt,
+    CaseOrder,
+    CaseTurn,
+    CaseWorker,
+    EvalClients,
+    JudgedAttempt,
+)
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
@@ -58,7 +64,7 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: cases.PlanJournals | None = None
+    lasting: making.PlanJournals | None = None
 
 
 def run(
@@ -133,7 +139,7 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *cases.noted(results), *recorder.notes, *attempts.warnings})),
+        warnings=tuple(sorted({*notes, *making.noted(results), *recorder.notes, *attempts.warnings})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
@@ -157,17 +163,17 @@ def _memory(
     turns: Sequence[CaseTurn],
     attempts: int,
     policy: RunPolicy,
-) -> tuple[Memory, list[str]]:
+) -> tuple[making.Memory, list[str]]:
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
     retries = [turn.retries for turn in turns if turn.first == 1]
-    key = cases.key_of(project, suite.file or suite.name, prepared, attempts, retries)
+    key = making.key_of(project, suite.file or suite.name, prepared, attempts, retries)
     try:
-        memory = Memory(Journal(project.root, key), policy.resume)
+        memory = making.Memory(Journal(project.root, key), policy.resume)
     except BaselinekitError as error:
         if policy.resume and not isinstance(error, NotRecorded):
             raise
-        return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
+        return making.Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
     if policy.lasting:
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
@@ -181,8 +187,8 @@ class Attempts(Struct):
 
     project: Project
     context: RunContext
-    memory: Memory
-    take: Callable[[attempts.PendingWrites], None]
+    memory: making.Memory
+    take: Callable[[making.PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
@@ -207,7 +213,7 @@ class Attempts(Struct):
                 return [further]
             made = self._made[turn.case.id, turn.first]
             advance(made[-1].attempt.outcome if made else "skipped")
-            if made and is_wrong(made[-1]):
+            if made and making.is_wrong(made[-1]):
                 self._failed.append(turn)
             return []
 
@@ -230,8 +236,7 @@ class Attempts(Struct):
                 jobs, cancel = order.jobs, context.cancel
                 in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
             else:
-                chunks = chunks_of(some, order)
-                elsewhere.run(chunks, judge, stop, context.cancel, finished, goes_on)
+                elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
         made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None
@@ -250,7 +255,7 @@ class Attempts(Struct):
 
     def _is_tried_again(self, turn: CaseTurn, attempts: Sequence[CaseAttempt]) -> bool:
         last = attempts[-1]
-        may_pass = is_wrong(last) and last.attempt.verdict != "refused"
+        may_pass = making.is_wrong(last) and last.attempt.verdict != "refused"
         return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
@@ -296,7 +301,7 @@ def _recorded(
     context: RunContext,
     cases: Sequence[Case],
     results: Sequence[Result],
-    memory: Memory,
+    memory: making.Memory,
 ) -> Recorder:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
     pairs = [
@@ -355,11 +360,11 @@ def _results(
         case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
         retried = sum(max(0, len(attempts) - 1) for attempts in made_of[one.case.id])
         if one.case.skip is not None:
-            results.append(skipped_result(one, one.case.skip, None))
+            results.append(making.skipped_result(one, one.case.skip, None))
         elif not case_attempts:
-            results.append(skipped_result(one, reason))
+            results.append(making.skipped_result(one, reason))
         else:
-            results.append(result_of(one, case_attempts, retried, wanted, project))
+            results.append(making.result_of(one, case_attempts, retried, wanted, project))
     cases = [one.case for one in prepared]
     placed = with_lines(results, [case.source for case in cases], project.root)
     return _with_grader_lines(placed, cases, project.root)
@@ -384,7 +389,7 @@ def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: s
                 for attempt in result.case.attempts
             )
             deciding = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
-            explanation = tuple(explain_grades(deciding, result.file))
+            explanation = tuple(making.explain_grades(deciding, result.file))
             facts = replace(result.case, attempts=attempts)
             result = replace(result, case=facts, explanation=explanation)
         placed.append(result)

@@ -135,8 +135,7 @@ def _describe_low_score(
 ) -> str:
     """The failed gates, else the mean, and the reason of each grade. The reason of a single grade, or of one
     with own gates that failed, is enough."""
-    unexplained = [grade for grade in not_passed if not (grade.failed_gates and grade.reason)]
-    gates = gates_of(unexplained)
+    gates = gates_of([grade for grade in not_passed if not (grade.failed_gates and grade.reason)])
     summary = f"{', '.join(gates)} had to hold" if gates else ""
     if not gates_of(not_passed) and not (len(grades) == 1 and grades[0].reason):
         summary = f"the mean is {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"

@@ -416,8 +416,7 @@ def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
         return method, []
     message = "test cases are stated both here and in the expected value"
     problem = Problem("BK714", message, "keep one of the two lists", at=())
-    method_with_calls = replace(method, test_cases=calls_of(expected.value)[0])
-    return method_with_calls, [problem] if method.test_cases else []
+    return replace(method, test_cases=calls_of(expected.value)[0]), [problem] if method.test_cases else []
 
 
 def alternatives_of(method: FunctionOutput, expected: Expected | None) -> Iterator[FunctionOutput]:

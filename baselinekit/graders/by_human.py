@@ -203,8 +203,7 @@ def rating_material(
     expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
     title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
     asked, output = describe_input(case), None if items else output
-    shown = RatingView(title, asked, rubric, output, expected, items, dict(about))
-    return shown, claims
+    return RatingView(title, asked, rubric, output, expected, items, dict(about)), claims
 
 
 def items_to_rank(

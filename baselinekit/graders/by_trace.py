@@ -93,8 +93,7 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
                 checks.append((False, f"{call.name} was called as number {number:,}, which is one too many"))
     lines = [(holds, mask_and_clip(line, _LONGEST_SHOWN, clients.mask)) for holds, line in checks]
     hits, misses = ([line for holds, line in lines if holds is wanted] for wanted in (True, False))
-    called = [call.name for call in calls]
-    listed = {"hits": hits, "misses": misses, "called": called}
+    listed = {"hits": hits, "misses": misses, "called": [call.name for call in calls]}
     details: dict[str, Json] = {"mode": config.mode}
     details |= {name: entries[:_MOST_SHOWN] for name, entries in listed.items()}
     score = Fraction(len(hits), len(checks)) if checks else Fraction(1)
@@ -109,8 +108,7 @@ def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]
     if call is None:
         return False, f"{expected.tool} within {limit:g} s: it was not called"
     if call.seconds is None:
-        message = f"the trace does not say how long {expected.tool} took"
-        raise cannot_replay("BK672", message, _NO_TIME)
+        raise cannot_replay("BK672", f"the trace does not say how long {expected.tool} took", _NO_TIME)
     took = f"{expected.tool} took {call.seconds:g} s"
     return call.seconds <= limit, took if call.seconds <= limit else f"{took}, at most {limit:g} s is allowed"
 

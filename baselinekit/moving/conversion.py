@@ -117,8 +117,7 @@ def rewrite_cases(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
         return case_facts(case, form.equivalent) | facts_of_place(case, wish.root)
 
     def write(cases: Sequence[Case]) -> tuple[Written, list[dict[str, Any]]]:
-        moved = tuple(moved_to(case, place, wish.root) for case in cases)
-        written = form.write(replace(wish, cases=moved))
+        written = form.write(replace(wish, cases=tuple(moved_to(case, place, wish.root) for case in cases)))
         if not written.files:
             return written, []
         with staged(written.files, wish.root, form, place) as file:

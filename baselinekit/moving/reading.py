@@ -126,8 +126,7 @@ class Reading:
             by_file.setdefault(file, []).append((path, message, hint))
         found = []
         for file, omissions in by_file.items():
-            lines = self._lines(file, [path for path, *_ in omissions])
-            pairs = zip(lines, omissions, strict=True)
+            pairs = zip(self._lines(file, [path for path, *_ in omissions]), omissions, strict=True)
             found += [LeftOut(line, message, hint, file) for line, (_, message, hint) in pairs]
         return tuple(sorted(found, key=lambda left: (left.file, left.line)))
 

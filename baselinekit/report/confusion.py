@@ -106,8 +106,7 @@ def classifications(report: Report) -> list[Classification]:
                 key = (group if separator else result.file, grade.grader)
                 found = by_grader.setdefault(key, Classification(*key, [], Counter()))
                 if grade.grader not in cases:
-                    name = result.name or result.id
-                    case = ClassifiedCase(result.id, name, classified.wanted, Counter())
+                    case = ClassifiedCase(result.id, result.name or result.id, classified.wanted, Counter())
                     cases[grade.grader] = case
                     found.cases.append(case)
                 cases[grade.grader].given[classified.given] += 1

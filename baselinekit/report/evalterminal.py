@@ -220,8 +220,7 @@ def format_question(sheet: Sheet, number: int, typed: str, message: str, style: 
         lines.append(f"{number + 1} of {len(sheet.questions)}  {style.paint(cut_line(question), 'bold')}")
     elif question:
         lines.append(style.paint(cut_line(question), "bold"))
-    kind = sheet.item.method.rating_scale.type
-    if kind == "ranking":
+    if sheet.item.method.rating_scale.type == "ranking":
         ties = "  = ties it with the next" if sheet.item.method.rating_scale.tie_allowed else ""
         lines.append(f"type the numbers, best first{ties}")
     else:

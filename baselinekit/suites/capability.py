@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from baselinekit import schema
 from baselinekit.errors import Problem
-from baselinekit.graders.by_rubric import Weight
 from baselinekit.graders.by_schema import BaselineMatch
+from baselinekit.graders.by_template import Weight
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
@@ -292,8 +292,7 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     defaults = replace(defaults, graders=tuple(file_graders))
     problems = schema.prefix_paths(dict.fromkeys(found), item.at)
-    cases = raw["test_cases"] if isinstance(raw["test_cases"], list) else []
-    for number, case in enumerate(cases):
+    for number, case in enumerate(raw["test_cases"] if isinstance(raw["test_cases"], list) else []):
         problems += read_item(EvalItem("case", (*item.at, "test_cases", number), case), document, defaults)
     return problems
 

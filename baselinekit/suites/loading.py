@@ -15,7 +15,7 @@ from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import keys_of_json, resemble
 from baselinekit.structs import replace
-from baselinekit.suites import capability, gates, suite
+from baselinekit.suites import capability, suite
 from baselinekit.suites.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.settings import NUMBERED, load_documents
@@ -36,7 +36,7 @@ def _of_feature(name: str, folder: str, lines: bool = False) -> Iterator[Dialect
 
 
 DIALECTS = (
-    Dialect("gate", gates.read_item, gates.add_schema, gates.recognises, in_lists=False),
+    Dialect("gate", suite.read_gate_item, suite.add_gate_schema, suite.recognises_gate, in_lists=False),
     Dialect("case", capability.read_item, capability.add_schema, capability.recognises, capability.WRAPPER),
     Dialect(
         "regression",

@@ -13,7 +13,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Plac
 from baselinekit.files.languages import SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.graders.base import GraderType, ReadConfig
-from baselinekit.graders.by_rubric import Weight
+from baselinekit.graders.by_template import Weight
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts

@@ -177,8 +177,7 @@ def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     and a list of texts becomes the texts to contain."""
     expected, method = case.expected, grader.method
     if isinstance(method, MustInclude) and not method.alternatives:
-        lists = Contains(all=[*method.must_include], none=[*method.must_not_include])
-        return [replace(grader, method=lists)]
+        return [replace(grader, method=Contains(all=[*method.must_include], none=[*method.must_not_include]))]
     if expected is None or getattr(method, "of", None) or expected.of:
         return [grader]
     equivalent_method: Method | None = None

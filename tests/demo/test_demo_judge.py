@@ -16,8 +16,7 @@ from baselinekit.graders.by_line import (
     decision_question,
     score_question,
 )
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricItem, RubricJudge, TemplateJudge
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader

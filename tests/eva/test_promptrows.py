@@ -12,7 +12,7 @@ from scripted import CASE, Scripted
 from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
 from baselinekit.eva.folders import content_digest
 from baselinekit.eva.logs import note_use
-from baselinekit.evals.cases import PlanJournals
+from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.selection import Choice
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case

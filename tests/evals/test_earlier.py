@@ -14,7 +14,7 @@ from storehelp import write
 from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.commands.recording import keep_report
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.evals.cases import key_of
+from baselinekit.evals.attempts import key_of
 from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.graders.by_model import ModelJudge, Scoring

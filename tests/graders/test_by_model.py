@@ -20,8 +20,7 @@ from baselinekit.graders.by_model import (
     Scoring,
     judge_question,
 )
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricItem, RubricJudge, TemplateJudge
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import ModelQuestion

@@ -7,7 +7,7 @@ import pytest
 from cases import RECIPE, judge
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge, ScoreRange
+from baselinekit.graders.by_template import RubricItem, RubricJudge, ScoreRange
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule

@@ -6,7 +6,7 @@ import pytest
 
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import RubricJudge
+from baselinekit.graders.by_template import RubricJudge
 from baselinekit.graders.by_text import TokenCount
 from baselinekit.graders.by_trace import ToolTrajectory
 from baselinekit.graders.composite import StatedComposite

@@ -10,8 +10,7 @@ from hostile_replies import AROUND, BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_S
 from hypothesis import given, strategies as st
 
 from baselinekit.graders.by_model import Criterion, ModelJudge, Scoring
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricItem, RubricJudge, TemplateJudge
 from baselinekit.graders.judging import object_at
 
 WORDS = {"justification": "because", "specific_feedback": ["so"]}

@@ -14,8 +14,7 @@ from hostile_texts import GULLIBLE, TEXTS, VERDICT, output_in
 from baselinekit.errors import CannotReplay
 from baselinekit.graders.base import JudgeProgram, JudgeRun
 from baselinekit.graders.by_model import Criterion, ModelJudge, judge_question
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import PromptScript, TemplateJudge
+from baselinekit.graders.by_template import PromptScript, RubricJudge, TemplateJudge
 from baselinekit.graders.judging import (
     meaning_question,
     nonce_of,

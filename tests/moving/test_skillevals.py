@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.importers.drafts import SourceText
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft

@@ -6,7 +6,7 @@ from typing import Any
 from report.evalruns import case
 from report.reports import FILE, report
 
-from baselinekit.evals.cases import explain_grades
+from baselinekit.evals.attempts import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
 from baselinekit.report import evalterminal

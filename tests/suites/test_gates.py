@@ -6,7 +6,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.gates import load_gates
+from baselinekit.suites.suite import load_gates
 
 REFERENCE = Path(__file__).parent.parent / "reference"
 

@@ -7,9 +7,9 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.gates import load_gates
 from baselinekit.suites.loading import load_cases, load_suite
 from baselinekit.suites.settings import check_days, resolve_named, results_of, write_reports
+from baselinekit.suites.suite import load_gates
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 JUDGE = HEAD + "grader: {type: model, config: {rubric: ok, calibration: %s}}\n"
