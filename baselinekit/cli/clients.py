@@ -224,17 +224,10 @@ class LazyModels:
             from baselinekit.clients.models.dispatch import Models
             from baselinekit.clients.models.post import World
 
-            project = self.project
-            world = World(
-                self._clients.send,
-                self._clients.execute,
-                self._clients.sleep,
-                project.root,
-                lambda name: str(project.scope.lookup(name)),
-                project.redactor.mask_declared,
-                project.trust,
-                project.config.http.verify if project.config.http.verify is not None else True,
-            )
+            project, clients, verify = self.project, self._clients, self.project.config.http.verify
+            means = clients.send, clients.execute, clients.sleep, project.root
+            secrets = (lambda name: str(project.scope.lookup(name))), project.redactor.mask_declared
+            world = World(*means, *secrets, project.trust, True if verify is None else verify)
             self._models = Models(project.models, self.limits, world, *self.part)
         return self._models
 

@@ -115,10 +115,8 @@ class ConvertOptions:
 
 _OF_WRITING = ("partial", "dry_run")
 _OF_SKILLS = ("force",)
-_OF_RUBRICS = (
-    *("model", "targets", "check", "jobs", "verbose"),
-    *("record_calls", "offline", "cache", "max_calls", "max_cost", "max_tokens"),
-)
+_OF_RUBRICS = ["model", "targets", "check", "jobs", "verbose", "record_calls", "offline", "cache"]
+_OF_RUBRICS += ["max_calls", "max_cost", "max_tokens"]
 
 
 @cli.command(ConvertOptions)
@@ -321,8 +319,8 @@ class Delivery(Struct):
                 for place, loss in self.lost
             ]
             names = [] if is_stopped else [*self.texts]
-            written = ([], names) if options.dry_run else (names, [])
-            places = dict(zip(("written", "would_write"), written, strict=True))
+            written, planned = ([], names) if options.dry_run else (names, [])
+            places = {"written": written, "would_write": planned}
             document = {**self.facts, **places, "lost": lost, "notes": [*self.notes]}
             screen.show_json(json.dumps(document) + "\n")
         else:

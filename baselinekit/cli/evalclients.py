@@ -49,17 +49,12 @@ def build_outside(project: Project, clients: Clients, queue: Queue, save: Save |
     return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
 
 
-def slip_recorder(queue: Queue, save: Save | None) -> Callable[[PendingWrites], None]:
-    """A function that records the contents of a slip."""
-
-    def take(slip: PendingWrites) -> None:
-        for item in slip.queued:
-            queue.ratings.enqueue(item)
-        if save is not None:
-            for line in slip.answered:
-                save(line)
-
-    return take
+def record_slip(queue: Queue, save: Save | None, slip: PendingWrites) -> None:
+    for item in slip.queued:
+        queue.ratings.enqueue(item)
+    if save is not None:
+        for line in slip.answered:
+            save(line)
 
 
 @contextmanager

@@ -129,14 +129,16 @@ def command(
 
         effective = _effective(kind)
         flags = [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
-        return (cls or InOrder)(
-            attributes.pop("name", work.__name__.replace("_", "-")),
-            callback=callback,
-            params=[*_parameters(kind), *project_parameters()],
-            help=kind.__doc__,
-            epilog=f"Also {', '.join(flags)}: see baselinekit --help.",
-            **attributes,
-        )
+        name = attributes.pop("name", work.__name__.replace("_", "-"))
+        params = [*_parameters(kind), *project_parameters()]
+        epilog = f"Also {', '.join(flags)}: see baselinekit --help."
+        made: dict[str, Any] = {
+            "callback": callback,
+            "params": params,
+            "help": kind.__doc__,
+            "epilog": epilog,
+        }
+        return (cls or InOrder)(name, **made, **attributes)
 
     return make
 

@@ -313,14 +313,9 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
     if options.tools is not None:
         request["tools"] = _tools(options.tools)
     execution: dict[str, Any] = {"type": "prompt", "model": options.model}
-    execution |= drop_unset(
-        system=None if options.system is None else content(options.system),
-        max_tokens=options.max_answer,
-        json=options.json_mode or None,
-        temperature=options.temperature,
-        parse=options.parse,
-        timeout=options.timeout,
-    )
+    system = None if options.system is None else content(options.system)
+    execution |= drop_unset(system=system, max_tokens=options.max_answer, json=options.json_mode or None)
+    execution |= drop_unset(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
     execution |= _graded(options.grading, options.collect, group, project)
     return {"input": request, "execution": execution}
 
@@ -432,11 +427,10 @@ def _tool(tool: Json, file: str) -> Json:
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     """The recipe of a program as typed, run in the current folder: `cwd` is the path there from the new
     file's folder."""
-    request = {"argv": list(options.argv), "cwd": cwd} | drop_unset(
-        stdin=None if options.stdin is None else content(options.stdin),
-        env=cli.parse_pairs("--env", options.env, "NAME=VALUE") or None,
-        files=list(options.files) or None,
-    )
+    stdin = None if options.stdin is None else content(options.stdin)
+    env = cli.parse_pairs("--env", options.env, "NAME=VALUE") or None
+    request: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
+    request |= drop_unset(stdin=stdin, env=env, files=list(options.files) or None)
     execution = {"type": "command"} | drop_unset(timeout=options.timeout, parse=options.parse)
     return {"input": request, "execution": execution}
 

@@ -16,7 +16,7 @@ from baselinekit.cli.clients import LazyModels, real_context, with_models, with_
 from baselinekit.cli.compare import find_weakened
 from baselinekit.cli.elsewhere import Job, check_dask_option
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.evalclients import build_outside, run_elsewhere, saved_answers, slip_recorder
+from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saved_answers
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
@@ -194,7 +194,7 @@ def run_suite(
             models.go_on()
             if options.where.dask is not None:
                 check_dask_option(options.where.dask)
-            saves, outside = save is not None, replace(outside, take=slip_recorder(queue, save))
+            saves, outside = save is not None, replace(outside, take=partial(record_slip, queue, save))
             where = partial(run_elsewhere, Job(context, models), options.where, saves)
             choice, policy = _choice(project, options), _policy(project, options, journals)
             how = choice, policy, context, outside, cli.command_line(project), where
