@@ -132,9 +132,7 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
         (CASE.replace("contains: total", "json_schema: x.json"), "4:27: there is no x.json and no prompts"),
     ],
 )
-def test_e1_e4_e10_eval_file_with_a_mistake_as_a_whole_is_refused(
-    tmp_path: Path, evals: str, message: str
-) -> None:
+def test_e1_e4_e10_eval_file_with_a_wrong_shape_is_refused(tmp_path: Path, evals: str, message: str) -> None:
     prompt_folder(tmp_path, evals)
     with pytest.raises(InvalidInput) as caught:
         load_evals([FOLDER], str(tmp_path))
@@ -173,9 +171,7 @@ INPUTS_OF_META = META[META.index("inputs:") :]
         (INPUTS_OF_META, "inputs: [{nam: file}]\n", "unknown key 'nam'"),
     ],
 )
-def test_e21_mistake_in_a_description_makes_no_others(
-    tmp_path: Path, was: str, now: str, message: str
-) -> None:
+def test_e21_mistake_in_a_description_is_alone(tmp_path: Path, was: str, now: str, message: str) -> None:
     meta = META.replace(was, now)
     folder = prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=meta)
     with pytest.raises(InvalidInput) as caught:
@@ -244,9 +240,7 @@ def put(value: Any, at: tuple[str | int, ...], new: Any) -> Any:
 
 @pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(FILES)), ANYTHING)
-def test_x8_any_value_at_any_place_is_read_or_reported_with_its_line(
-    data: st.DataObject, name: str, new: Any
-) -> None:
+def test_x8_any_value_at_any_place_is_read_or_reported(data: st.DataObject, name: str, new: Any) -> None:
     whole = language(name).load(FILES[name], name)[0]
     at = data.draw(st.sampled_from(sorted(places(whole), key=repr)))
     with TemporaryDirectory() as root:

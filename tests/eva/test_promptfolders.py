@@ -100,9 +100,7 @@ def test_read_folder_describes_its_files(tmp_path: Path) -> None:
         ("meta.yml", META.replace("refactor this file", "tidy this file")),
     ],
 )
-def test_e7_content_changes_with_files_that_a_verdict_depends_on(
-    tmp_path: Path, name: str, text: str
-) -> None:
+def test_e7_content_changes_with_files_of_a_verdict(tmp_path: Path, name: str, text: str) -> None:
     evals = CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path")
     prompt_folder(tmp_path, evals.replace("[contains: total]", "[json_schema: shape.json]"))
     write(tmp_path, f"{FOLDER}/shape.json", '{"type": "object"}')

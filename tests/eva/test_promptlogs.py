@@ -72,9 +72,7 @@ rows = st.builds(
 
 
 @given(st.lists(rows, max_size=5))
-def test_e6_rows_are_read_back_in_their_order(
-    tmp_path_factory: pytest.TempPathFactory, appended: list[EvalRow]
-) -> None:
+def test_e6_rows_are_read_back(tmp_path_factory: pytest.TempPathFactory, appended: list[EvalRow]) -> None:
     root = str(tmp_path_factory.mktemp("rows"))
     for row in appended:
         assert note(root, "", row) == []
@@ -120,9 +118,7 @@ def test_e7_rows_of_another_tool_are_read(folder: Path) -> None:
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
     ],
 )
-def test_e7_line_that_cannot_be_read_is_a_note_and_hides_no_other(
-    folder: Path, line: bytes, why: str
-) -> None:
+def test_e7_line_that_cannot_be_read_is_a_note(folder: Path, line: bytes, why: str) -> None:
     append(folder)
     whole = (folder / EVALS).read_bytes()
     (folder / EVALS).write_bytes(whole + line + b"\n" + whole)

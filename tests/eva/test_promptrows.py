@@ -238,9 +238,7 @@ def used(world: Scripted) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("verify", "verified"), [("echo no; exit 7", False), (None, None)])
-def test_e23_result_of_verify_is_in_the_row_of_use(
-    tmp_path: Path, verify: str | None, verified: bool | None
-) -> None:
+def test_e23_row_of_use_has_verified(tmp_path: Path, verify: str | None, verified: bool | None) -> None:
     world = Scripted(tmp_path / "project", verify=verify)
     world.go(attempts=2)
     (row, _) = used(world)

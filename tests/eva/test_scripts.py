@@ -21,9 +21,7 @@ def asked_file(world: Scripted) -> str:
     return found[1]
 
 
-def test_e3_case_is_guarded_asked_verified_checked_and_judged_in_this_order(
-    tmp_path: Path,
-) -> None:
+def test_e3_case_runs_guard_model_verify_checks_judge_in_order(tmp_path: Path) -> None:
     evals = """\
 triggering: {should_match: [refactor this]}
 cases:

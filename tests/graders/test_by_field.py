@@ -54,9 +54,7 @@ ALL = FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothi
         (ALL, {"total": 1889}, 0.0),
     ],
 )
-def test_a50_field_accuracy_is_the_share_of_right_fields(
-    how: FieldAccuracy, output: Any, score: float
-) -> None:
+def test_a50_field_accuracy_is_share_of_right_fields(how: FieldAccuracy, output: Any, score: float) -> None:
     found = judged(how, output)
     assert (found.score, found.outcome) == (score, "passed" if score >= 0.8 else "failed")
     assert bool(found.reason) == (score < 0.8)
@@ -101,9 +99,7 @@ def test_a50_field_number_within_its_tolerance_is_right(
         ("2025-01-15 and more", "2025-01-15", [], False),
     ],
 )
-def test_a50_field_date_in_another_format_is_right(
-    given: Any, right: str, formats: list[str], holds: bool
-) -> None:
+def test_a50_date_in_another_format_is_right(given: Any, right: str, formats: list[str], holds: bool) -> None:
     how = fields("d", match="date", formats=formats)
     assert judged(how, {"d": given}, {"d": right}).score == float(holds)
     assert dates_in(right, formats)

@@ -197,7 +197,7 @@ def test_h43_item_key_depends_on_output_scale_and_rubric() -> None:
 
 
 @given(st.lists(st.integers(1, 5), max_size=5), st.randoms(use_true_random=False), st.integers(1, 6))
-def test_h42_human_grade_depends_on_no_order_and_needs_enough_ratings(
+def test_h42_human_grade_without_enough_ratings_is_unscored(
     values: list[int], random: Any, least: int
 ) -> None:
     mixed = list(values)

@@ -63,7 +63,7 @@ def judged(how: Any, *texts: Any, **more: Any) -> Grade:
         ({"right": 3.9, "kind": 4}, 0.73125, False),
     ],
 )
-def test_h33_overall_score_is_computed_from_the_weights(
+def test_h33_overall_score_is_computed_by_weights(
     scores: dict[str, float], score: float, passed: bool
 ) -> None:
     found = judged(TWO, scores=scores, passed=passed)
@@ -157,9 +157,7 @@ def test_h3_h4_h5_h30_h31_question_has_settings_examples_lists_and_alternatives(
 @pytest.mark.parametrize(
     ("scores", "score", "flips"), [([5, 5, 5], 1.0, 0), ([5, 1, 5], 1.0, 1 / 3), ([1, 5, 1], 0.0, 1 / 3)]
 )
-def test_judge_with_several_samples_counts_the_middle_one(
-    scores: list[int], score: float, flips: float
-) -> None:
+def test_judge_with_samples_counts_the_middle_one(scores: list[int], score: float, flips: float) -> None:
     def sample(nonce: str, question: ModelQuestion) -> Any:
         score = scores[question.turn]
         return reply(nonce, scores={"right": score}, passed=score == 5)
@@ -190,9 +188,7 @@ RUBRIC = RubricJudge(["Names it", RubricItem("kind", score_ranges={"0": "no", "6
         (RUBRIC, '{"nonce": "N", "checks": [{"id": "kind", "satisfied": true}]}', "error"),
     ],
 )
-def test_h32_reply_with_a_wrong_nonce_criterion_or_range_is_an_error(
-    how: Any, text: str, outcome: str
-) -> None:
+def test_h32_reply_with_wrong_nonce_criterion_or_range_is_an_error(how: Any, text: str, outcome: str) -> None:
     found = judged(how, text)
     assert found.outcome == outcome, found.reason
 
@@ -226,9 +222,7 @@ RATED = st.lists(st.tuples(RANGES, st.sampled_from([1, 2, 0.5]), st.integers(0, 
 
 
 @given(RATED)
-def test_judge_that_follows_the_question_is_read_on_its_own_scale(
-    rated: list[tuple[Any, float, int]],
-) -> None:
+def test_judge_that_follows_its_question_is_read_on_its_scale(rated: list[tuple[Any, float, int]]) -> None:
     """Each criterion: its range, its weight, and its score in eighths of the range."""
     names = [f"c{number}" for number in range(len(rated))]
     pairs = [*zip(names, rated, strict=True)]

@@ -177,7 +177,7 @@ def test_a44_rubric_scores_and_verdicts_are_exact(raws: tuple[int, ...], score: 
         (None, 0, "passed", ""),  # `required` says nothing of an item that is scored
     ],
 )
-def test_a43_a44_rubric_gate_that_fails_fails_the_rubric(
+def test_a43_a44_rubric_with_a_failed_gate_fails(
     least: int | None, raw: int, outcome: str, reason: str
 ) -> None:
     gate = {"required_min_score": least} if least else {"required": True}
@@ -239,9 +239,7 @@ JUDGED_ITEMS = st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.booleans
 
 
 @given(JUDGED_ITEMS)
-def test_a41_rubric_score_is_exact_and_falls_with_omitted_items(
-    judged: list[tuple[int, bool, bool]],
-) -> None:
+def test_a41_rubric_score_is_exact_and_falls_with_omissions(judged: list[tuple[int, bool, bool]]) -> None:
     """Each item: ten times its weight, whether it is met, and whether the judge leaves it out."""
     items = [item(id=f"i{n}", weight=w / 10, **TEXT) for n, (w, _, _) in enumerate(judged)]
     every = [met(f"i{n}", is_met) for n, (_, is_met, _) in enumerate(judged)]

@@ -204,7 +204,7 @@ def test_a30_program_receives_the_case_and_prints_the_prompt() -> None:
         ("A prompt", 1, "no module zod", "ended with exit code 1; it said: no module zod: let it print"),
     ],
 )
-def test_a30_program_without_a_prompt_is_an_error(
+def test_a30_program_without_prompt_is_an_error(
     stdout: str, exit_code: int, stderr: str, message: str
 ) -> None:
     program, _ = printing(stdout, exit_code, stderr)

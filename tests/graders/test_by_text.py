@@ -29,9 +29,7 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
         ({"a": 1}, '{"a": 1}', {}, False),
     ],
 )
-def test_h20_exact_match_normalizes_as_stated(
-    output: Any, expected: Any, how: dict[str, Any], passed: bool
-) -> None:
+def test_h20_exact_match_normalizes(output: Any, expected: Any, how: dict[str, Any], passed: bool) -> None:
     found = graded(output, ExactMatch(**how), exactly(expected))
     assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
     details = graded(" A\r\nB ", ExactMatch(case_sensitive=False), exactly("X")).details
@@ -99,7 +97,7 @@ def test_f22_h22_regex_that_takes_too_long_is_an_error() -> None:
         ({}, exactly(["one", "six"]), False, ["six"]),
     ],
 )
-def test_h2_h3_contains_all_any_none(
+def test_h2_h3_contains_texts(
     how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None
 ) -> None:
     found = graded("one two three", Contains(**how), expected)

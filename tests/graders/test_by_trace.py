@@ -187,7 +187,7 @@ def test_tool_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what
         (TokenLimit(max_input=1, max_output=30), Usage(120), "error", "(output)"),
     ],
 )
-def test_a50_limits_hold_exactly_and_unknown_usage_is_an_error(
+def test_a50_limits_are_exact_and_unknown_usage_is_error(
     how: Method, usage: Usage, outcome: str, why: str
 ) -> None:
     grader = Grader("limit", "code", how)

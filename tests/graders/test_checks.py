@@ -64,9 +64,7 @@ def test_check_of_a_grader_without_a_short_form_is_none() -> None:
         ({"matches": ".*"}, (0, "matches"), "this cannot fail"),
     ],
 )
-def test_problems_of_checks_have_their_place(
-    check: dict[str, Json], at: tuple[object, ...], message: str
-) -> None:
+def test_problems_of_checks_have_places(check: dict[str, Json], at: tuple[object, ...], message: str) -> None:
     (problem,) = problems_of_checks(recipe(check), ("current",))
     assert problem.at == ("current", *at)
     assert message in problem.message

@@ -158,9 +158,7 @@ def is_pass(reply: dict[str, Any]) -> bool:
 
 
 @given(st.dictionaries(KEYS, VALUES | SCORED, max_size=7), st.booleans(), st.sampled_from(sorted(KINDS)))
-def test_f36_reply_that_passes_has_the_nonce_and_a_passing_verdict(
-    reply: dict[str, Any], known: bool, kind: str
-) -> None:
+def test_f36_reply_that_passes_has_nonce_and_verdict(reply: dict[str, Any], known: bool, kind: str) -> None:
     how, decisive, _, _ = KINDS[kind]
     found = outcome(how, lambda nonce: json.dumps({"nonce": nonce if known else nonce[::-1] + "x", **reply}))
     assert found != "passed" or (known and decisive in reply and is_pass(reply))

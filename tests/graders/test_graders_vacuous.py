@@ -56,9 +56,7 @@ def scaled(**scale: Any) -> HumanRating:
         (scaled(threshold=1), None, "this cannot fail"),
     ],
 )
-def test_grader_that_cannot_fail_or_cannot_pass_is_a_problem(
-    method: Method, expected: Any, what: str
-) -> None:
+def test_grader_that_cannot_fail_or_pass_is_a_problem(method: Method, expected: Any, what: str) -> None:
     assert what in messages_of(method, expected)
 
 

@@ -86,9 +86,7 @@ def similar(first: Any, second: Any, **more: Any) -> str:
         ("kkkkkkkkkc", "kkkkkkkkkk", 0, "changed: fact 10; so"),
     ],
 )
-def test_read_similarity_counts_facts_in_both_directions(
-    first: str, second: str, score: float, why: str
-) -> None:
+def test_read_similarity_counts_facts_both_ways(first: str, second: str, score: float, why: str) -> None:
     assert read_similarity(similar(facts(first), facts(second), passed=True), "a", "b") == (score, why)
     assert nonce_of("a", "b") in meaning_question("a", "b", "judge").messages[-1].content
 

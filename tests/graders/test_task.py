@@ -52,9 +52,7 @@ def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | Non
         (REQUEST, JsonSchema({"properties": {"status": {"const": 404}}}, of="body"), None, True),
     ],
 )
-def test_look_at_the_answer_or_the_stated_part(
-    recipe: Recipe, method: Method, expected: Any, passed: bool
-) -> None:
+def test_look_at_the_answer_or_a_part(recipe: Recipe, method: Method, expected: Any, passed: bool) -> None:
     output = RAN if recipe is COMMAND else RESPONSE
     assert judged(recipe, output, method, expected)[0] == ("passed" if passed else "failed")
 
@@ -76,9 +74,7 @@ def test_look_at_the_whole_of_an_output_without_an_answer() -> None:
         (SKILL, "a text", Contains(all=["q"]), "'q' is not in the output"),
     ],
 )
-def test_reason_names_the_part_or_that_it_is_missing(
-    recipe: Recipe, output: Any, method: Method, reason: str
-) -> None:
+def test_reason_names_the_part_or_its_lack(recipe: Recipe, output: Any, method: Method, reason: str) -> None:
     assert judged(recipe, output, method) == ("failed", reason)
 
 

@@ -22,9 +22,7 @@ def graded(
     ("number", "fraction"),
     [(0.8, (4, 5)), (1 / 3, (1, 3)), (0.1 + 0.2, None), (0.0, (0, 1)), (1.0, (1, 1)), (0.6, (3, 5))],
 )
-def test_exact_fraction_is_the_simplest_one_of_a_float(
-    number: float, fraction: tuple[int, int] | None
-) -> None:
+def test_exact_fraction_is_the_simplest_of_a_float(number: float, fraction: tuple[int, int] | None) -> None:
     found = exact_fraction(number)
     assert float(found) == number
     assert fraction is None or found == Fraction(*fraction)

@@ -116,9 +116,7 @@ ASSISTANT, USER = (partial(TraceMessage, "assistant"), partial(TraceMessage, "us
         ((TraceMessage("assistant", "hi"), USER("later")), (), 5, ("later", "", "5")),
     ],
 )
-def test_a24_texts_of_messages(
-    question: Any, reference: Any, output: Any, texts: tuple[str, str, str]
-) -> None:
+def test_a24_texts_of_cases(question: Any, reference: Any, output: Any, texts: tuple[str, str, str]) -> None:
     made = case(wanted=GoodAnswer("o", reference, question))
     derived = texts_of(task_of(GRADER, made), Observation(output, 0.1))
     assert (derived["question"], derived["reference_answer"], derived["candidate_answer"]) == texts

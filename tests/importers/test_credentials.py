@@ -66,7 +66,7 @@ CARRYING_NONE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(("request_", "expected"), [*CARRYING, *SENT_AS_DOCUMENTED])
-def test_credentials_in_a_request_are_found_and_hidden(
+def test_credentials_in_a_request_are_hidden(
     request_: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     """Afterwards each is a variable, and no other is found."""

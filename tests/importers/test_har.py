@@ -154,9 +154,7 @@ BODIES: list[tuple[Json, dict[str, str], Json]] = [
 
 
 @pytest.mark.parametrize(("posted", "sent", "expected"), BODIES)
-def test_read_of_a_body_states_it_or_lists_why_it_cannot_be_sent(
-    posted: Json, sent: dict[str, str], expected: Json
-) -> None:
+def test_read_of_a_body_states_it_or_lists_it(posted: Json, sent: dict[str, str], expected: Json) -> None:
     made = entry("POST /parts", sent=sent)
     made["request"] |= {"postData": posted} if posted else {}
     found = read(made, unsafe=True)

@@ -248,7 +248,7 @@ def ends_well(read: Callable[[str], object], document: Json, label: object) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FILES)
-def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error_of_ours(form: str) -> None:
+def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error(form: str) -> None:
     """A sixth of all changes, each place and each value among them; BASELINEKIT_THOROUGH=1 makes all."""
     document, read = FILES[form]
     read(json.dumps(document))
@@ -304,9 +304,7 @@ JSON_VALUES = st.recursive(
 
 @pytest.mark.parametrize("form", FILES)
 @given(data=st.data())
-def test_read_with_several_odd_values_ends_in_a_list_or_an_error_of_ours(
-    form: str, data: st.DataObject
-) -> None:
+def test_read_with_several_odd_values_ends_in_a_list_or_an_error(form: str, data: st.DataObject) -> None:
     document, read = FILES[form]
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from([*places(document)]))

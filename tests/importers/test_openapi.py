@@ -160,9 +160,7 @@ VARIABLES = "{region: {default: eu}, stage: {default: live}, host: {}}"
         ("/v1", None, "the document names no address to ask, but /v1"),
     ],
 )
-def test_read_takes_the_address_of_the_project_or_the_server(
-    server: str, base_url: str | None, expected: Json
-) -> None:
+def test_read_takes_address_of_project_or_server(server: str, base_url: str | None, expected: Json) -> None:
     parts = f"servers: [{{url: '{server}', variables: {VARIABLES}}}]"
     found = read("/x: {get: {}}", parts, base_url=base_url, params={"given": "b.test:81"})
     if isinstance(expected, str):
@@ -199,9 +197,7 @@ SECURITY: list[tuple[str, set[str], dict[str, Json]]] = [
 
 
 @pytest.mark.parametrize(("security", "known", "expected"), SECURITY)
-def test_read_of_security_schemes_makes_variables(
-    security: str, known: set[str], expected: dict[str, Json]
-) -> None:
+def test_read_of_security_makes_variables(security: str, known: set[str], expected: dict[str, Json]) -> None:
     found = read("/x: {get: {}}", f"security: {security}\n{SCHEMES}", known=frozenset(known))
     assert request(found) == expected
 
@@ -542,7 +538,7 @@ paths:
     assert not place or str(Place(left.file, left.line)) == f"specs/{place}"
 
 
-def test_capture_of_references_reads_files_of_the_repository_only(
+def test_capture_reads_references_in_the_repository(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of it but `.git`."""
@@ -566,7 +562,7 @@ def test_capture_of_references_reads_files_of_the_repository_only(
     assert "secret-word" not in shown.out + shown.err
 
 
-def test_capture_of_a_document_that_is_too_large_is_refused(
+def test_capture_of_a_too_large_document_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open(tmp_path / "api.json", "wb") as file:

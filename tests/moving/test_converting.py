@@ -184,9 +184,7 @@ LOST = [(to, *row) for to, rows in (("eva", TO_EVA), ("agentv", TO_AGENTV)) for 
 
 
 @pytest.mark.parametrize(("to", "stated", "lost"), LOST)
-def test_convert_lists_what_another_form_cannot_hold(
-    tmp_path: Path, to: str, stated: str, lost: list[str]
-) -> None:
+def test_convert_lists_losses_of_another_form(tmp_path: Path, to: str, stated: str, lost: list[str]) -> None:
     """One case stops no other."""
     good = prompt_case(expected={"value": "b"}, expected_outcome="x")
     good |= {"id": "b", "graders": [code("contains", all=["b"]), LLM_JUDGE]}

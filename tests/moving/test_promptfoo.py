@@ -132,9 +132,7 @@ JUDGED: list[tuple[dict[str, Json], str, str]] = [
 
 
 @pytest.mark.parametrize(("stated", "good", "bad"), JUDGED)
-def test_assertion_judges_as_in_promptfoo(
-    tmp_path: Path, stated: dict[str, Json], good: str, bad: str
-) -> None:
+def test_assertion_judges_as_promptfoo(tmp_path: Path, stated: dict[str, Json], good: str, bad: str) -> None:
     draft = imported(config(stated_test(stated)))
     assert lost(draft) == []
     (tmp_path / "a.yaml").write_text(json.dumps(draft.document))

@@ -130,7 +130,7 @@ TEXTS = ("string-processing", "capability-codegen", "capability-semantic", "regr
 
 @pytest.mark.slow
 @given(st.data())
-def test_f25_mangled_eval_file_is_an_error_or_a_suite(
+def test_f25_mangled_eval_file_is_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     lines = (EXAMPLES / f"{data.draw(st.sampled_from(TEXTS))}.yaml").read_text().splitlines()

@@ -232,9 +232,7 @@ CRITICAL = {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.9}
         ("pass@1: 0.5", "Critical", CRITICAL),
     ],
 )
-def test_h54_h64_thresholds_by_metric_or_preset(
-    tmp_path: Path, file: str, own: str, least: dict[str, float]
-) -> None:
+def test_h54_h64_thresholds_by_name(tmp_path: Path, file: str, own: str, least: dict[str, float]) -> None:
     if file:
         write(tmp_path, "evals/config/thresholds.yaml", file)
     put_cases(tmp_path, "evals/one.yaml")

@@ -69,9 +69,7 @@ WORDS = st.lists(st.text(max_size=20), max_size=3)
 
 
 @given(st.text(max_size=60), WORDS, WORDS)
-def test_as_skill_front_matter_is_read_back(
-    description: str, triggers: list[str], not_for: list[str]
-) -> None:
+def test_front_matter_of_a_skill_is_read(description: str, triggers: list[str], not_for: list[str]) -> None:
     """Whatever the description says, the front matter is YAML with two keys, and ends where it should."""
     meta = replace(META, description=description, triggers=tuple(triggers), not_for=tuple(not_for))
     folder = replace(FOLDER, meta=meta)
