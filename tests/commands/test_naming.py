@@ -38,17 +38,22 @@ MODES = [{"method": "GET", "endpoint": f"/orders?page={page}"} for page in (1, 2
 
 
 def test_name_new_puts_what_differs_into_the_id(tmp_path: Path) -> None:
-    project, amz = project_in(tmp_path), {"method": "POST", "endpoint": "/", "json": {}}
-    requests = [
+    project, post = project_in(tmp_path), {"method": "POST", "endpoint": "/"}
+    gets = [
         request_to(HERE, **MODES[0]),
         request_to(HERE, **MODES[1]),
         request_to(THERE, **MODES[0]),
         request_to(HERE, endpoint="/orders", params={"page": 2, "q": "a b"}),
-        request_to(HERE, **amz, headers={"X-Amz-Target": "Db.Describe"}),
-        request_to(HERE, **amz | {"json": {"operationName": "users", "query": "{u}"}}),
     ]
-    ids = [named_id(project, "get-orders", current).removeprefix("get-orders") for current in requests]
-    assert ids == ["", "-page-2", "-api-example-com", "-page-2-q-a-b", "-db-describe", "-users"]
+    ids = [named_id(project, "get", current) for current in gets]
+    assert ids == ["get", "get-page-2", "get-api-example-com", "get-page-2-q-a-b"]
+    posts = [
+        request_to(HERE, **post, json={}, headers={"X-Amz-Target": "Db.ListTables"}),
+        request_to(HERE, **post, json={}, headers={"X-Amz-Target": "Db.Describe"}),
+        request_to(HERE, **post, json={"operationName": "users", "query": "{u}"}),
+    ]
+    ids = [named_id(project, "post", current) for current in posts]
+    assert ids == ["post", "post-db-describe", "post-users"]
 
 
 def test_name_new_of_other_bodies_appends_a_hash(tmp_path: Path) -> None:

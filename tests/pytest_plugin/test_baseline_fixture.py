@@ -58,7 +58,7 @@ def files(pytester: pytest.Pytester) -> list[str]:
     return sorted(path.relative_to(pytester.path).as_posix() for path in found)
 
 
-def test_baseline_is_written_by_the_first_run_and_compared_by_the_second(pytester: pytest.Pytester) -> None:
+def test_baseline_of_the_first_run_passes_in_the_second(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_users=USERS)
     first = pytester.runpytest_inprocess()
     first.assert_outcomes(passed=1)

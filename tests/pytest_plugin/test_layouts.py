@@ -112,7 +112,6 @@ WAYS: list[tuple[str, list[str]]] = [
     (".", ["tests/unit/deep/test_kind.py::test_kind"]),
     ("..", ["--rootdir=project", "project/tests/unit"]),
     ("/", ["PROJECT/tests"]),
-    (".", ["--baselinekit", "-n", "2", "--dist", "loadfile"]),
 ]
 
 
