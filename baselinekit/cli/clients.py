@@ -212,7 +212,7 @@ class LazyModels:
             reason = journal.lost.problems[0].message
             notes.append(f"some answers were not kept, and --resume will ask for them again: {reason}")
         not_recorded = (*report.not_recorded, *dict.fromkeys(self._not_kept))
-        warnings = (*report.warnings, *notes)
+        warnings = *report.warnings, *notes
         return replace(report, spent=self.spent, warnings=warnings, not_recorded=not_recorded)
 
     def close(self) -> None:

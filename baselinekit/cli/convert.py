@@ -47,7 +47,7 @@ from baselinekit.moving.baselines import (
 from baselinekit.moving.reading import DraftEvals, EvalFiles
 from baselinekit.report.differences import unified
 from baselinekit.report.wording import format_lines
-from baselinekit.store.atomic import edit_text
+from baselinekit.store.atomic import STATE_FOLDER, edit_text
 from baselinekit.store.project import INPUTS, MAX_OUTPUT_BYTES, limits_of, read
 from baselinekit.store.reading import locate, locate_each
 from baselinekit.store.results import check_place, write_text
@@ -359,8 +359,8 @@ class Delivery(Struct):
 
 # What tests compare with snapshots, and cassettes.
 
-_SKIPPED = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".baselinekit"}
-_SKIPPED |= {".mypy_cache"}
+_SKIPPED = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache"}
+_SKIPPED |= {STATE_FOLDER}
 _MOST_LAST_LINES = 3
 _EXIT_CODES = {
     2: "it was interrupted, or a file of tests cannot be imported",

@@ -48,6 +48,8 @@ from baselinekit.suites import settings
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
+_PRESET = click.Choice(list(PRESETS))
+
 
 def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
@@ -100,9 +102,7 @@ class RunOptions:
     where: cli.WhereOptions = cli.including(cli.WhereOptions)
     resume: bool = cli.flag(help="Continue where the last run stopped or was killed.")
     fail_under: float | None = cli.option("RATE", type=cli.Number(0, 1), help="Share that must pass [all].")
-    preset: str | None = cli.option(
-        type=click.Choice(list(PRESETS)), help="Thresholds of pass@1, pass@3, pass^3; at least 3 attempts."
-    )
+    preset: str | None = cli.option(type=_PRESET, help="Thresholds of pass@1, pass@3 and pass^3: 3 attempts.")
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
         "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
@@ -314,9 +314,7 @@ class GateOptions:
     """
 
     results: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
-    preset: str | None = cli.option(
-        type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
-    )
+    preset: str | None = cli.option(type=_PRESET, help="The usual thresholds of pass@1, pass@3, pass^3.")
     required: tuple[str, ...] = cli.several("--require", "METRIC>=X", help="Can be repeated: 'pass@1>=0.85'.")
     required_pass_rate: float | None = cli.option("X", type=cli.Number(0, 1), help="Share that must pass.")
     allow_regressions: tuple[str, ...] = cli.several(
