@@ -228,6 +228,8 @@ def _read_composite(config: dict[str, Json], at: Path, files: NamedFiles) -> Rea
     return make_composite(members, aggregator, judge, stated.pass_at)
 
 
+# The file and its cases.
+
 T = TypeVar("T")
 CASES = "evalcases"
 INPUTS = ("input_messages", "input")

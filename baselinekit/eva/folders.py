@@ -329,6 +329,9 @@ def script_files(root: str) -> Iterator[str]:
         yield from (file for file in files if os.path.lexists(os.path.join(root, file)))
 
 
+# The checks of `doctor`: whether a description is complete, whether its parts fit together, and whether a
+# skill is described so that it is chosen when it is needed.
+
 REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
 _ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _USE_WHEN = "use when"

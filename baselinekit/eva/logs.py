@@ -233,6 +233,8 @@ def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
     return row, "; ".join(f"{'.'.join(map(str, one.at or ()))}: {one.message}" for one in problems)
 
 
+# promote: a prompt goes from draft to tested to ready if its uses and its cases allow it.
+
 _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
 _USES: dict[Status, int] = {"draft": 3, "tested": 10}
 """How many uses are required to leave this status."""

@@ -58,6 +58,8 @@ from baselinekit.suites.settings import load_documents, named_text, resolve_name
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
+# The programs that judge: who allows them, and how they are started.
+
 
 class ReadyJudge(Struct):
     """A program that may be run. `content`: 16 hex digits of the hash of its files in the project; `passed`:

@@ -216,6 +216,8 @@ def scores_of(pairs: Sequence[Pair]) -> list[list[float]]:
     return complete if any(score not in (0, 1) for pair in complete for score in pair) else []
 
 
+# Two result files side by side, ours or AgentV's.
+
 _SCORE = "score"
 """The score as a row of AgentV states it, also for an error, where the case itself has no score."""
 

@@ -195,6 +195,8 @@ def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     return Imported(new_items, new_ratings, sum(is_filled_in) - new_ratings, is_filled_in.count(False))
 
 
+# A result file is finished with the ratings given since.
+
 _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""
 

@@ -26,6 +26,8 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
 from baselinekit.values.texts import Mask, no_mask
 
+# The verdict of several grades: by all required ones, or by their mean and the gates, computed exactly.
+
 
 @lru_cache(maxsize=1024)
 def exact_fraction(number: float) -> Fraction:
@@ -167,6 +169,8 @@ def _score(grades: Sequence[Grade]) -> float | None:
     mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
     return None if mean is None else float(mean)
 
+
+# The row of a grader, the part of an output that it looks at, and the clients that it calls.
 
 Judged = tuple[bool, str, Mapping[str, Json]]
 """Whether the output passes, the reason if not, and the details that a report shows."""
@@ -488,6 +492,9 @@ def pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
         return values[0] if values else ABSENT
     return values or ABSENT
 
+
+# The JSON that a program that judges receives, and the variables of a template by the same names: a case,
+# its result, and the texts made of both. Keys in the values of users stay as they are.
 
 TEXTS = ("question", "expected_outcome", "reference_answer", "candidate_answer")
 MESSAGES = ("input_messages", "expected_messages", "output_messages")

@@ -25,6 +25,11 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import decimal, is_number, same_json
 from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip, no_mask
 
+# Which parts of a reply are code, and which of them are meant. Fenced blocks are chosen by the language of
+# their fence. Those marked python count; without any, those that parse. A later version of the function
+# replaces an earlier one, because the last one is what the model ended with. Blocks that only show how to
+# use it are left out: they could fail where the function is right.
+
 _INLINE = lazy_pattern(
     r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE
 )
@@ -327,6 +332,8 @@ def _without_warnings(code: str) -> str:
     printed: only names are read from its tree, no strings."""
     return _ESCAPE.sub(lambda match: match[0] if match[1] in _KEPT_ESCAPES else "\\" + match[0], code)
 
+
+# The calls of the function, and their results.
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9

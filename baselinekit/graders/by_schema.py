@@ -203,6 +203,8 @@ def _validator(schema: Json, regex_budget: RegexBudget) -> Any:
     return kind(schema, registry=Registry())
 
 
+# The matcher of compare: by an expected value with placeholders, or a stored baseline.
+
 _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
 _MOST_DIFFERENCES = 50
 

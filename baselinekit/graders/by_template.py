@@ -320,6 +320,8 @@ TEMPLATE_JUDGE = GraderType(
 )
 
 
+# By each item of a rubric.
+
 HIGHEST = 10
 """The highest score of an item that is scored; the lowest is 0."""
 

@@ -22,6 +22,9 @@ from baselinekit.structs import Count, Struct, field, replace
 from baselinekit.values.equality import is_number, same_json
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask
 
+# Where a text comes nearest to what was looked for and not found. The search is bounded, runs on the masked
+# text, and changes no verdict.
+
 MOST_LOOKED_FOR = 3
 """How many missing texts are looked for: the first ones."""
 
@@ -207,6 +210,8 @@ def _is_pattern(pattern: str, flags: tuple[str, ...]) -> bool:
 def _clip(text: str) -> str:
     return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
+
+# The graders.
 
 _EMPTY = "the empty text is in every text"
 _STATE_TEXTS = "state what has to be in the output"

@@ -190,6 +190,9 @@ def with_parts(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> li
     return [grader for _, grader in graders_with_positions(case_graders, graders)]
 
 
+# Checks of a text, one line each (`contains: <diff>`), and the graders that they mean.
+
+
 class CheckForm(Struct):
     """The form of a check: the type of its value, the key that this becomes in the config of its grader, and
     what else the config states."""

@@ -118,6 +118,8 @@ def filled(values: Mapping[str, Json]) -> Mapping[str, Json]:
     return values
 
 
+# Assertions.
+
 SET = "assert-set"
 _NOT = "not-"
 

@@ -326,6 +326,8 @@ def without_details(report: Report) -> Report:
     return replace(report, results=tuple(results))
 
 
+# What a page shows of one result.
+
 _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
 _LONGEST_DETAIL = 400

@@ -294,6 +294,8 @@ def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:
     }
 
 
+# Gates in every form.
+
 FORMAT = "baselinekit.gate/1"
 _STATE_TONES = {"met": "passed", "not met": "failed", "undecided": "unscored"}
 

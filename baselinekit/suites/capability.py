@@ -297,6 +297,8 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     return problems
 
 
+# A regression record as a case.
+
 RECORD_KEYS = frozenset(("current", "baseline", "comparison"))
 _BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
 

@@ -174,6 +174,8 @@ def first_existing(root: str, folder: str, names: Sequence[str]) -> str | None:
     return next((path for path in paths if os.path.isfile(os.path.join(root, path))), None)
 
 
+# A prompt folder as a skill: the SKILL.md and the examples that an agent loads.
+
 _NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 RESERVED = ("claude", "anthropic")
 _LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024

@@ -185,6 +185,8 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
     return loading.defaults[path]
 
 
+# Gates: `phase:` and `eval_trigger:` of a plan.
+
 RATE = "pass rate"
 SLOT = "{phase_id}"
 ENDINGS = (".md", ".json", ".html")

@@ -267,6 +267,8 @@ class WriteRequest(Struct):
         return self.reader.root
 
 
+# The writer of our own form, a file of test cases.
+
 _METADATA = ("difficulty", "tags", "criticality")
 _KEY_NAMES = {"timeout": "timeout_seconds"}
 _DEFAULTS: dict[str, Any] = {

@@ -40,6 +40,9 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.texts import count_noun
 
+# Small pictures of numbers, as shapes that a template draws. Each has its meaning in words too, for people
+# who do not see it.
+
 MOST_POINTS = 60
 """The most points in a picture: the latest ones."""
 
