@@ -251,15 +251,10 @@ class Checker:
     from their reading until their turn, as many as there is room for."""
 
     def __init__(
-        self,
-        environment: CaptureEnvironment,
-        policy: ComparePolicy,
-        context: RunContext,
-        room: int = MOST_HELD,
+        self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext, room: int = MOST_HELD
     ):
-        self.environment, self._policy, self._context = environment, policy, context
-        self._project, self._clients = environment.project, environment.clients
-        self._room = room
+        self.environment, self._policy, self._context = here, policy, context
+        self._project, self._clients, self._room = here.project, here.clients, room
         self._ready: dict[Key, tuple[model.Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(
             lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}

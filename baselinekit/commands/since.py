@@ -346,10 +346,8 @@ def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
 def _compare_rules(before: model.Baseline, after: model.Baseline) -> Iterator[Way]:
     old, new = before.comparison, after.comparison
     were_ignored, ignored = {*old.ignore_fields, *_ignored_values(old)}, _ignored_values(new)
-    for key, texts, known in (
-        ("ignore_fields", new.ignore_fields, old.ignore_fields),
-        ("ignore_values", ignored, were_ignored),
-    ):
+    fields = "ignore_fields", new.ignore_fields, old.ignore_fields
+    for key, texts, known in (fields, ("ignore_values", ignored, were_ignored)):
         yield from (Way(("comparison", key), f"{text} is new") for text in texts if text not in known)
     stated: list[dict[str, Any]] = []
     was, mode = _mode(before), _mode(after)

@@ -322,10 +322,8 @@ def pretty(
     if not isinstance(value, dict | list):
         return json.dumps(value) if value is None or isinstance(value, bool) else number(value)
     inner = indent + step
-    items = [
-        pretty(item, step, inner, newline, comma, colon)
-        for item in (value if isinstance(value, list) else value.values())
-    ]
+    members = value if isinstance(value, list) else value.values()
+    items = [pretty(item, step, inner, newline, comma, colon) for item in members]
     begin, end = (newline + inner, newline + indent) if newline and items else ("", "")
     if isinstance(value, list):
         return f"[{begin}{(comma + begin).join(items)}{end}]"

@@ -42,11 +42,8 @@ def _escaped(text: str) -> Iterator[str]:
     yield text
     for ascii_only in (True, False):
         written = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        for spelling in (
-            written,
-            written.replace("/", "\\/"),
-            written.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}),
-        ):
+        signs = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+        for spelling in (written, written.replace("/", "\\/"), written.translate(signs)):
             yield spelling
             yield re.sub(r"\\u[0-9a-f]{4}", lambda code: f"\\u{code[0][2:].upper()}", spelling)
     for unescaped in ("", "/", "!'()*", "!$&'()*+,;=:@", "!$&'()*+,;=:@/"):

@@ -124,9 +124,8 @@ def escape_variables_in(value: Json) -> Json:
 
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
-    return (
-        str(value) if isinstance(value, str | Decimal) else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    is_text = isinstance(value, str | Decimal)
+    return str(value) if is_text else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def variables_in(value: Any, at: Path = ()) -> Iterator[tuple[str, Path]]:
