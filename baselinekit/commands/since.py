@@ -354,11 +354,8 @@ def _compare_rules(before: model.Baseline, after: model.Baseline) -> Iterator[Wa
     for rules, found in ((old, was), (new, mode)):
         flags = model.FLAGS - ({"normalize_newlines"} if was.type != mode.type else set())
         similar = ("min_similarity", "method") if was.type == mode.type == "semantic" else ()
-        tolerances = {
-            text: bounds
-            for text, bounds in rules.tolerance.items()
-            if isinstance(bounds, model.Tolerance) and (text in new.tolerance or _ignores(new, text))
-        }
+        bounded = ((text, one) for text, one in rules.tolerance.items() if isinstance(one, model.Tolerance))
+        tolerances = {text: one for text, one in bounded if text in new.tolerance or _ignores(new, text)}
         stated.append(
             {
                 "type": found.type,

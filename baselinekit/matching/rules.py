@@ -237,11 +237,8 @@ class Mode(Struct):
     def literal_values_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then these values may
         group the rows before any rows are compared."""
-        return (
-            self.type in ("structural", "exact")
-            and self.case_sensitive
-            and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
-        )
+        is_loose = self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines
+        return self.type in ("structural", "exact") and self.case_sensitive and not is_loose
 
     def text(self, text: str) -> str:
         """Normalize a text as this mode compares it."""
@@ -306,11 +303,8 @@ def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
 
 def field_tolerance(rule: model.FieldRule) -> model.Tolerance | None:
     """A field's tolerance, which is written without a path: `{abs: 0.05}`."""
-    bounds = {
-        name: value
-        for name, value in rule.tolerance.items()
-        if name in model.BOUNDS and not isinstance(value, model.Tolerance | bool)
-    }
+    stated = ((name, value) for name, value in rule.tolerance.items() if name in model.BOUNDS)
+    bounds = {name: value for name, value in stated if not isinstance(value, model.Tolerance | bool)}
     return model.Tolerance(**bounds) if bounds else None
 
 

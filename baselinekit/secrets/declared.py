@@ -75,14 +75,9 @@ def _in_base64(text: str) -> Iterator[str]:
     alphabets."""
     raw = text.encode("utf-8", "surrogatepass")
     whole = base64.b64encode(raw).decode()
-    for spelling in (
-        whole,
-        whole.rstrip("="),
-        *(
-            base64.b64encode(b"\0" * n + raw)[n + (n > 0) : (n + len(raw)) * 4 // 3].decode()
-            for n in range(3)
-        ),
-    ):
+    shifted = ((n, base64.b64encode(b"\0" * n + raw).decode()) for n in range(3))
+    determined = (text[n + (n > 0) : (n + len(raw)) * 4 // 3] for n, text in shifted)
+    for spelling in (whole, whole.rstrip("="), *determined):
         yield from (spelling, spelling.replace("+", "-").replace("/", "_"))
 
 
