@@ -235,9 +235,8 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.H
 def read_run(raw: Json, file: str) -> tuple[model.KeptRun, list[tuple[str, model.Appearance]]]:
     """Return one run of a result file, and the outcome of each baseline in it."""
     about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
-    summary = model.Summary(
-        **{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"])
-    )
+    outcomes = {word: int(counts[word]) for word in OUTCOMES}
+    summary = model.Summary(**outcomes, complete=bool(counts["complete"]))
     started, seconds = str(about["started"]), float(about["seconds"])
     run = model.KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
     appearances = []

@@ -185,13 +185,11 @@ def prepare(environment: CaptureEnvironment, baseline: model.Baseline) -> tuple[
         raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
 
 
-def compile_and_check(
-    environment: CaptureEnvironment, baseline: model.Baseline
-) -> tuple[model.Baseline, Matcher]:
+def compile_and_check(here: CaptureEnvironment, baseline: model.Baseline) -> tuple[model.Baseline, Matcher]:
     """Return a baseline with its output for this environment, and its matcher."""
-    chosen = environment.chosen(baseline)
-    matcher = compile_baseline(chosen, environment.project.words_of(baseline))
-    check(baseline, environment.project.setting_of(baseline, environment.clients))
+    chosen = here.chosen(baseline)
+    matcher = compile_baseline(chosen, here.project.words_of(baseline))
+    check(baseline, here.project.setting_of(baseline, here.clients))
     return chosen, matcher
 
 
@@ -251,15 +249,10 @@ class Checker:
     from their reading until their turn, as many as there is room for."""
 
     def __init__(
-        self,
-        environment: CaptureEnvironment,
-        policy: ComparePolicy,
-        context: RunContext,
-        room: int = MOST_HELD,
+        self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext, room: int = MOST_HELD
     ):
-        self.environment, self._policy, self._context = environment, policy, context
-        self._project, self._clients = environment.project, environment.clients
-        self._room = room
+        self.environment, self._policy, self._context = here, policy, context
+        self._project, self._clients, self._room = here.project, here.clients, room
         self._ready: dict[Key, tuple[model.Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(
             lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}
@@ -445,12 +438,9 @@ class Checker:
         self, baseline: model.Baseline, outcome: Outcome, reason: str = "", code: str | None = None
     ) -> Result:
         source, recipe = baseline.source, baseline.current
-        return Result(
-            *(baseline.id, source.file, None, recipe.kind, outcome, reason, code),
-            name=baseline.name,
-            criticality=baseline.metadata.criticality,
-            recipe_hash=replaying.recipe_hash(recipe),
-        )
+        criticality, digest = baseline.metadata.criticality, replaying.recipe_hash(recipe)
+        outcomes = baseline.id, source.file, None, recipe.kind, outcome, reason, code
+        return Result(*outcomes, name=baseline.name, criticality=criticality, recipe_hash=digest)
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
@@ -547,14 +537,10 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
     if verdict == "noise":  # values that are new each time are shown once
         seen = {(spot.path, spot.kind) for spot in failed[0].differences}
         spots = [spot for spot in spots if (spot.path, spot.kind) in seen]
-    notes = [*total.notes, *(_hints(failed) if verdict == "noise" else ())]
-    return replace(
-        total,
-        differences=tuple(spots),
-        difference_count=max(len(spots), failed[0].difference_count),
-        notes=tuple(dict.fromkeys(notes)),
-        resolved=ABSENT if verdict in UNDECIDED else total.resolved,
-    )
+    notes = tuple(dict.fromkeys([*total.notes, *(_hints(failed) if verdict == "noise" else ())]))
+    count = max(len(spots), failed[0].difference_count)
+    resolved = ABSENT if verdict in UNDECIDED else total.resolved
+    return replace(total, differences=tuple(spots), difference_count=count, notes=notes, resolved=resolved)
 
 
 def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:

@@ -355,12 +355,9 @@ def plan_of(
         changes = tuple(replace(change, risk="high") for change in changes)
     texts = [*rules.placeholders.values()]
     alone = frozenset(change.number for change in changes if change.after in texts)
-    notes = (
-        *found.taken,
-        *(f"it went wrong: {text}" for text in signs),
-        *(f"it will still fail: {text}" for text in seen.unsettled),
-        *(describe_environment(project, baseline, seen) if changes else ()),
-    )
+    wrong = [f"it went wrong: {text}" for text in signs]
+    wrong += [f"it will still fail: {text}" for text in seen.unsettled]
+    notes = (*found.taken, *wrong, *(describe_environment(project, baseline, seen) if changes else ()))
     return model.RefreshPlan(baseline, seen, changes, found.shape, notes, keys, signs, ruled, alone, on_file)
 
 
@@ -415,12 +412,9 @@ def with_rules(
     if stated is None or problems:
         raise InvalidInput(*problems)
     present = baseline.comparison
-    changed = replace(
-        present,
-        ignore_fields=list(dict.fromkeys([*present.ignore_fields, *stated.ignore_fields])),
-        arrays={**present.arrays, **stated.arrays},
-        tolerance={**present.tolerance, **stated.tolerance},
-    )
+    ignored = list(dict.fromkeys([*present.ignore_fields, *stated.ignore_fields]))
+    arrays, tolerance = {**present.arrays, **stated.arrays}, {**present.tolerance, **stated.tolerance}
+    changed = replace(present, ignore_fields=ignored, arrays=arrays, tolerance=tolerance)
     after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
     after = with_fixed_arrays(project, baseline, after)
     new = seen_through(after, new, words)

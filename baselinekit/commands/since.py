@@ -346,21 +346,16 @@ def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
 def _compare_rules(before: model.Baseline, after: model.Baseline) -> Iterator[Way]:
     old, new = before.comparison, after.comparison
     were_ignored, ignored = {*old.ignore_fields, *_ignored_values(old)}, _ignored_values(new)
-    for key, texts, known in (
-        ("ignore_fields", new.ignore_fields, old.ignore_fields),
-        ("ignore_values", ignored, were_ignored),
-    ):
+    fields = "ignore_fields", new.ignore_fields, old.ignore_fields
+    for key, texts, known in (fields, ("ignore_values", ignored, were_ignored)):
         yield from (Way(("comparison", key), f"{text} is new") for text in texts if text not in known)
     stated: list[dict[str, Any]] = []
     was, mode = _mode(before), _mode(after)
     for rules, found in ((old, was), (new, mode)):
         flags = model.FLAGS - ({"normalize_newlines"} if was.type != mode.type else set())
         similar = ("min_similarity", "method") if was.type == mode.type == "semantic" else ()
-        tolerances = {
-            text: bounds
-            for text, bounds in rules.tolerance.items()
-            if isinstance(bounds, model.Tolerance) and (text in new.tolerance or _ignores(new, text))
-        }
+        bounded = ((text, one) for text, one in rules.tolerance.items() if isinstance(one, model.Tolerance))
+        tolerances = {text: one for text, one in bounded if text in new.tolerance or _ignores(new, text)}
         stated.append(
             {
                 "type": found.type,

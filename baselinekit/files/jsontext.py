@@ -70,11 +70,8 @@ def number(value: Json) -> str:
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.
 
-_WORDS: dict[str, Json] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
+_WORDS: dict[str, Json] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
 _NUMBER_STARTS = frozenset("-+.0123456789")
 NO_TEXT_STARTS = _NUMBER_STARTS | {word[:1] for word in _WORDS}
 """A plain scalar with any other first character is a text."""
@@ -322,10 +319,8 @@ def pretty(
     if not isinstance(value, dict | list):
         return json.dumps(value) if value is None or isinstance(value, bool) else number(value)
     inner = indent + step
-    items = [
-        pretty(item, step, inner, newline, comma, colon)
-        for item in (value if isinstance(value, list) else value.values())
-    ]
+    members = value if isinstance(value, list) else value.values()
+    items = [pretty(item, step, inner, newline, comma, colon) for item in members]
     begin, end = (newline + inner, newline + indent) if newline and items else ("", "")
     if isinstance(value, list):
         return f"[{begin}{(comma + begin).join(items)}{end}]"

@@ -131,11 +131,9 @@ def imported_at(
     numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
     lines = source.lines([(*above, number) for number in numbers])
     reasons = zip(left_out, lines[len(drafts) :], strict=True)
-    return ImportedFile(
-        tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False)),
-        tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons),
-        secrets=secrets,
-    )
+    placed = tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False))
+    others = tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons)
+    return ImportedFile(placed, others, secrets=secrets)
 
 
 def _with_merges(value: Json) -> Json:

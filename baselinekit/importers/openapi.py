@@ -552,9 +552,8 @@ class _Operation:
             variable, where = variable_name(name), scheme.value.get("in")
             scheme_type = scheme.value.get("type")
             way = str(scheme.value.get("scheme", "basic")).lower()
-            if scheme_type == "basic" or (
-                scheme_type == "http" and way in ("basic", "digest") and "scheme" in scheme.value
-            ):
+            has_login = way in ("basic", "digest") and "scheme" in scheme.value
+            if scheme_type == "basic" or (scheme_type == "http" and has_login):
                 user, password = f"{variable}_USERNAME", f"{variable}_PASSWORD"
                 names = {"username": f"{{{{{user}}}}}", "password": f"{{{{{password}}}}}"}
                 parts.append(("auth", "", {"type": way, **names}))

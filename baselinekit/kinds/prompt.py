@@ -190,10 +190,8 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
         hint = "make it answer with {text, tool_calls}: an empty list where none was called"
         message = f"{source} did not say whether it called tools, and `collect` names them"
         raise cannot_replay("BK617", message, hint)
-    called = [
-        {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
-        for call in calls or ()
-    ]
+    described = ({"name": call.name, "input": call.input, "output": call.output} for call in calls or ())
+    called = [{key: part for key, part in call.items() if part is not ABSENT} for call in described]
     return {name: called if name == "tool_calls" else value for name in names}
 
 

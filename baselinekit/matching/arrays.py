@@ -247,11 +247,8 @@ class Rows:
         ends += zip(rows[len(rows) - tail :], columns[len(columns) - tail :], strict=True)
         rows, columns = rows[head : len(rows) - tail], columns[head : len(columns) - tail]
         found = align([self.e[n] for n in rows], [self.a[m] for m in columns], freeze)
-        return Alignment(
-            sorted([*ends, *((rows[i], columns[j]) for i, j in found.pairs)]),
-            [rows[i] for i in found.missing],
-            [columns[j] for j in found.extra],
-        )
+        pairs = sorted([*ends, *((rows[i], columns[j]) for i, j in found.pairs)])
+        return Alignment(pairs, [rows[i] for i in found.missing], [columns[j] for j in found.extra])
 
     def walk_alignment(self, alignment: Alignment, left_out: Mapping[int, int]) -> Json:
         """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""

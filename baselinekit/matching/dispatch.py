@@ -164,9 +164,8 @@ def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     nameless = not pattern.absolute and {*pattern.segments} == {Wild.ANY}
     if len(roots) == 2 or (roots and nameless):  # wildcards alone match the parts of every response
         message = f"{pattern.text!r} is both in the {kind.noun} and in its {kind.answer}"
-        raise InvalidInput(
-            Problem("BK204", message, f"write {kind.answer}.{pattern.text} or $.{pattern.text}")
-        )
+        hint = f"write {kind.answer}.{pattern.text} or $.{pattern.text}"
+        raise InvalidInput(Problem("BK204", message, hint))
     if roots:
         return roots
     return [()] if pattern.segments[0] in kind.parts else [answer, ()]

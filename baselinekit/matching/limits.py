@@ -45,11 +45,9 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
 
 def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     """Reports of ratios that cannot be checked, as the file does not say what the capture took."""
-    limits = (
-        ("latency", rules.latency, captured_seconds(known), "seconds"),
-        ("cost", rules.cost, captured_usd(known), "cost_usd"),
-    )
-    for name, limit, captured, key in limits:
+    latency = "latency", rules.latency, captured_seconds(known), "seconds"
+    cost = "cost", rules.cost, captured_usd(known), "cost_usd"
+    for name, limit, captured, key in (latency, cost):
         if limit and limit.max_ratio is not None and captured is None:
             other = "max_seconds" if name == "latency" else "max_usd"
             reason = f"baseline.observed.{key} is missing: write what the capture took, or state {other}"

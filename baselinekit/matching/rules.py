@@ -79,29 +79,27 @@ class State:
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
         self.named = {str(getattr(step, "name", step)) for step in steps if isinstance(step, str | Key)}
         self.by_value = any(isinstance(step, FilterSegment) for step in steps)
-        self.by_index = any(
-            step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
-        )
+        indexed = [step for step in steps if not isinstance(step, Wild | Key)]
+        self.by_index = any(not isinstance(step, str) or step.isdigit() for step in indexed)
 
     def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings. In a stored value that is
         `paired` with an actual one a filter may hold that reads a placeholder: the actual value decides."""
         if self.by_value or (self.by_index and key.__class__ is int):
-            return self._step(
-                lambda rule, segment: fits(
-                    segment, key, value, size, has_marker if paired and rule.ignores else None
-                )
-            )
+
+            def leads(rule: Rule, segment: Segment) -> bool:
+                open_to = has_marker if paired and rule.ignores else None
+                return fits(segment, key, value, size, open_to)
+
+            return self._step(leads)
         return self.below(key if key.__class__ is str else 0)
 
     def below(self, key: str | int) -> "State":
         """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
         all indexes, unless the rules tell them apart."""
         if key not in self._below:
-            named = key in self.named
-            self._below[key] = (
-                self._step(lambda rule, segment: fits(segment, key, ABSENT, 1)) if named else self.below_any()
-            )
+            stated = partial(self._step, lambda rule, segment: fits(segment, key, ABSENT, 1))
+            self._below[key] = stated() if key in self.named else self.below_any()
         return self._below[key]
 
     def below_any(self) -> "State":
@@ -111,10 +109,9 @@ class State:
         return self._below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State":
-        return _state(
-            ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in self.positions),
-            self._known,
-        )
+        positions = self.positions
+        steps = ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in positions)
+        return _state(steps, self._known)
 
     def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
         """The rules for a pair of values, of which this is the stored one, and the state for the values in
@@ -240,11 +237,8 @@ class Mode(Struct):
     def literal_values_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then these values may
         group the rows before any rows are compared."""
-        return (
-            self.type in ("structural", "exact")
-            and self.case_sensitive
-            and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
-        )
+        is_loose = self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines
+        return self.type in ("structural", "exact") and self.case_sensitive and not is_loose
 
     def text(self, text: str) -> str:
         """Normalize a text as this mode compares it."""
@@ -301,20 +295,16 @@ def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
             tolerances = [] if own is None else [(own, here.fields.text)]
             mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
-        bounds = [
-            (one.setting, one.text) for one in here.tolerances if isinstance(one.setting, model.Tolerance)
-        ]
+        stated = ((one.setting, one.text) for one in here.tolerances)
+        bounds = [(setting, text) for setting, text in stated if isinstance(setting, model.Tolerance)]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
     return mode
 
 
 def field_tolerance(rule: model.FieldRule) -> model.Tolerance | None:
     """A field's tolerance, which is written without a path: `{abs: 0.05}`."""
-    bounds = {
-        name: value
-        for name, value in rule.tolerance.items()
-        if name in model.BOUNDS and not isinstance(value, model.Tolerance | bool)
-    }
+    stated = ((name, value) for name, value in rule.tolerance.items() if name in model.BOUNDS)
+    bounds = {name: value for name, value in stated if not isinstance(value, model.Tolerance | bool)}
     return model.Tolerance(**bounds) if bounds else None
 
 

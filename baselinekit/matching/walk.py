@@ -431,14 +431,8 @@ class Walk(MutableStruct):
                 below = stored.step(key, item, e_size, paired=True) if stored.by_value else stored.below(key)
             value = a.get(key, ABSENT)
             kind = value.__class__
-            if (
-                plain
-                and not below.here.rules
-                and kind is item.__class__
-                and kind in _SCALARS
-                and value == item
-                and (kind is not str or not has_marker(item))
-            ):
+            is_plain = plain and not below.here.rules and kind is item.__class__ and kind in _SCALARS
+            if is_plain and value == item and (kind is not str or not has_marker(item)):
                 continue
             if value is ABSENT:
                 alone = stored.with_actual(actual)[1].step(key, item, e_size)

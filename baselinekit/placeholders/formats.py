@@ -354,9 +354,8 @@ def unix_timestamp(args: grammar.Args, context: Any) -> grammar.Kind:
         moment = seconds_of(value, *_TIMESTAMPS) if is_number(value) else None
         return moment is not None and (span is None or abs(moment - context.now) <= span)
 
-    return grammar.Kind(
-        accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", grammar.read_number, furthest="[0-9.]+"
-    )
+    pattern = r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?"
+    return grammar.Kind(accepts, pattern, grammar.read_number, furthest="[0-9.]+")
 
 
 def is_email(text: str) -> bool:

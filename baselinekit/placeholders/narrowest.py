@@ -181,10 +181,9 @@ class TextPieces:
             if joined and not placeholder and not joined[-1][1]:
                 text, placeholder = joined.pop()[0] + text, False
             joined.append((text, placeholder))
-        written = "".join(
-            text if placeholder else write(text, place + 1 < len(joined))
-            for place, (text, placeholder) in enumerate(joined)
-        )
+        places = enumerate(joined, 1)
+        texts = (text if is_one else write(text, place < len(joined)) for place, (text, is_one) in places)
+        written = "".join(texts)
         placeholders = [text for text, placeholder in joined if placeholder]
         return written, placeholders, "".join(text for text, placeholder in joined if not placeholder)
 
@@ -347,10 +346,8 @@ def narrowest(
     non_null = [value for value in values if value is not None]
     candidates = list(_candidates_for(non_null or values, write, words))
     if non_null and len(non_null) < len(values):
-        alone = ((one, one.text[:-2]) for one in candidates if is_alone(one.text))
-        candidates = [
-            replace(one, text=f"{start}|null>>", reason=f"{one.reason}, or null") for one, start in alone
-        ]
+        alone = ((one, f"{one.text[:-2]}|null>>") for one in candidates if is_alone(one.text))
+        candidates = [replace(one, text=text, reason=f"{one.reason}, or null") for one, text in alone]
     return select_accepting(candidates, values, words) or [_ANYTHING]
 
 

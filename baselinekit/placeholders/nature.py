@@ -204,9 +204,8 @@ _MEASURED_WORDS = "elapsed took latency duration seconds milliseconds time ms mi
 """These have to look measured as well: a fraction with many digits, or a length of time."""
 
 _SETTING_WORDS = "max min limit capacity timeout default threshold interval ttl retention"
-_COUNTED, _MEASURED, _SETTING = (
-    frozenset(words.split()) for words in (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
-)
+_NAMES = (_COUNTED_WORDS, _MEASURED_WORDS, _SETTING_WORDS)
+_COUNTED, _MEASURED, _SETTING = (frozenset(words.split()) for words in _NAMES)
 _WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*")
 _AMOUNT = lazy_pattern(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3}|[kKMGT]i?[bB]?|[bB]|%)?")
 """A number as a text, also if written for people: 11.90M, 98.4%."""

@@ -216,12 +216,11 @@ def number_near(args: Args, words: PlaceholderContext) -> Kind:
     if match is None or (match[2] or "").startswith("-"):
         raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
     middle, distance = Decimal(match[1]), Decimal(match[2] or 0)
-    return Kind(
-        lambda value: is_number(value) and delta(middle, value).copy_abs() <= distance,
-        _NUMBER,
-        read_number,
-        furthest=_NUMBER_END,
-    )
+
+    def is_near(value: Any) -> bool:
+        return is_number(value) and delta(middle, value).copy_abs() <= distance
+
+    return Kind(is_near, _NUMBER, read_number, furthest=_NUMBER_END)
 
 
 def array(args: Args, words: PlaceholderContext) -> Kind:

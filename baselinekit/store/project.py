@@ -122,9 +122,8 @@ def head_commit(root: str) -> str | None:
         name = head.removeprefix("ref: ")
         common = os.path.join(git, _content(os.path.join(git, "commondir")))
         packed = _content(os.path.join(common, "packed-refs")).splitlines()
-        head = _content(os.path.join(common, name)) or next(
-            (line.partition(" ")[0] for line in packed if line.endswith(f" {name}")), ""
-        )
+        named = (line.partition(" ")[0] for line in packed if line.endswith(f" {name}"))
+        head = _content(os.path.join(common, name)) or next(named, "")
     return head if _HASH.fullmatch(head) else None
 
 

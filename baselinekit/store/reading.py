@@ -118,10 +118,8 @@ def looks_like_baselines(file: str, data: bytes) -> bool:
         return _BASELINE_KEY.search(data) is not None
 
 
-_KEYS = {
-    *("current", "baseline", "comparison", "test_case", "eval_type", records.WRAPPER),
-    *(*records.OTHERS, *records.CASE),
-}
+_KEYS = {"current", "baseline", "comparison", "test_case", "eval_type", records.WRAPPER}
+_KEYS |= {*records.OTHERS, *records.CASE}
 _MAX_LISTED = 3
 
 

@@ -113,12 +113,11 @@ def check_command(model: Model, world: post.World) -> Iterator[Problem]:
     children.configured_argv(model.command, world.root, "correct it in baselinekit.yaml, or install it")
 
 
-COMMAND = post.Form(
-    ask_command,
-    frozenset(("env", "output")),
-    check=check_command,
-    tells_cost=lambda model: model.output in ("json", "claude"),
-)
+def _tells_cost(model: Model) -> bool:
+    return model.output in ("json", "claude")
+
+
+COMMAND = post.Form(ask_command, frozenset(("env", "output")), check=check_command, tells_cost=_tells_cost)
 
 
 def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:

@@ -7,22 +7,18 @@ import math
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.structs import Struct
+from baselinekit.files.jsontext import decode
+from baselinekit.model.values import Json
+from baselinekit.structs import AtLeastOne, Struct, convert, field
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
-
-from baselinekit.files.jsontext import decode
-from baselinekit.model.values import Json
-from baselinekit.structs import AtLeastOne, convert, field
 
 # The encoder: BERT in the layout of MiniLM, its weights read from a folder and computed with numpy. Only
 # numbers are read from the folder; a pickle, which could run a program, never is. Only networks like MiniLM

@@ -155,14 +155,12 @@ def _tail(err: bytearray, run: ProcessSpec) -> bytes:
     return end_of(err.decode("utf-8", "surrogateescape"), room, mask).encode("utf-8", "surrogateescape")
 
 
-def _stop(
-    process: Child, run: ProcessSpec, err: bytearray, code: str, message: str, hint: str
-) -> CannotReplay:
+def _stop(process: Child, run: ProcessSpec, err: bytearray, code: str, text: str, hint: str) -> CannotReplay:
     signal_group(process, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE
     while not has_ended(process) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return cannot_replay(code, f"{run.argv[0]} {message}{last_error_line(_tail(err, run), run.mask)}", hint)
+    return cannot_replay(code, f"{run.argv[0]} {text}{last_error_line(_tail(err, run), run.mask)}", hint)
 
 
 def has_ended(process: Child) -> bool:
