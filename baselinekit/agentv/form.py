@@ -452,6 +452,8 @@ def _read_beside_lines(document: EvalDocument, defaults: Defaults) -> SharedFact
     document.loading.problems += unreadable
     settings = raw if isinstance(raw, dict) and CASES not in raw else {}  # else an eval file of that name
     shared, problems = _read_shared(settings, document, defaults)
+    if not (raw is None or isinstance(raw, dict)):
+        problems.append(Problem("BK780", f"expected a mapping, found {schema.describe_value(raw)}", at=()))
     document.loading.problems += schema.place_problems(body, path, {0: problems}) if problems else []
     return shared
 

@@ -5,9 +5,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, new_baseline
+from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, is_same, new_baseline, slug
 from baselinekit.commands.importing import Batch
-from baselinekit.commands.naming import is_same, slug
 from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem

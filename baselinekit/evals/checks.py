@@ -43,9 +43,14 @@ from baselinekit.model.recipes import Recipe, Surroundings
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.discovery import discover_files, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.store.project import in_repository, name_in_project, repository_of
-from baselinekit.store.reading import locate
+from baselinekit.store.reading import (
+    discover_files,
+    holds_baselines,
+    is_foreign_json,
+    locate,
+    passed_over_notes,
+)
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below

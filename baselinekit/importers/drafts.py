@@ -131,11 +131,9 @@ def imported_at(
     numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
     lines = source.lines([(*above, number) for number in numbers])
     reasons = zip(left_out, lines[len(drafts) :], strict=True)
-    return ImportedFile(
-        tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False)),
-        tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons),
-        secrets=secrets,
-    )
+    placed = tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False))
+    others = tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons)
+    return ImportedFile(placed, others, secrets=secrets)
 
 
 def _with_merges(value: Json) -> Json:
@@ -210,11 +208,8 @@ def recorded_request(
     kept = {name: escape_variables(value) for name, value in kept.items() if value not in ("", "*/*")}
     implied = ("application/json", FORM_TYPE, *(("multipart/form-data",) if "files" in body else ()))
     if body.keys() & {"json", "form"}:
-        kept = {
-            name: value
-            for name, value in kept.items()
-            if name.lower() != "content-type" or media_of(value) not in implied
-        }
+        types = [name for name in kept if name.lower() == "content-type" and media_of(kept[name]) in implied]
+        kept = {name: value for name, value in kept.items() if name not in types}
     parts = {"headers": kept, **escape_variables_in(body), "cookies": escape_variables_in(dict(cookies))}
     sent: dict[str, Json] = {"method": method, "url": escape_variables(url)}
     return sent | {name: part for name, part in parts.items() if part or name not in ("headers", "cookies")}

@@ -231,9 +231,8 @@ class Rows:
         optional = {n for n in rows if self.is_optional(n)}
         if not optional or len(rows) * len(columns) > _MOST_TRIED_PAIRS:
             return None
-        scores = [
-            [self.matches(n, m) * (1 if n in optional else len(columns) + 1) for m in columns] for n in rows
-        ]
+        weight = {n: 1 if n in optional else len(columns) + 1 for n in rows}
+        scores = [[self.matches(n, m) * weight[n] for m in columns] for n in rows]
         pairs = [(rows[i], columns[j]) for i, j in pair_in_order(scores)]
         missing, extra = unpaired(pairs, rows, columns)
         return None if extra or {*missing} - optional else Alignment(pairs, missing, [])
@@ -248,11 +247,8 @@ class Rows:
         ends += zip(rows[len(rows) - tail :], columns[len(columns) - tail :], strict=True)
         rows, columns = rows[head : len(rows) - tail], columns[head : len(columns) - tail]
         found = align([self.e[n] for n in rows], [self.a[m] for m in columns], freeze)
-        return Alignment(
-            sorted([*ends, *((rows[i], columns[j]) for i, j in found.pairs)]),
-            [rows[i] for i in found.missing],
-            [columns[j] for j in found.extra],
-        )
+        pairs = sorted([*ends, *((rows[i], columns[j]) for i, j in found.pairs)])
+        return Alignment(pairs, [rows[i] for i in found.missing], [columns[j] for j in found.extra])
 
     def walk_alignment(self, alignment: Alignment, left_out: Mapping[int, int]) -> Json:
         """Walk the pairs of an alignment, and report the rest. `left_out`: pairs that rules leave out."""
@@ -470,12 +466,8 @@ class _Pairing:
         if agreed is not None:
             return pairs
         rows = [n for n in self.rows if n not in left_out]
-        times = Counter(
-            (n in self.required, key)
-            for n in rows
-            for key in self.keys[n]
-            if key not in bindings and (n, key) not in unbound
-        )
+        free = ((n, key) for n in rows for key in self.keys[n] if key not in bindings)
+        times = Counter((n in self.required, key) for n, key in free if (n, key) not in unbound)
         if not times:
             return None
         key = max(times, key=lambda key: (key[0], times[key]))[1]
@@ -514,16 +506,14 @@ class _Pairing:
         return pairs
 
 
-def _kinds(
-    positions: Sequence[int], values: Sequence[Json], state: State, paired: bool = False
-) -> dict[int, int]:
+def _kinds(places: list[int], values: list[Json], state: State, paired: bool = False) -> dict[int, int]:
     """A number for each position: the same for equal values for which the same rules hold."""
     numbers: dict[Any, int] = {}
     kinds: dict[int, int] = {}
-    for position in positions:
-        value = values[position]
-        below = state.step(position, value, len(values), paired)
-        kinds[position] = numbers.setdefault((below, bytes_of(value)), len(numbers))
+    for place in places:
+        value = values[place]
+        below = state.step(place, value, len(values), paired)
+        kinds[place] = numbers.setdefault((below, bytes_of(value)), len(numbers))
     return kinds
 
 

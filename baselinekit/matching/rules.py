@@ -6,19 +6,7 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 from baselinekit.kinds.kind import RecipeKind
-from baselinekit.model.baselines import (
-    BOUNDS,
-    DEFAULT_SIMILARITY,
-    FLAGS,
-    OLD_NAMES,
-    ArrayMode,
-    FieldRule,
-    Method,
-    Rules,
-    Tolerance,
-    Type,
-    least_similarity,
-)
+from baselinekit.model import baselines as model
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
@@ -42,7 +30,7 @@ class Rule(Struct):
     text: str
     pattern: Pattern
     at: Path
-    setting: Tolerance | ArrayMode | FieldRule | None = None
+    setting: model.Tolerance | model.ArrayMode | model.FieldRule | None = None
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
 
@@ -91,29 +79,27 @@ class State:
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
         self.named = {str(getattr(step, "name", step)) for step in steps if isinstance(step, str | Key)}
         self.by_value = any(isinstance(step, FilterSegment) for step in steps)
-        self.by_index = any(
-            step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
-        )
+        indexed = [step for step in steps if not isinstance(step, Wild | Key)]
+        self.by_index = any(not isinstance(step, str) or step.isdigit() for step in indexed)
 
     def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings. In a stored value that is
         `paired` with an actual one a filter may hold that reads a placeholder: the actual value decides."""
         if self.by_value or (self.by_index and key.__class__ is int):
-            return self._step(
-                lambda rule, segment: fits(
-                    segment, key, value, size, has_marker if paired and rule.ignores else None
-                )
-            )
+
+            def leads(rule: Rule, segment: Segment) -> bool:
+                open_to = has_marker if paired and rule.ignores else None
+                return fits(segment, key, value, size, open_to)
+
+            return self._step(leads)
         return self.below(key if key.__class__ is str else 0)
 
     def below(self, key: str | int) -> "State":
         """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
         all indexes, unless the rules tell them apart."""
         if key not in self._below:
-            named = key in self.named
-            self._below[key] = (
-                self._step(lambda rule, segment: fits(segment, key, ABSENT, 1)) if named else self.below_any()
-            )
+            stated = partial(self._step, lambda rule, segment: fits(segment, key, ABSENT, 1))
+            self._below[key] = stated() if key in self.named else self.below_any()
         return self._below[key]
 
     def below_any(self) -> "State":
@@ -123,10 +109,9 @@ class State:
         return self._below[-1]
 
     def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State":
-        return _state(
-            ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in self.positions),
-            self._known,
-        )
+        positions = self.positions
+        steps = ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in positions)
+        return _state(steps, self._known)
 
     def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
         """The rules for a pair of values, of which this is the stored one, and the state for the values in
@@ -196,7 +181,7 @@ def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     order in which they were written never counts."""
     setting = rule.setting
     order = _STRICTNESS.get(setting, 3) if isinstance(setting, str) else 3
-    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, FieldRule) else -1
+    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, model.FieldRule) else -1
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
@@ -224,7 +209,7 @@ ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
 class Mode(Struct):
-    type: Type = "structural"
+    type: model.Type = "structural"
     allow_additional_fields: bool = False
     allow_missing_fields: bool = False
     allow_field_reordering: bool = True
@@ -232,9 +217,9 @@ class Mode(Struct):
     case_sensitive: bool = True
     trim_whitespace: bool = False
     normalize_newlines: bool = False
-    min_similarity: float = DEFAULT_SIMILARITY
-    method: Method = "words"
-    tolerances: tuple[tuple[Tolerance, str], ...] = ()
+    min_similarity: float = model.DEFAULT_SIMILARITY
+    method: model.Method = "words"
+    tolerances: tuple[tuple[model.Tolerance, str], ...] = ()
     """The tolerances with their rules, equally exact: a number has to satisfy all of them."""
     tolerance_specificity: Specificity = ANYWHERE
 
@@ -246,19 +231,14 @@ class Mode(Struct):
     @property
     def asks_for_change(self) -> bool:
         """Whether an unchanged number is out of tolerance: then equality is not enough."""
-        return any(
-            (bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0 for bounds, _ in self.tolerances
-        )
+        return any((limit.min_delta or 0) > 0 or (limit.max_delta or 0) < 0 for limit, _ in self.tolerances)
 
     @property
     def literal_values_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then these values may
         group the rows before any rows are compared."""
-        return (
-            self.type in ("structural", "exact")
-            and self.case_sensitive
-            and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
-        )
+        is_loose = self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines
+        return self.type in ("structural", "exact") and self.case_sensitive and not is_loose
 
     def text(self, text: str) -> str:
         """Normalize a text as this mode compares it."""
@@ -268,7 +248,7 @@ class Mode(Struct):
             text = text.strip()
         return text if self.case_sensitive else text.casefold()
 
-    def changed(self, type: Type, stated: Rules | FieldRule) -> "Mode":
+    def changed(self, type: model.Type, stated: model.Rules | model.FieldRule) -> "Mode":
         """A copy with another type and the stated settings; a switch in `tolerance` wins over one in
         `options`."""
         changes: dict[str, Any] = {}
@@ -277,16 +257,16 @@ class Mode(Struct):
         if stated.min_similarity is not None:
             changes["min_similarity"] = float(stated.min_similarity)
         if stated.method is not None:
-            changes["method"] = OLD_NAMES.get(stated.method, stated.method)
+            changes["method"] = model.OLD_NAMES.get(stated.method, stated.method)
             if stated.min_similarity is None and stated.method != self.method:
-                changes["min_similarity"] = least_similarity(stated.method)
-        for name in FLAGS:
+                changes["min_similarity"] = model.least_similarity(stated.method)
+        for name in model.FLAGS:
             for value in (getattr(stated.options, name, None), stated.tolerance.get(name)):
                 if isinstance(value, bool):
                     changes[name] = value
         return replace(self, **changes) if changes else self
 
-    def tolerating(self, bounds: Sequence[tuple[Tolerance, str]], specificity: Specificity) -> "Mode":
+    def tolerating(self, bounds: Sequence[tuple[model.Tolerance, str]], specificity: Specificity) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another tolerance.
         Where paths are equally exact a number has to satisfy all tolerances; no tolerance is the
         narrowest."""
@@ -308,40 +288,36 @@ def mode_under(mode: Mode, here: ActiveRules) -> Mode:
 
 @lru_cache(maxsize=4096)
 def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
-    if here.fields is not None and isinstance(rule := here.fields.setting, FieldRule):
+    if here.fields is not None and isinstance(rule := here.fields.setting, model.FieldRule):
         type = rule.type or mode.type
         mode, own = mode.changed(type, rule), field_tolerance(rule)
         if own is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
             tolerances = [] if own is None else [(own, here.fields.text)]
             mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
-        bounds = [
-            (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
-        ]
+        stated = ((one.setting, one.text) for one in here.tolerances)
+        bounds = [(setting, text) for setting, text in stated if isinstance(setting, model.Tolerance)]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
     return mode
 
 
-def field_tolerance(rule: FieldRule) -> Tolerance | None:
+def field_tolerance(rule: model.FieldRule) -> model.Tolerance | None:
     """A field's tolerance, which is written without a path: `{abs: 0.05}`."""
-    bounds = {
-        name: value
-        for name, value in rule.tolerance.items()
-        if name in BOUNDS and not isinstance(value, Tolerance | bool)
-    }
-    return Tolerance(**bounds) if bounds else None
+    stated = ((name, value) for name, value in rule.tolerance.items() if name in model.BOUNDS)
+    bounds = {name: value for name, value in stated if not isinstance(value, model.Tolerance | bool)}
+    return model.Tolerance(**bounds) if bounds else None
 
 
 # Arrays: what is known of one before it is compared.
 
 
-def mode_of(array_mode: ArrayMode | None, expected: list[Json], mode: Mode) -> ArrayMode | None:
+def mode_of(array_mode: model.ArrayMode | None, expected: list[Json], mode: Mode) -> model.ArrayMode | None:
     """How an array is compared: one element with a placeholder describes all, unless a rule decides."""
     single = array_mode is None and len(expected) == 1 and mode.type in ("structural", "semantic")
     return "each" if single and describes_many(expected[0]) else array_mode
 
 
-def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
+def key_fault(rows: Sequence[Json], key: str) -> str | None:
     """The reason why rows cannot be paired by a key; None if they can."""
     names = [row.get(key) if isinstance(row, dict) else None for row in rows]
     if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):

@@ -22,7 +22,7 @@ from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import vcr
 from baselinekit.secrets.variables import names_in
-from baselinekit.store import schemafile, writing
+from baselinekit.store import atomic, writing
 from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
 from baselinekit.suites.writing import Loss
@@ -258,6 +258,6 @@ def _answered(
 def write_moved(moved: MovedIn, overwrite: bool) -> None:
     root, limit = moved.project.root, moved.project.config.inline_limit
     for file, baseline in moved.new.items():
-        schema = schemafile.reference(root, os.path.dirname(file))
+        schema = atomic.reference(root, os.path.dirname(file))
         is_new = not (overwrite and file in moved.there)
         writing.write_file(baseline.record, file, root, limit, schema, new=is_new)

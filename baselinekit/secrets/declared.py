@@ -42,11 +42,8 @@ def _escaped(text: str) -> Iterator[str]:
     yield text
     for ascii_only in (True, False):
         written = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-        for spelling in (
-            written,
-            written.replace("/", "\\/"),
-            written.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}),
-        ):
+        signs = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+        for spelling in (written, written.replace("/", "\\/"), written.translate(signs)):
             yield spelling
             yield re.sub(r"\\u[0-9a-f]{4}", lambda code: f"\\u{code[0][2:].upper()}", spelling)
     for unescaped in ("", "/", "!'()*", "!$&'()*+,;=:@", "!$&'()*+,;=:@/"):
@@ -78,14 +75,9 @@ def _in_base64(text: str) -> Iterator[str]:
     alphabets."""
     raw = text.encode("utf-8", "surrogatepass")
     whole = base64.b64encode(raw).decode()
-    for spelling in (
-        whole,
-        whole.rstrip("="),
-        *(
-            base64.b64encode(b"\0" * n + raw)[n + (n > 0) : (n + len(raw)) * 4 // 3].decode()
-            for n in range(3)
-        ),
-    ):
+    shifted = ((n, base64.b64encode(b"\0" * n + raw).decode()) for n in range(3))
+    determined = (text[n + (n > 0) : (n + len(raw)) * 4 // 3] for n, text in shifted)
+    for spelling in (whole, whole.rstrip("="), *determined):
         yield from (spelling, spelling.replace("+", "-").replace("/", "_"))
 
 

@@ -61,9 +61,8 @@ class Scope(Struct):
             return self.secrets[name].value
         if name in self.unset:
             message = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
-            raise InvalidInput(
-                Problem("BK504", f"{message}, which is not set", f"set it, or pass --var {name}=…", at=at)
-            )
+            hint = f"set it, or pass --var {name}=…"
+            raise InvalidInput(Problem("BK504", f"{message}, which is not set", hint, at=at))
         if name == "base_url":
             hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
             raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))
@@ -84,11 +83,8 @@ class Scope(Struct):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
         if isinstance(value, Struct):
             fields = asdict(value).items()
-            changed = {
-                name: new_value
-                for name, old_value in fields
-                if old_value and (new_value := self.expand(old_value, (*at, name))) != old_value
-            }
+            expanded = ((name, old, self.expand(old, (*at, name))) for name, old in fields if old)
+            changed = {name: new for name, old, new in expanded if new != old}
             return replace(value, **changed) if changed else value
         return value
 
@@ -125,9 +121,8 @@ def escape_variables_in(value: Json) -> Json:
 
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
-    return (
-        str(value) if isinstance(value, str | Decimal) else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    is_text = isinstance(value, str | Decimal)
+    return str(value) if is_text else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def variables_in(value: Any, at: Path = ()) -> Iterator[tuple[str, Path]]:

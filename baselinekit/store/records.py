@@ -181,11 +181,8 @@ def is_result_file(document: Json) -> bool:
 
 
 def is_other_data(raw: dict[str, Json]) -> bool:
-    return (
-        not (_NATIVE_KEYS & raw.keys() or is_response(raw))
-        or ("current" not in raw and not OTHERS.keys().isdisjoint(raw))
-        or is_eval_case(raw)
-    )
+    is_other = "current" not in raw and not OTHERS.keys().isdisjoint(raw)
+    return is_other or not (_NATIVE_KEYS & raw.keys() or is_response(raw)) or is_eval_case(raw)
 
 
 def is_eval_case(raw: dict[str, Json]) -> bool:

@@ -10,7 +10,7 @@ from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
-from baselinekit.store import schemafile
+from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
@@ -167,4 +167,4 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
 
 def reference(root: str, folder: str) -> str:
     """Update the schema file, and return its path relative to a folder of the project."""
-    return schemafile.reference(root, folder, "evals", lambda: dump_schema(json_schema()))
+    return atomic.reference(root, folder, "evals", lambda: dump_schema(json_schema()))

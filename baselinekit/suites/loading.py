@@ -12,8 +12,8 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store import records
-from baselinekit.store.discovery import keys_of_json, resemble
 from baselinekit.store.project import name_in_project, read
+from baselinekit.store.reading import keys_of_json, resemble
 from baselinekit.structs import replace
 from baselinekit.suites import capability, suite
 from baselinekit.suites.dialect import Defaults, Dialect, Loading, items

@@ -13,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptVariable
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.store import project
-from baselinekit.store.discovery import discover_files
+from baselinekit.store.reading import discover_files
 from baselinekit.suites.dialect import BESIDE
 from baselinekit.suites.settings import load_documents
 

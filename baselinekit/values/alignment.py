@@ -261,11 +261,11 @@ def pair_alike(old: Sequence[Json], new: Sequence[Json], rows: Alignment, accept
     unchanged."""
     likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra], accepts)
     pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
-    return [
-        (e, a)
-        for e, a in pairs
-        if share_a_name(old[e], new[a]) or likeness(old[e], new[a], accepts, 1.0) >= _ENOUGH
-    ]
+
+    def is_same(e: int, a: int) -> bool:
+        return share_a_name(old[e], new[a]) or likeness(old[e], new[a], accepts, 1.0) >= _ENOUGH
+
+    return [pair for pair in pairs if is_same(*pair)]
 
 
 def share_a_name(old: Json, new: Json) -> bool:

@@ -120,10 +120,8 @@ def pair_rows(old: Sequence[Json], new: Sequence[Json], key: str | None, accepts
         names = _positions_by_name(old, key), _positions_by_name(new, key)
         rows = Alignment([], [*range(len(old))], [*range(len(new))])
         rows.take([(b, names[1][name]) for name, b in names[0].items() if name in names[1]])
-    before, after = (
-        [(place, canonical(values[place])) for place in places]
-        for values, places in ((old, rows.missing), (new, rows.extra))
-    )
+    before = [(place, canonical(old[place])) for place in rows.missing]
+    after = [(place, canonical(new[place])) for place in rows.extra]
     rows.take(pair_anywhere(before, after))
     rows.take(pair_alike(old, new, rows, accepts))
     return rows

@@ -56,11 +56,9 @@ def same_json(left: Json, right: Json) -> bool:
     if kind is right.__class__ and kind in _EQUAL_BY_VALUE:
         return bool(left == right)
     if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and left.keys() == right.keys()
-            and all(same_json(value, right[key]) for key, value in left.items())
-        )
+        if not isinstance(right, dict) or left.keys() != right.keys():
+            return False
+        return all(same_json(value, right[key]) for key, value in left.items())
     if isinstance(left, list):
         return isinstance(right, list) and len(left) == len(right) and all(map(same_json, left, right))
     if is_number(left) and is_number(right):

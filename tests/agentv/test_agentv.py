@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 from storehelp import write
 
-from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_template import RubricJudge, TemplateJudge
@@ -20,7 +18,6 @@ from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.structs import plain
-from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_cases, load_evals
 from baselinekit.suites.settings import named_text
 from baselinekit.suites.targets import Targets
@@ -55,7 +52,7 @@ def assistant(content: Any) -> TraceMessage:
     return TraceMessage("assistant", content)
 
 
-def test_a1_a5_every_key_of_a_case_is_read(tmp_path: Path) -> None:
+def test_a1_a5_load_reads_every_key_of_a_case(tmp_path: Path) -> None:
     text = f"""
         $schema: agentv-eval-v2
         description: Sums
@@ -85,7 +82,7 @@ def test_a1_a5_every_key_of_a_case_is_read(tmp_path: Path) -> None:
     assert other.id == "letters/a"
 
 
-def test_x3_x4_an_expected_output_is_not_compared_and_braces_are_literal(tmp_path: Path) -> None:
+def test_x3_x4_load_compares_no_expected_output_and_keeps_braces(tmp_path: Path) -> None:
     case = load_one(tmp_path, 'input: "Fill in {{name}}"\nexpected_output: "42"')
     assert case.expected is None
     assert [type(grader.method) for grader in case.graders] == [CodeJudge]
@@ -101,14 +98,12 @@ CALL = "{tool: find, id: x, input: {q: a}, output: [b], duration_ms: 250, error:
     [
         ("input: {row: {id: 7}, day: 2025-01-01}", (user({"row": {"id": 7}, "day": "2025-01-01"}),)),
         (f"input: {SYSTEM}", (TraceMessage("system", "Be brief"),)),
-        ("input: {role: admin, name: Ada}", (user({"role": "admin", "name": "Ada"}),)),
         ("input: [{type: text, value: a}]", (user([{"type": "text", "value": "a"}]),)),
         (
             f"input: [{SYSTEM}, {{role: user, content: {{row: [1]}}}}]",
             (TraceMessage("system", "Be brief"), user({"row": [1]})),
         ),
         ("input_messages: a\ninput: b", (user("a"),)),
-        ("input_messages: null\ninput: b", (user("b"),)),
     ],
 )
 def test_a2_input_becomes_messages(tmp_path: Path, stated: str, asked: tuple[TraceMessage, ...]) -> None:
@@ -118,9 +113,7 @@ def test_a2_input_becomes_messages(tmp_path: Path, stated: str, asked: tuple[Tra
 @pytest.mark.parametrize(
     ("stated", "answered"),
     [
-        ("expected_output: null", ()),
         ('expected_output: ""', (assistant(""),)),
-        ("expected_output: 42", (assistant(42),)),
         ("expected_output: [{risk: Low}]", (assistant([{"risk": "Low"}]),)),
         ("expected_messages: [{role: assistant, content: a}]\nexpected_output: b", (assistant("a"),)),
         (
@@ -139,7 +132,6 @@ def test_a3_expected_output_becomes_messages(
     ("text", "words"),
     [
         ("evalcases: []", "BK780 yaml:1:12: expected a list of cases, found an empty list"),
-        ("evalcases: {a: 1}", "expected a list of cases, found a mapping"),
         (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
         ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
         (
@@ -148,7 +140,7 @@ def test_a3_expected_output_becomes_messages(
         ),
     ],
 )
-def test_x2_a4_file_without_cases_or_of_two_forms_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_x2_a4_load_refuses_files_of_no_or_two_forms(tmp_path: Path, text: str, words: str) -> None:
     assert words in "\n".join(mistakes(tmp_path, text))
 
 
@@ -168,17 +160,6 @@ def test_a7_settings_of_json_lines_are_in_the_yaml_file_of_their_name(tmp_path: 
         "other/c",
         "other/a",
     ]
-
-
-def test_a7_mistakes_in_json_lines_and_beside_them_have_their_places(tmp_path: Path) -> None:
-    write(tmp_path, "evals/math.yaml", "datasets: sums\n" + JUDGED)
-    text = '{"id": "a", "outcome": "x", "input": "y"}\n\n{"id": "b", "criteria": "x"}\n'
-    assert mistakes(tmp_path, text, "evals/math.jsonl") == [
-        "BK103 yaml:1:1: unknown key 'datasets': did you mean 'dataset'?",
-        "BK780 jsonl:3:1: a case without an input: add `input:`, what is asked",
-        "BK103 jsonl:3:13: unknown key 'criteria': here it is `expected_outcome`",
-    ]
-    assert "jsonl:2:6" in mistakes(tmp_path, '{"id": "a"}\n{"id"\n', "evals/math.jsonl")[0]
 
 
 ENTRY = "{name: %s, type: code_judge, script: x}"
@@ -227,8 +208,6 @@ SCRIPT = "script: [bun, run, x.ts], config: {strict: true}"
             {"script": "a.js", "cwd": "..", "target": {"max_calls": 5}, "config": {"words": ["a"], "b": 1}},
         ),
         ("llm_judge, prompt: judge.md, model: big", {"prompt": "judge.md", "model": "big"}),
-        ("llm_judge, prompt: /evals/judge.md", {"prompt": "judge.md"}),
-        ("llm_judge, prompt: Is it polite?", {"prompt": "Is it polite?"}),
         (
             f"llm_judge, prompt: {{{SCRIPT}}}",
             {"prompt": {"script": ["bun", "run", "x.ts"], "config": {"strict": True}}},
@@ -278,22 +257,7 @@ def test_a50_a_composite_is_made_of_evaluators(tmp_path: Path) -> None:
     assert inner.at == ("evaluators", 0, "evaluators", 1)
 
 
-def test_a45_problem_of_a_files_evaluator_for_every_case_is_reported_once(tmp_path: Path) -> None:
-    text = """
-        execution:
-          evaluators:
-            - {name: cheap, type: token_usage}
-            - {name: whole, type: composite, evaluators: [{name: z, type: cost, budget: 1, weight: 0}]}
-            - {name: form, type: field_accuracy, fields: [{path: a.b}]}
-        evalcases:
-          - {id: a, expected_outcome: x, input: y}
-          - {id: b, expected_outcome: x, input: y, expected_output: {a: {b: 1}}, rubrics: [Is polite]}
-        """
-    found = [line.partition(":")[2].split(":")[:2] for line in mistakes(tmp_path, text)]
-    assert found == [["4", "7"], ["5", "7"]]
-
-
-def test_a10_files_are_found_upward_and_slash_is_the_root(tmp_path: Path) -> None:
+def test_a10_load_finds_files_upward_and_from_the_root(tmp_path: Path) -> None:
     write(tmp_path, "evals/deep/near.md", "near\r\nby\r\n")
     write(tmp_path, "evals/up.md", "up")
     write(tmp_path, "docs/root.md", "root")
@@ -312,16 +276,7 @@ def test_a10_files_are_found_upward_and_slash_is_the_root(tmp_path: Path) -> Non
     assert case.wanted.guideline_files == ()
 
 
-def test_a10_missing_file_names_the_places_searched(tmp_path: Path) -> None:
-    write(tmp_path, "docs/guide.md", "x")
-    assert mistakes(tmp_path, FILE_INPUT % "/docs/gide.md") == [
-        "BK782 yaml:2:61: there is no file '/docs/gide.md': looked for docs/gide.md: did you mean 'guide.md'?"
-    ]
-    assert "looked for evals/no.md, no.md: check the name" in mistakes(tmp_path, FILE_INPUT % "no.md")[0]
-    assert "looked for docs: check the name" in mistakes(tmp_path, FILE_INPUT % "/docs")[0]
-
-
-def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
+def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (tmp_path / "in").mkdir()
     (tmp_path / "in/link.md").symlink_to("../outside.md")
@@ -335,7 +290,7 @@ def test_f41_a_file_does_not_lead_out_of_the_project(tmp_path: Path) -> None:
     assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
 
 
-def test_f41_an_eval_file_elsewhere_has_its_own_repository(tmp_path: Path) -> None:
+def test_f41_load_reads_files_of_another_repository_within_it(tmp_path: Path) -> None:
     (tmp_path / "there/.git").mkdir(parents=True)
     (tmp_path / "project").mkdir()
     for name in ("there/judge.md", "there/guide.md", "outside.md"):
@@ -365,16 +320,6 @@ def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:
     assert found == ["BK105 .agentv/config.yaml:1:21: expected a list, found 'x.md' (string): write [x.md]"]
 
 
-def test_a11_a_file_of_a_git_repository_is_read_by_its_address(tmp_path: Path) -> None:
-    url = "https://github.com/a/b/blob/main/guide.md"
-    fetched = FetchedFile(url, "/cache/guide.md", b"be brief\r\n", "0" * 40)
-    (case,) = load(tmp_path, FILE_INPUT % f"'{url}'", fetch_file={url: fetched}.__getitem__)
-    (message,) = case.wanted.asked
-    part = {"type": "file", "value": url, "path": "/cache/guide.md", "text": "be brief\n"}
-    assert message.content == [part]
-    assert case.wanted.input_files == ("/cache/guide.md",)
-
-
 def test_a5_target_of_a_case_takes_precedence_and_must_take_messages(tmp_path: Path) -> None:
     text = f"""
         execution: {{target: small, {JUDGED}}}
@@ -397,13 +342,3 @@ def test_two_files_of_one_name_need_datasets_of_their_own(tmp_path: Path) -> Non
         load_evals(files, str(tmp_path))
     write(tmp_path, "two/evals/dataset.yaml", f"dataset: second\n{text}")
     assert [case.id for case in load_evals(files, str(tmp_path)).cases] == ["dataset/a", "second/a"]
-
-
-def test_json_schema_accepts_what_is_read(tmp_path: Path) -> None:
-    validator = Draft202012Validator(json_schema())
-    case = {"id": "a", "expected_outcome": "x", "input": "y"}
-    evaluators = [{"name": "fast", "type": "latency", "threshold": 9}]
-    assert validator.is_valid({"$schema": "agentv-eval-v2", "evaluators": evaluators, "evalcases": [case]})
-    for more in ({"sidecars": {}}, {"evaluators": [{"type": "latency"}]}, {"input": 42}):
-        assert not validator.is_valid({"evalcases": [{**case, **more}]})
-    assert not validator.is_valid({"evalcases": []})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import storehelp
 from console import Console, console
 
 pytestmark = pytest.mark.slow
@@ -23,8 +24,7 @@ def terminal(tmp_path: Path) -> Iterator[Console]:
 
 def write(terminal: Console, files: dict[str, str]) -> None:
     for name, text in files.items():
-        (terminal.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (terminal.folder / name).write_text(text)
+        storehelp.write(terminal.folder, name, text)
 
 
 def test_run_list_needs_neither_permission_nor_programs(terminal: Console) -> None:
@@ -45,7 +45,7 @@ JUDGED = MOCK % ", judge_target: judge_llm"
 JUDGE = "- {name: judge_llm, provider: openai, model: m, base_url: 'http://127.0.0.1:9'%s}\n"
 
 
-def test_a8_problem_of_a_judge_target_is_reported_where_it_is(terminal: Console) -> None:
+def test_a8_run_reports_problems_of_a_judge_target_at_their_place(terminal: Console) -> None:
     problems = {
         JUDGED
         + JUDGE % ", api_key: '${{ NO_SUCH_KEY }}'": "BK799 t.yaml:3:90: the variable NO_SUCH_KEY is not set",
@@ -67,14 +67,14 @@ def test_a8_problem_of_a_judge_target_is_reported_where_it_is(terminal: Console)
     assert (listed.exit_code, listed.stderr) == (0, "")
 
 
-def test_a45_a_mean_of_nothing_is_reported_before_anything_is_asked(terminal: Console) -> None:
+def test_a45_run_refuses_a_mean_of_nothing(terminal: Console) -> None:
     write(terminal, {"evals/a.yaml": CASE % ("a", QUICK % ", weight: 0"), ".agentv/targets.yaml": MOCK % ""})
     ran = terminal.run("baselinekit run")
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert "no grader has any weight" in ran.stderr
 
 
-def test_f41_a_file_elsewhere_has_its_own_repository_for_all_that_it_names(terminal: Console) -> None:
+def test_f41_run_of_a_file_elsewhere_stays_in_its_repository(terminal: Console) -> None:
     judges = (
         "{name: in_folder, type: code_judge, script: [python3, judge.py], cwd: ../scripts}",
         "{name: by_path, type: code_judge, script: [python3, ../scripts/judge.py]}",
@@ -122,7 +122,7 @@ MEANT = {
 }
 
 
-def test_foreign_json_in_a_folder_is_passed_over_unless_it_could_be_meant(terminal: Console) -> None:
+def test_run_passes_over_foreign_json_in_a_folder(terminal: Console) -> None:
     files = {f"evals/{name}": text for name, text in FOREIGN.items()}
     write(terminal, {".agentv/targets.yaml": MOCK % "", "evals/a.yaml": CASE % ("a", QUICK % ""), **files})
     ran, listed = terminal.run("baselinekit run evals"), terminal.run("baselinekit run evals --list")

@@ -12,30 +12,13 @@ from textwrap import dedent
 from typing import Any
 from uuid import UUID
 
+import dirty_equals as dirty
 import pytest
+import yaml
 from console import Console, console
-from dirty_equals import (
-    HasLen,
-    IsApprox,
-    IsDatetime,
-    IsDict,
-    IsFloat,
-    IsHash,
-    IsInt,
-    IsIP,
-    IsJson,
-    IsList,
-    IsNegative,
-    IsNow,
-    IsNumber,
-    IsOneOf,
-    IsPartialDict,
-    IsPositiveInt,
-    IsStr,
-    IsToday,
-    IsUrl,
-    IsUUID,
-)
+from moving.test_vcr import MADE
+from snapshotvalues import VALUES
+from storehelp import write
 from syrupy.extensions.amber import AmberSnapshotExtension
 from syrupy.filters import paths, props
 from syrupy.matchers import path_type
@@ -160,7 +143,7 @@ def test_convert_lists_each_value_that_it_does_not_take(terminal: Console) -> No
         f"test_not_compared{number}: {otherwise}" for number in ("", " 2", " 3", " 4")
     ]
     for what in ("a second value for", "test_not_json: a[0]", "test_too_many_digits: "):
-        assert [one for one in others if what in one], what
+        assert [line for line in others if what in line], what
 
 
 def test_convert_takes_nothing_that_an_update_option_accepts(terminal: Console) -> None:
@@ -190,6 +173,7 @@ def test_convert_takes_nothing_that_an_update_option_accepts(terminal: Console) 
     assert not (file.parent / "__snapshots__").exists()
 
 
+TAKEN = 48
 SUITE = """
     import pytest
     from snapshotvalues import VALUES
@@ -201,8 +185,8 @@ SUITE = """
 
 
 @pytest.mark.slow
-def test_tests_pass_with_baseline_in_place_of_the_snapshots_that_were_taken(terminal: Console) -> None:
-    """102 values of many types: syrupy takes all, pytest-regressions 77."""
+def test_convert_stores_values_that_pass_with_baseline_in_place_of_snapshots(terminal: Console) -> None:
+    """syrupy takes values of all these types, and pytest-regressions fewer."""
     tests = terminal.folder / "tests"
     suites = {
         "amber": SUITE.format(fixture="snapshot", line="assert VALUES[number] == snapshot"),
@@ -212,7 +196,7 @@ def test_tests_pass_with_baseline_in_place_of_the_snapshots_that_were_taken(term
             from snapshotvalues import VALUES
 
             def test_values():
-                assert VALUES[:50] == snapshot(VALUES[:50])
+                assert VALUES[:20] == snapshot(VALUES[:20])
         """,
     }
     for name, code in suites.items():
@@ -220,57 +204,48 @@ def test_tests_pass_with_baseline_in_place_of_the_snapshots_that_were_taken(term
     shutil.copy(Path(__file__).parent / "snapshotvalues.py", tests)
     run_pytest(terminal.folder, "--snapshot-update", "--regen-all")
     found = convert(terminal, "tests --partial")
-    assert len(found["written"]) == 102 + 77 + 1
+    assert len(found["written"]) == len(VALUES) + TAKEN + 1
     for name in suites:
         write_test(terminal, f"test_{name}.py", SUITE.format(fixture="baseline", line="assert True"))
     baseline = SUITE.format(fixture="baseline", line="assert VALUES[number] == baseline")
     write_test(terminal, "test_amber.py", baseline)
     write_test(terminal, "test_regression.py", baseline)
     inline = (
-        "from snapshotvalues import VALUES\ndef test_values(baseline):\n    assert VALUES[:50] == baseline\n"
+        "from snapshotvalues import VALUES\ndef test_values(baseline):\n    assert VALUES[:20] == baseline\n"
     )
     write_test(terminal, "test_inline.py", inline)
-    assert "205 passed" in run_pytest(terminal.folder)
+    assert f"{2 * len(VALUES) + 1} passed" in run_pytest(terminal.folder)
 
 
 MATCHERS = [
-    (IsUUID, "<<any_uuid>>"),
-    (IsUUID(4), "<<any_uuid(4)>>"),
-    (IsInt(gt=0, le=9), "<<any_integer(1, 9)>>"),
-    (IsPositiveInt(), "<<any_integer(1)>>"),
-    (IsInt, "<<any_integer>>"),
-    (IsFloat(), "<<any_float>>"),
-    (IsNumber(ge=1), "<<any_number(1)>>"),
-    (IsApprox(2, delta=1), "<<number(2 ± 1)>>"),
-    (IsStr(regex="it's [0-9]+"), "<<regex('it''s [0-9]+')>>"),
-    (IsStr(min_length=3), "<<any_string(3)>>"),
-    (IsStr() | None, "<<any_string|null>>"),
-    (IsOneOf("a", 2, None), "<<one_of('a', 2, null)>>"),
-    (HasLen(2, 3), "<<length(2, 3)>>"),
-    (HasLen(3), "<<length(3)>>"),
-    (IsDatetime(iso_string=True), "<<any_iso_datetime>>"),
-    (IsNow(iso_string=True), "<<any_iso_datetime('5m')>>"),
-    (IsToday(iso_string=True), "<<any_iso_date>>"),
-    (IsIP(version=4), "<<any_ip(4)>>"),
-    (IsHash("md5"), "<<any_hex(32)>>"),
-    (IsList, "<<any_array>>"),
-    (IsNegative, None),
-    (IsFloat(gt=1), None),
-    (IsNow(unix_number=True), None),
-    (IsStr(regex="a", min_length=2), None),
-    (IsStr() & IsUUID(), None),
-    (IsStr() | IsInt(), None),
-    (~IsStr(), None),
-    (IsList(1, 2), None),
-    (IsList(length=3), None),
-    (IsDict(a=1), None),
-    (IsPartialDict(a=1), None),
-    (IsUrl, "<<any_url>>"),
-    (IsUrl(), "<<any_url>>"),
-    (IsUrl(host="x.test"), None),
-    (IsUrl(http_url=True), None),
-    (IsJson(), "<<any_string>>"),
-    (IsJson(a=1), None),
+    (dirty.IsUUID(4), "<<any_uuid(4)>>"),
+    (dirty.IsInt(gt=0, le=9), "<<any_integer(1, 9)>>"),
+    (dirty.IsNumber(ge=1), "<<any_number(1)>>"),
+    (dirty.IsApprox(2, delta=1), "<<number(2 ± 1)>>"),
+    (dirty.IsStr(regex="it's [0-9]+"), "<<regex('it''s [0-9]+')>>"),
+    (dirty.IsStr(min_length=3), "<<any_string(3)>>"),
+    (dirty.IsStr() | None, "<<any_string|null>>"),
+    (dirty.IsOneOf("a", 2, None), "<<one_of('a', 2, null)>>"),
+    (dirty.HasLen(2, 3), "<<length(2, 3)>>"),
+    (dirty.IsDatetime(iso_string=True), "<<any_iso_datetime>>"),
+    (dirty.IsNow(iso_string=True), "<<any_iso_datetime('5m')>>"),
+    (dirty.IsToday(iso_string=True), "<<any_iso_date>>"),
+    (dirty.IsIP(version=4), "<<any_ip(4)>>"),
+    (dirty.IsHash("md5"), "<<any_hex(32)>>"),
+    (dirty.IsList, "<<any_array>>"),
+    (dirty.IsNegative, None),
+    (dirty.IsFloat(gt=1), None),
+    (dirty.IsNow(unix_number=True), None),
+    (dirty.IsStr(regex="a", min_length=2), None),
+    (dirty.IsStr() & dirty.IsUUID(), None),
+    (dirty.IsStr() | dirty.IsInt(), None),
+    (~dirty.IsStr(), None),
+    (dirty.IsList(1, 2), None),
+    (dirty.IsDict(a=1), None),
+    (dirty.IsUrl, "<<any_url>>"),
+    (dirty.IsUrl(host="x.test"), None),
+    (dirty.IsJson(), "<<any_string>>"),
+    (dirty.IsJson(a=1), None),
 ]
 
 
@@ -281,9 +256,6 @@ def test_placeholder_of_accepts_what_a_matcher_of_dirty_equals_accepts(
     assert is_matcher(matcher)
     found = placeholder_of(matcher)
     assert (found and found.text) == text
-
-
-def test_is_matcher_tells_plain_values_apart() -> None:
     assert not any(map(is_matcher, (1, "ANY", {"a": 1}, Decimal(1), int)))
 
 
@@ -326,3 +298,59 @@ def test_syrupy_filters_become_ignored_fields() -> None:
     one_row = {"id": 1, "rows": [{"id": 2, "n": 1}, {"n": 2}], "name": "Ada"}
     assert compared(value, exclude=paths("rows.1.id")) == (one_row, {}, {"ignore_fields": ["rows[1].id"]})
     assert compared(value, include=props("name"))[:1] == ({"name": "Ada"},)
+
+
+def test_convert_keeps_secrets_placeholder_texts_and_large_values_apart(terminal: Console) -> None:
+    """A declared secret is never written, a text that looks like a placeholder stays a text, and a large
+    value is stored beside its baseline. A capture without an address has nothing to do with any of them."""
+    code = """
+        from inline_snapshot import snapshot
+
+        def test_secret():
+            assert "a correct-horse" == snapshot("a correct-horse")
+
+        def test_text():
+            assert "<<any_uuid>>" == snapshot("<<any_uuid>>")
+
+        def test_large():
+            assert "x" * 100_000 == snapshot("x" * 100_000)
+    """
+    write_test(terminal, "test_x.py", code)
+    (terminal.folder.parent / "outside").mkdir()
+    refused = terminal.run(f"baselinekit convert {terminal.folder.parent}/outside --from pytest")
+    assert (refused.exit_code, "BK404" in refused.stderr) == (4, True)
+    secret = "--secret PASSWORD=correct-horse"
+    ran = terminal.run(f"baselinekit convert tests --from pytest {secret}")
+    assert ran.exit_code == 0, ran.stderr
+    folder = terminal.folder / "baselines/tests/test_x"
+    stored = {
+        name: yaml.safe_load((folder / f"test_{name}.yaml").read_text("utf-8"))["baseline"]
+        for name in ("secret", "text", "large")
+    }
+    assert stored["secret"]["output"] == "a <<var(PASSWORD)>>"
+    assert stored["text"]["output"] == "\\<<any_uuid>>"
+    assert (folder / str(stored["large"]["output_file"])).read_text() == "x" * 100_000
+    write(terminal.folder, "urls.txt", "https://shop.test/orders\n")
+    ran = terminal.run(f"baselinekit capture urls.txt --dry-run {secret}")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def convert_cassettes(terminal: Console, folder: str) -> dict[str, Any]:
+    ran = terminal.run(f"baselinekit convert --from vcr {folder} --partial --json")
+    assert ran.stdout, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def test_convert_of_cassettes_stores_answers_without_secrets(terminal: Console) -> None:
+    shutil.copytree(MADE / "cassettes", terminal.folder / "cassettes")
+    found = convert_cassettes(terminal, "cassettes")
+    assert (len(found["written"]), len(found["lost"])) == (20, 3)
+    folder = terminal.folder / "baselines"
+    assert yaml.safe_load((folder / "127.0.0.1/get-missing.yaml").read_text())["baseline"]["output"] == {
+        "status": 404,
+        "headers": {"content-type": "application/json"},
+        "body": {"error": "no such thing"},
+    }
+    everything = "".join(file.read_text() for file in folder.rglob("*.yaml"))
+    assert [word for word in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234") if word in everything] == []

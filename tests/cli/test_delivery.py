@@ -1,19 +1,20 @@
-"""What the runner of a CI job is told besides the reports: by itself, in bounds, and never at the cost of the
-verdict."""
+"""What the runner of a CI job is given besides the reports, and where nothing can be written: in bounds, and
+never at the cost of the verdict."""
 
 import json
 import os
-import re
+import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from console import Console, Ran, console
+from storehelp import write
 
 from baselinekit.cli import delivery
+from baselinekit.cli.main import run as run_cli
 from baselinekit.model.results import Report, Result
-
-pytestmark = pytest.mark.slow
 
 BASELINE = """\
 id: one
@@ -22,108 +23,113 @@ baseline:
     stdout: expected
 current: {input: {argv: [echo, -n, other]}, execution: {type: command}}
 """
-
-
-class Job:
-    """A step of a job in a checkout whose project is one folder of it."""
-
-    def __init__(self, terminal: Console, summary: Path):
-        self.terminal, self.summary = terminal, summary
-
-    def run(self, words: str, **environment: str) -> Ran:
-        given = {
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_STEP_SUMMARY": str(self.summary),
-            **environment,
-        }
-        told = " ".join(f"{name}='{value}'" for name, value in given.items())
-        return self.terminal.run(f"cd svc && {told} baselinekit {words}")
-
-
-@pytest.fixture
-def job(tmp_path: Path) -> Iterator[Job]:
-    with console(tmp_path / "checkout") as terminal:
-        (terminal.folder / ".git").mkdir()
-        project = terminal.folder / "svc"
-        (project / "baselines").mkdir(parents=True)
-        (project / "baselinekit.yaml").write_text("version: 1\ncommands: {echo: [echo]}\n")
-        (project / "baselines/one.yaml").write_text(BASELINE)
-        yield Job(terminal, tmp_path / "summary.md")
-
-
 ANNOTATION = "::error file=svc/baselines/one.yaml,line=4,title=one%3A stdout::"
 
 
-def test_a_step_is_annotated_and_summed_up_unasked(job: Job) -> None:
-    ran = job.run("compare")
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Console]:
+    """A checkout whose project is one folder of it."""
+    with console(tmp_path / "checkout") as terminal:
+        (terminal.folder / ".git").mkdir()
+        write(terminal.folder, "svc/baselinekit.yaml", "version: 1\ncommands: {echo: [echo]}\n")
+        write(terminal.folder, "svc/baselines/one.yaml", BASELINE)
+        yield terminal
+
+
+def run(terminal: Console, words: str, **environment: str) -> Ran:
+    job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "../summary.md"}
+    assigned = " ".join(f"{name}={value}" for name, value in {**job, **environment}.items())
+    return terminal.run(f"cd svc && {assigned} baselinekit {words}")
+
+
+@pytest.mark.slow
+def test_f31_compare_in_a_job_annotates_and_adds_to_the_summary(terminal: Console) -> None:
+    ran = run(terminal, "compare")
     assert ran.exit_code == 1
-    (told,) = [line for line in ran.stdout.splitlines() if line.startswith("::")]
-    assert told.startswith(ANNOTATION)
-    assert job.summary.read_text("utf-8").startswith("## baselinekit: 1 failed")
-    job.run("compare")
-    assert job.summary.read_text("utf-8").count("## baselinekit") == 2
-
-
-def test_elsewhere_nobody_is_told_unless_asked(job: Job) -> None:
-    assert "::" not in job.run("compare", GITHUB_ACTIONS="").stdout
-    assert not job.summary.exists()
-    asked = job.run("compare -o github", GITHUB_ACTIONS="")
-    assert ANNOTATION in asked.stdout
-    assert not (job.terminal.folder / "svc/github").exists()
-
-
-def test_json_stays_json(job: Job) -> None:
-    ran = job.run("compare --json")
+    (annotation,) = [line for line in ran.stdout.splitlines() if line.startswith("::")]
+    assert annotation.startswith(ANNOTATION)
+    summary = terminal.folder / "summary.md"
+    assert summary.read_text("utf-8").startswith("## baselinekit: 1 failed")
+    ran = run(terminal, "compare --json")
     assert json.loads(ran.stdout.replace("{seconds}", "0"))["summary"]["failed"] == 1
     assert ANNOTATION in ran.stderr
-
-
-def test_a_summary_shares_its_room_with_what_is_there(job: Job) -> None:
-    job.summary.write_text("x" * 999_900)
-    assert job.run("compare").exit_code == 1
-    assert job.summary.stat().st_size == 999_900
-
-
-def test_a_summary_that_cannot_be_written_costs_no_verdict(job: Job) -> None:
-    ran = job.run("compare", GITHUB_STEP_SUMMARY="/dev/null/summary")
-    assert ran.exit_code == 1
-    assert "1 failed" in ran.stdout
-    assert re.search("the summary of the step could not be written: .*not a directory", ran.stderr.lower())
-
-
-def test_f31_files_that_are_wrong_are_annotated_too(job: Job) -> None:
-    (job.terminal.folder / "svc/baselines/bad.yaml").write_text("id: b\n\nbaselin: {}\n")
+    assert summary.read_text("utf-8").count("## baselinekit") == 2
+    write(terminal.folder, "svc/baselines/bad.yaml", "id: b\n\nbaselin: {}\n")
     for command in ("compare", "doctor"):
-        ran = job.run(command)
+        ran = run(terminal, command)
         assert ran.exit_code == 2
         assert "::error file=svc/baselines/bad.yaml,line=3,title=BK103::unknown key" in ran.stderr
 
 
-def test_the_page_of_a_second_run_shows_the_first(job: Job) -> None:
-    for _ in range(2):
-        job.run("compare -o page.html -o x.sarif")
-    page = (job.terminal.folder / "svc/page.html").read_text("utf-8")
-    assert "baselinekit refresh --replay one" in page
-    assert '"uri": "svc/baselines/one.yaml"' in (job.terminal.folder / "svc/x.sarif").read_text("utf-8")
-    assert os.listdir(job.terminal.folder / "svc/.baselinekit")
+@pytest.mark.slow
+def test_compare_outside_of_a_job_annotates_only_if_asked(terminal: Console) -> None:
+    assert "::" not in run(terminal, "compare", GITHUB_ACTIONS="").stdout
+    assert not (terminal.folder / "summary.md").exists()
+    assert ANNOTATION in run(terminal, "compare -o github", GITHUB_ACTIONS="").stdout
+    assert not (terminal.folder / "svc/github").exists()
+    refused = run(terminal, "compare -o github.txt")
+    assert (refused.exit_code, refused.stdout, "BK503" in refused.stderr) == (2, "", True)
 
 
-def test_a_path_without_a_form_is_refused_before_anything_runs(job: Job) -> None:
-    ran = job.run("compare -o github.txt")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert "BK503" in ran.stderr
+@pytest.mark.slow
+def test_compare_with_a_full_or_unwritable_summary_keeps_its_verdict(terminal: Console) -> None:
+    summary = terminal.folder / "summary.md"
+    summary.write_text("x" * 999_900)
+    assert run(terminal, "compare").exit_code == 1
+    assert summary.stat().st_size == 999_900
+    ran = run(terminal, "compare", GITHUB_STEP_SUMMARY="/dev/null/summary")
+    assert (ran.exit_code, "1 failed" in ran.stdout) == (1, True)
+    assert "the summary of the step could not be written: " in ran.stderr
 
 
 @pytest.mark.parametrize(("outcome", "code"), [("failed", 1), ("passed", 3)])
-def test_one_report_that_cannot_be_written_keeps_neither_the_others_nor_the_verdict(
+def test_deliver_with_one_report_that_cannot_be_written_writes_the_others(
     outcome: str, code: int, tmp_path: Path
 ) -> None:
     result = Result("a", "baselines/a.yaml", 1, "http", outcome)  # type: ignore[arg-type]
     report = Report("r1", "2024-01-20T14:00:00Z", 0.1, "baselinekit", "compare", results=(result,))
     full, good = str(tmp_path / "full.json"), tmp_path / "good.json"
     os.mkdir(full)
-    told = delivery.deliver(report, [full, str(good), full], str(tmp_path))
+    delivered = delivery.deliver(report, [full, str(good), full], str(tmp_path))
     assert good.exists()
-    assert told.exit_code == code
-    assert [text.split(" is a folder")[0] for text in told.not_recorded] == [f"BK120 {full}"] * 2
+    assert delivered.exit_code == code
+    assert [text.split(" is a folder")[0] for text in delivered.not_recorded] == [f"BK120 {full}"] * 2
+
+
+ASKED = 'open("asked.txt", "a").write("x"); print("yes", end="")'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    """A command and a model that note in asked.txt that they ran."""
+    folder = tmp_path / "project"
+    program = f"[{json.dumps(sys.executable)}, -c, '{ASKED}']"
+    config = f"commands: {{say: {program}}}\nmodels: {{default: {{command: {program}}}}}\n"
+    files = {"baselinekit.yaml": config, "prompt.md": "Say yes.\n", "taken": "", "baselines/taken": ""}
+    for name, text in files.items():
+        write(folder, name, text)
+    (folder / "baselines/out").symlink_to(tmp_path)
+    with chdir(folder):
+        yield folder
+
+
+def test_capture_into_places_that_cannot_be_written_asks_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = ["capture", "command", "--id", "say", "--group"]
+    for group, exit_code, code in (
+        ("taken", 2, "BK120 baselines/taken cannot be a folder"),
+        ("out", 4, "BK404"),
+        ("../..", 4, "BK404"),
+        ("a b", 2, "BK108"),
+    ):
+        assert run_cli([*capture, group, "--", "say"]) == exit_code
+        assert capsys.readouterr().err.startswith(code)
+    record = ["capture", "prompt", "prompt.md", "--record-calls"]
+    for folder in ("taken", "taken/below"):
+        assert run_cli([*record, folder]) == 2
+        assert capsys.readouterr().err.startswith(f"BK120 {folder}/calls cannot be written")
+    assert not (project / "asked.txt").exists()
+    assert run_cli([*capture, "free", "--", "say"]) == 0
+    assert run_cli([*record, "calls"]) == 0
+    assert (project / "asked.txt").read_text() == "xx"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from baselinekit.cli.main import run
+from baselinekit.errors import internal_error
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +19,7 @@ import importlib.abc, os, signal, sys
 
 class Moment(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == {name!r}:
+        if name == 'click':
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Moment())
@@ -43,36 +44,11 @@ def python(code: str, folder: Path, before: Callable[[], object] | None = None) 
     return ran.returncode, ran.stdout
 
 
-def shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        ["/bin/sh", "-c", f'"{sys.executable}" -P -m baselinekit {line}'],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(folder)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("name", ["click", "baselinekit.cli.compare"])
-def test_a_ctrl_c_while_it_is_still_being_imported_is_told_in_one_word(name: str, tmp_path: Path) -> None:
-    assert python(INTERRUPTED.format(name=name), tmp_path) == (130, "interrupted\n")
-
-
-def test_who_was_told_not_to_hear_a_ctrl_c_does_not(tmp_path: Path) -> None:
-    code, said = python(
-        INTERRUPTED.format(name="click"), tmp_path, lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
-    )
-    assert (code, "BK505" in said or "no baseline" in said) == (5, True), said
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_takes_nothing_from_the_others(closed: str, tmp_path: Path) -> None:
-    ran = shell(f"explain BK120 {closed}", tmp_path)
-    assert ran.returncode == 0, ran
-    assert ("a file that could not be written" in ran.stdout) == (">" not in closed.replace("2>&-", "")), ran
-    assert "Traceback" not in ran.stdout + ran.stderr
+@pytest.mark.slow
+def test_interrupt_during_the_imports_is_one_word_unless_it_is_ignored(tmp_path: Path) -> None:
+    assert python(INTERRUPTED, tmp_path) == (130, "interrupted\n")
+    code, output = python(INTERRUPTED, tmp_path, lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert (code, "BK505" in output or "no baseline" in output) == (5, True), output
 
 
 EACH = """\
@@ -82,16 +58,42 @@ current: {{input: {{argv: [say]}}, execution: {{type: command}}}}
 """
 
 
-def test_a_closed_stream_changes_no_verdict(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_compare_with_a_closed_stream_writes_its_messages_into_no_file(tmp_path: Path) -> None:
     (tmp_path / "baselines").mkdir()
-    (tmp_path / "baselinekit.yaml").write_text(
-        'version: 1\ncommands: {say: [sh, -c, "echo same; echo x >&2"]}\n'
-    )
+    config = 'version: 1\ncommands: {say: [sh, -c, "echo same; echo x >&2"]}\n'
+    (tmp_path / "baselinekit.yaml").write_text(config)
     for id in ("same", "other"):
         (tmp_path / f"baselines/{id}.yaml").write_text(EACH.format(id=id))
-    ran = shell("compare -o x.json 2>&-", tmp_path)
-    assert ran.returncode == 1, ran
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -P -m baselinekit compare -o x.json 2>&-'],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "passed" in ran.stdout) == (1, True), ran
     assert (tmp_path / "x.json").exists()
-    assert "passed" in ran.stdout, ran
     written = [path.read_text("utf-8") for path in tmp_path.rglob("*.*") if path.suffix in (".yaml", ".lock")]
-    assert not any("passed in" in text for text in written), "what is said has landed in a file"
+    assert not any("passed in" in text for text in written)
+
+
+@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("x"), 3)])
+def test_run_interrupted_while_a_class_is_made_is_interrupted(
+    cause: BaseException, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python wraps what is raised there."""
+    error = RuntimeError("Error calling __set_name__")
+
+    def now() -> float:
+        raise error from cause
+
+    assert run(["compare", str(tmp_path)], now=now) == code
+    assert ("interrupted" in capsys.readouterr().err) is (code == 130)
+    error.__cause__ = cause
+    if code == 130:
+        with pytest.raises(KeyboardInterrupt):
+            internal_error(error)
+    else:
+        assert internal_error(error).problems[0].code == "BK399"

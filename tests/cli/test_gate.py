@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.gate import GateOptions
 from baselinekit.cli.main import run
 from baselinekit.cli.options import command
+from baselinekit.cli.run import GateOptions
 
 CASE = """\
 id: a
@@ -69,12 +69,12 @@ def gate(project: Path, capsys: pytest.CaptureFixture[str]) -> Gated:
     return gated
 
 
-def asked(project: Path) -> int:
+def count_calls(project: Path) -> int:
     file = project / "asked.txt"
     return len(file.read_text()) if file.exists() else 0
 
 
-def test_a_link_in_the_checkout_leads_no_report_out(project: Path, tmp_path: Path, gate: Gated) -> None:
+def test_gate_writes_no_report_through_a_link(project: Path, tmp_path: Path, gate: Gated) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (project / "out").mkdir()
@@ -90,16 +90,14 @@ def test_a_link_in_the_checkout_leads_no_report_out(project: Path, tmp_path: Pat
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_gate_that_is_met_archives_what_it_was_judged_by(project: Path, gate: Gated) -> None:
+def test_gate_that_is_met_archives_its_results(project: Path, gate: Gated) -> None:
     (project / "e.yaml").write_text(CASE.replace("WANTED", "'no'"))
     assert "go on: 1 gate met" in gate(0, "trigger.yaml")[0]
     (day,) = [path for path in (project / "results").iterdir() if not path.is_symlink()]
     assert sorted(path.name.split(".", 1)[1] for path in day.iterdir()) == ["gate.json", "json", "phase.md"]
 
 
-def test_results_are_judged_by_the_gate_of_a_plan_without_running_anything(
-    project: Path, gate: Gated
-) -> None:
+def test_gate_with_results_judges_them_and_runs_nothing(project: Path, gate: Gated) -> None:
     assert run(["run", "e.yaml", "-q", "-o", "r.json"]) == 1
     (project / "baselinekit.yaml").write_text("version: 1\n")  # nothing could be run now
     report = json.loads(gate(0, "trigger.yaml", "r.json", "--json", "--warn", "-o", "x.md")[0])
@@ -108,53 +106,32 @@ def test_results_are_judged_by_the_gate_of_a_plan_without_running_anything(
     assert "| `pass@1` | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
 
 
-def test_results_of_a_run_that_was_interrupted_are_undecided(project: Path, gate: Gated) -> None:
-    (project / "e.yaml").write_text(CASE.replace("WANTED", "no"))
-    assert run(["run", "e.yaml", "-q", "-o", "r.json"]) == 0
-    raw = json.loads((project / "r.json").read_text())
-    raw["run"]["interrupted"] = True
-    (project / "r.json").write_text(json.dumps(raw))
-    assert "the run of r.json was interrupted" in gate(3, "r.json")[0]
-    gate(0, "r.json", "--warn")
-
-
-def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(project: Path, gate: Gated) -> None:
-    (project / "e.yaml").write_text(TWO)
-    out, _ = gate(3, "trigger.yaml", "--max-calls", "1", "-j", "1")
-    assert "e is undecided" in out
-    assert "--resume" in out.partition("next: ")[2].splitlines()[0]
-    gate(0, "trigger.yaml", "--resume")
-    assert asked(project) == 2, "the first is not asked again"
-    out, _ = gate(0, "trigger.yaml", "--resume")
-    assert "there was nothing to resume: everything is run again" in out
-
-
 @pytest.mark.slow
-def test_finished_gates_of_a_plan_are_not_run_again_by_who_goes_on(project: Path, gate: Gated) -> None:
+def test_gate_resume_does_not_run_finished_gates_again(project: Path, gate: Gated) -> None:
     (project / "e.yaml").write_text(TWO)
     out, _ = gate(3, "--phase", "plan.yaml", "--max-calls", "1", "-j", "1")
-    assert asked(project) == 2
-    assert "before" not in out
+    assert count_calls(project) == 2
+    assert "--resume" in out.partition("next: ")[2].splitlines()[0]
     kept = project / ".baselinekit/results"
     assert len(list(kept.iterdir())) == 2
     out, _ = gate(0, "--phase", "plan.yaml", "--resume")
     assert "build: first had already finished: its one case is reused" in out
     assert "go on: 2 gates met" in out
     assert "anew" not in out
-    assert asked(project) == 3, "only what was missing is asked"
+    assert count_calls(project) == 3, "only what was missing is asked"
     assert len(list(kept.iterdir())) == 3, "a run that was not made is no history"
     assert list((project / ".baselinekit/journal").iterdir()) == [], "all of the plan is done"
     out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert asked(project) == 6
+    assert count_calls(project) == 6
     assert "there was nothing to resume: everything is run again" in out
 
 
-def test_a_gate_of_a_plan_whose_cases_have_changed_is_run_anew(project: Path, gate: Gated) -> None:
+def test_gate_resume_runs_a_gate_whose_cases_changed_again(project: Path, gate: Gated) -> None:
     (project / "e.yaml").write_text(TWO)
     gate(3, "--phase", "plan.yaml", "--max-calls", "1", "-j", "1")
     (project / "first.yaml").write_text(ONE.replace("one", "other"))
     out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert asked(project) == 4
+    assert count_calls(project) == 4
     assert "had already finished" not in out
 
 
@@ -163,38 +140,18 @@ def test_a_gate_of_a_plan_whose_cases_have_changed_is_run_anew(project: Path, ga
     [
         ("input: {type: prompt, content: one}, expcted: {}", 2, "did you mean 'expected'"),
         ("input: {type: command, content: [rm]}, expected: {value: x}", 4, "the program 'rm'"),
-        ("input: {type: prompt, content: '{{what}}'}, expected: {value: x}", 2, "{{what}}"),
     ],
 )
-def test_what_is_wrong_with_a_later_gate_is_found_before_the_first_is_paid_for(
+def test_gate_checks_all_gates_of_a_plan_before_it_runs_any(
     project: Path, gate: Gated, second: str, exit_code: int, message: str
 ) -> None:
     (project / "e.yaml").write_text(f"- {{id: x, {second}}}")
     assert message in gate(exit_code, "--phase", "plan.yaml")[1]
-    assert asked(project) == 0
+    assert count_calls(project) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("s.yaml", "this is a suite: baselinekit run --suite s.yaml -o results.json"),
-        ("--resume r.json", "BK508 only a run can be resumed"),
-        ("--resume trigger.yaml r.json", "BK508 only a run can be resumed"),
-        ("--resume", "BK508 only a run can be resumed"),
-        ("trigger.yaml --max-cost nan", "Invalid value for '--max-cost': nan"),
-        ("trigger.yaml --max-cost -1", "Invalid value for '--max-cost': -1"),
-        ("r.json -o x.txt", "x.txt"),
-        ("r.json --preset stagin", "stagin"),
-        ("r.json --required-pass-rate 90", "90"),
-    ],
-)
-def test_what_is_typed_wrong_is_usage(project: Path, gate: Gated, words: str, message: str) -> None:
-    (project / "s.yaml").write_text("eval_suite: {name: s, evals: [{$ref: e.yaml}]}\n")
-    assert message in gate(2, *words.split())[1]
-
-
-def test_phases_and_triggers_are_judged_in_the_order_in_which_they_are_typed() -> None:
-    seen: list[GateOptions] = []
+def test_gate_keeps_phases_and_triggers_in_the_order_typed() -> None:
+    parsed: list[GateOptions] = []
     words = ["--trigger", "b.yaml", "--phase", "a.yaml", "x.json", "--trigger", "c.yaml"]
-    command(GateOptions, name="gate")(seen.append).main(words, standalone_mode=False, obj=None)
-    assert seen[0].plans == ["b.yaml", "a.yaml", "c.yaml"]
+    command(GateOptions, name="gate")(parsed.append).main(words, standalone_mode=False, obj=None)
+    assert parsed[0].plans == ["b.yaml", "a.yaml", "c.yaml"]

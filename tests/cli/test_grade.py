@@ -20,7 +20,7 @@ capability_eval:
     type: human
     config:
       rubric: Is it friendly?
-      blind_evaluation: BLIND
+      blind_evaluation: false
       time_limit_minutes: 0.00001
       rating_scale: {type: likert, range: [1, 5], labels: {4: Good}, criteria: [warm, short]}
 - id: b-send
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Iterator[Console]:
     """A project in which four outputs wait for two people each."""
     with console(tmp_path / "project") as project:
         (project.folder / "evals").mkdir()
-        (project.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "false"))
+        (project.folder / "evals/tone.yaml").write_text(SUITE)
         (project.folder / "baselinekit.yaml").write_text(CONFIG)
         assert project.run("baselinekit run evals -q").exit_code == 3
         yield project
@@ -64,16 +64,16 @@ def ratings_in(project: Console) -> dict[str, list[tuple[str, object, str]]]:
     assert project.run("baselinekit grade --export all.json").exit_code == 0
     items = json.loads((project.folder / "all.json").read_text())["items"]
     return {
-        item["case"]: [(one["rater"], one["value"], one.get("note", "")) for one in item.get("ratings", [])]
+        item["case"]: [(it["rater"], it["value"], it.get("note", "")) for it in item.get("ratings", [])]
         for item in items
     }
 
 
-def test_grade_keys_rate_one_after_the_other_and_each_rating_is_kept(project: Console) -> None:
+def test_grade_keys_rate_and_undo_and_each_rating_is_kept(project: Console) -> None:
     with grading(project, "--as", "ada") as tty:
         tty.until("1 of 2  warm")
-        assert "Is it friendly?" in tty.seen
-        assert "Dear \\x1B[31mcustomer" in tty.seen  # control characters of an output are shown, not sent
+        assert "Is it friendly?" in tty.output
+        assert "Dear \\x1B[31mcustomer" in tty.output  # control characters of an output are shown, not sent
         tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
         tty.type("N", "nothing has been rated yet")
         tty.type("9", "a number from 1 to 5")
@@ -91,7 +91,7 @@ def test_grade_keys_rate_one_after_the_other_and_each_rating_is_kept(project: Co
         tty.type("87", "> 87")
         tty.type("\r", "4 ratings kept")
         assert tty.end() == 0
-    assert tty.seen.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
+    assert tty.output.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
     for line in (
         "kept     a-tone  4, 5  with a note  (took longer than the limit: marked)",
         "undone      a-tone",
@@ -100,7 +100,7 @@ def test_grade_keys_rate_one_after_the_other_and_each_rating_is_kept(project: Co
         "kept     c-order  2 > 3 > 1",
         "kept     d-wide  87",
     ):
-        assert line in tty.seen
+        assert line in tty.output
     assert ratings_in(project) == {
         "a-tone": [("ada", [3, 5], "afterwards")],
         "b-send": [("ada", False, "")],
@@ -109,39 +109,13 @@ def test_grade_keys_rate_one_after_the_other_and_each_rating_is_kept(project: Co
     }
 
 
-@pytest.mark.parametrize(("key", "code", "last"), [("\x03", 130, "interrupted"), ("q", 3, "1 rating kept")])
-def test_grade_that_is_left_keeps_what_was_rated(project: Console, key: str, code: int, last: str) -> None:
+def test_grade_that_is_interrupted_keeps_what_was_rated(project: Console) -> None:
     with grading(project, "--as", "ada") as tty:
         tty.until("warm")
         tty.type("44", "1 Pass")
         tty.type("s", "best first")
         tty.type("1", "> 1")
-        tty.type(key, last)
-        assert tty.end() == code
-    kept = ratings_in(project)
-    assert (kept["a-tone"], kept["c-order"]) == ([("ada", [4, 4], "")], [])
-
-
-def test_grade_shows_other_ratings_unless_it_is_blind(project: Console) -> None:
-    assert project.run("baselinekit grade a-tone --as ada --value '4 4' --note hm").exit_code == 0
-    with grading(project, "a-tone", "--as", "bob") as tty:
-        tty.until("warm")
-        assert "ada: 4, 4 (hm)" in tty.seen
-        tty.type("q", "0 ratings kept")
-    (project.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "true"))
-    assert project.run("baselinekit run evals -q").exit_code == 3
-    with grading(project, "a-tone", "--as", "bob", rows=6, columns=30) as tty:
-        tty.until("warm")
-        assert "ada" not in tty.seen
-        tty.type("55", "1 rating kept")
-        assert tty.end() == 0
-
-
-def test_grade_of_an_output_that_the_same_person_rates_elsewhere_is_refused(project: Console) -> None:
-    with grading(project, "b-send", "--as", "ada") as tty:
-        tty.until("1 Pass")
-        assert project.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
-        tty.type("1", "ada has already rated b-send")
-        tty.type("q", "0 ratings kept")
-        assert tty.end() == 3
-    assert ratings_in(project)["b-send"] == [("Ada", False, "")]
+        tty.type("\x03", "interrupted")
+        assert tty.end() == 130
+    ratings = ratings_in(project)
+    assert (ratings["a-tone"], ratings["c-order"]) == ([("ada", [4, 4], "")], [])

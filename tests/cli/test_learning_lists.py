@@ -1,63 +1,34 @@
-"""`refresh --learn` of lists as its user sees it: what is said, what a program is told, and what stays."""
+"""`refresh --learn` of lists as its user meets it: what is shown, what a program reads, and what stays."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
-from typing import Any
 
-from console import Console, console
-
-
-class _Service(ThreadingHTTPServer):
-    """A pool of workers; after a restart its term is one higher."""
-
-    daemon_threads = True
-    asked = 0
-    term = 1
+from console import console
+from server import JSON, HostileServer, Peer, whole
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Service
+def test_refresh_learn_proposes_rules_for_lists_and_lists_what_stays(tmp_path: Path) -> None:
+    """A pool of workers and a term, captured once each; then the service was restarted."""
+    numbers = count(1)
 
-    def do_GET(self) -> None:
-        self.server.asked += self.path == "/pool"
-        asked = self.server.asked
-        rows = [{"name": f"worker-{asked}-{n}", "state": "idle"} for n in range(asked % 3 + 1)]
-        says: dict[str, Any] = {"workers": rows} if self.path == "/pool" else {"term": self.server.term}
-        data = json.dumps(says).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    def pool(peer: Peer) -> None:
+        number = next(numbers)
+        rows = [{"name": f"worker-{number}-{n}", "state": "idle"} for n in range(number % 3 + 1)]
+        peer.say(whole(json.dumps({"workers": rows}).encode(), JSON))
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@contextmanager
-def project(folder: Path) -> Iterator[tuple[Console, _Service]]:
-    """A pool and a term, captured once each; then the service was restarted."""
-    service = _Service(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=service.serve_forever, daemon=True).start()
-    with console(folder) as here:
-        (here.folder / "baselinekit.yaml").write_text("version: 1\n")
-        for path in ("pool", "term"):
-            url = f"http://127.0.0.1:{service.server_port}/{path}"
-            assert here.run(f"baselinekit capture http {url} --id {path} --group x --repeat 1").exit_code == 0
-        service.term += 1
-        assert here.run("baselinekit compare").exit_code == 1
-        yield here, service
-    service.shutdown()
-    service.server_close()
-
-
-def test_lists_and_the_word_of_a_person_are_said(tmp_path: Path) -> None:
-    with project(tmp_path / "p") as (here, _):
-        ran = here.run("baselinekit refresh pool term --learn --yes")
+    with console(tmp_path / "p") as terminal, HostileServer() as server:
+        server.routes |= {"/pool": pool, "/term": whole(b'{"term": 1}', JSON)}
+        (terminal.folder / "baselinekit.yaml").write_text("version: 1\n")
+        for name in ("pool", "term"):
+            words = f"capture http {server.url}/{name} --id {name} --group x --repeat 1"
+            assert terminal.run(f"baselinekit {words}").exit_code == 0
+        server.routes["/term"] = whole(b'{"term": 2}', JSON)
+        assert terminal.run("baselinekit compare").exit_code == 1
+        document = json.loads(terminal.run("baselinekit refresh pool --learn --json").stdout)["baselines"][0]
+        assert document["lists"] == [{"path": "body.workers", "rule": "each"}]
+        assert document["written"] is False
+        ran = terminal.run("baselinekit refresh pool term --learn --yes")
         assert ran.exit_code == 3, ran.stderr
         for line in (
             "  body.workers.*.name  <<any_nonempty_string>>",
@@ -68,20 +39,9 @@ def test_lists_and_the_word_of_a_person_are_said(tmp_path: Path) -> None:
             "wrote 1 placeholder and 1 rule for lists of 1 baseline in 1 file",
         ):
             assert line in ran.stdout.splitlines(), ran.stdout
-        ran = here.run("baselinekit refresh term --learn --unchanged --yes")
+        refused = terminal.run("baselinekit refresh term --unchanged")
+        assert refused.exit_code == 2
+        assert "BK508 --unchanged is of refresh --learn: add --learn" in refused.stderr
+        ran = terminal.run("baselinekit refresh term --learn --unchanged --yes")
         assert (ran.exit_code, "add --unchanged" in ran.stdout) == (0, False), ran.stdout
-        assert here.run("baselinekit compare").exit_code == 0
-
-
-def test_a_program_is_told_of_the_rules(tmp_path: Path) -> None:
-    with project(tmp_path / "p") as (here, _):
-        told = json.loads(here.run("baselinekit refresh pool --learn --json").stdout)["baselines"][0]
-        assert told["lists"] == [{"path": "body.workers", "rule": "each"}]
-        assert told["written"] is False
-
-
-def test_unchanged_is_said_of_what_is_learnt(tmp_path: Path) -> None:
-    with project(tmp_path / "p") as (here, _):
-        ran = here.run("baselinekit refresh term --unchanged")
-        assert ran.exit_code == 2
-        assert "BK508 --unchanged is of refresh --learn: add --learn" in ran.stderr
+        assert terminal.run("baselinekit compare").exit_code == 0

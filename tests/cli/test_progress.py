@@ -15,20 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.progress import show_progress
+from baselinekit.cli.drawing import show_progress
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_a_pipe_gets_nothing() -> None:
-    stream = io.StringIO()
-    before = sys.stdout, sys.stderr, threading.active_count()
-    with show_progress(100, stream) as advance:
-        assert (sys.stdout, sys.stderr, threading.active_count()) == before
-        advance("passed")
-    assert stream.getvalue() == ""
 
 
 def shown(sent: bytes) -> list[str]:
@@ -38,8 +29,7 @@ def shown(sent: bytes) -> list[str]:
 
 
 START = (
-    "import os, signal, sys, threading, time\n"
-    "from baselinekit.cli.progress import show_progress as progress\n"
+    "import os, signal, sys, threading, time\nfrom baselinekit.cli.drawing import show_progress as progress\n"
 )
 
 
@@ -85,36 +75,30 @@ THREE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("color", "environment", "coloured"),
-    [
-        ("auto", {}, True),
-        ("always", {"NO_COLOR": "1"}, True),
-        ("never", {}, False),
-        ("auto", {"NO_COLOR": "1"}, False),
-    ],
-)
-def test_a_terminal_shows_a_bar_which_is_gone_in_the_end(
-    color: str, environment: dict[str, str], coloured: bool
-) -> None:
-    sent = Child(THREE.format(color), **environment).end()
-    assert b"3/3" in sent
-    assert b"1 failed, 1 error" in sent
-    assert bool(re.search(rb"\x1b\[[0-9;]*m", sent)) == coloured
-    assert shown(sent) == [""]
+def test_progress_on_a_terminal_is_a_bar_that_is_gone_at_the_end() -> None:
+    for color, environment, coloured in (("auto", {}, True), ("always", {"NO_COLOR": "1"}, True)):
+        sent = Child(THREE.format(color), **environment).end()
+        assert b"3/3" in sent
+        assert b"1 failed, 1 error" in sent
+        assert bool(re.search(rb"\x1b\[[0-9;]*m", sent)) == coloured
+        assert shown(sent) == [""]
+    plain = Child(THREE.format("auto"), NO_COLOR="1", PYTHONIOENCODING="ascii").end()
+    assert b"#" * 40 + b" 3/3" in plain
+    assert plain.isascii()
+    assert not re.search(rb"\x1b\[[0-9;]*m", plain)
 
 
-def test_a_terminal_that_cannot_draw_over_a_line_gets_nothing() -> None:
+def test_progress_where_no_line_can_be_drawn_again_is_nothing() -> None:
     assert Child(THREE.format("auto"), TERM="dumb").end() == b""
+    stream = io.StringIO()
+    before = sys.stdout, sys.stderr, threading.active_count()
+    with show_progress(100, stream) as advance:
+        assert (sys.stdout, sys.stderr, threading.active_count()) == before
+        advance("passed")
+    assert stream.getvalue() == ""
 
 
-def test_a_terminal_without_those_signs_gets_others() -> None:
-    sent = Child(THREE.format("never"), PYTHONIOENCODING="ascii").end()
-    assert b"#" * 40 + b" 3/3" in sent
-    assert sent.isascii()
-
-
-def test_lines_that_are_printed_meanwhile_stand_above_whole() -> None:
+def test_progress_keeps_lines_printed_meanwhile_whole() -> None:
     code = (
         "def work(number):\n"
         "    for at in range(20):\n"
@@ -134,22 +118,41 @@ def test_lines_that_are_printed_meanwhile_stand_above_whole() -> None:
     assert b"60/60" in sent
 
 
-def test_a_question_keeps_the_bar_away_until_its_line_is_ended() -> None:
-    code = (
-        "with progress(9, sys.stderr) as advance:\n"
-        "    advance('passed')\n"
-        "    print('go on? ', end='', flush=True)\n"
-        "    time.sleep(0.3)\n"
-        "    advance('passed')\n"
-        "    time.sleep(0.3)\n"
-        "    print('yes')\n"
-    )
-    sent = Child(code).end()
+SCENES = """\
+streams = sys.stdout, sys.stderr
+with progress(9, sys.stderr) as advance:
+    advance('passed')
+    print('go on? ', end='', flush=True)
+    time.sleep(0.3)
+    advance('passed')
+    time.sleep(0.3)
+    print('yes')
+with progress(9, sys.stderr, 'first') as first:
+    with progress(9, sys.stderr, 'second') as second:
+        first('passed')
+        second('failed')
+        print('between')
+        time.sleep(0.3)
+    print('after')
+try:
+    with progress(9, sys.stderr) as advance:
+        assert sys.stdout.isatty() and sys.stderr.fileno() == 2 and sys.stdout is not streams[0]
+        1 / 0
+except ZeroDivisionError:
+    print((sys.stdout, sys.stderr) == streams, threading.active_count())
+"""
+
+
+def test_progress_waits_for_a_question_and_restores_the_streams() -> None:
+    """The bar stays away until the line of the question has ended; of two bars the second is drawn; and what
+    fails inside passes."""
+    sent = Child(SCENES, NO_COLOR="1").end()
     assert sent.split(b"go on? ")[1].startswith(b"yes")
-    assert shown(sent) == ["go on? yes", ""]
+    assert b"first" not in sent[sent.index(b"second") :]
+    assert shown(sent) == ["go on? yes", "between", "after", "True 1", ""]
 
 
-def test_standard_output_in_a_pipe_gets_what_is_printed_and_no_bar() -> None:
+def test_progress_beside_a_pipe_leaves_it_to_what_is_printed() -> None:
     code = "with progress(9, sys.stderr) as advance:\n    print('a line', flush=True)\n"
     child = Child(code, stdout=subprocess.PIPE)
     assert child.process.stdout is not None
@@ -158,51 +161,8 @@ def test_standard_output_in_a_pipe_gets_what_is_printed_and_no_bar() -> None:
     assert b"a line" not in child.end()
 
 
-def test_the_second_of_two_bars_is_the_one_that_is_seen() -> None:
-    code = (
-        "with progress(9, sys.stderr, 'first') as first:\n"
-        "    with progress(9, sys.stderr, 'second') as second:\n"
-        "        first('passed'); second('failed')\n"
-        "        print('between')\n"
-        "        time.sleep(0.3)\n"
-        "    print('after')\n"
-    )
-    sent = Child(code, NO_COLOR="1").end()
-    assert b"first" not in sent[sent.index(b"second") :]
-    assert shown(sent) == ["between", "after", ""]
-
-
-def test_an_interrupt_leaves_the_cursor_where_it_was() -> None:
-    code = (
-        "try:\n"
-        "    with progress(9, sys.stderr) as advance:\n"
-        "        advance('passed')\n"
-        "        time.sleep(60)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('interrupted')\n"
-    )
-    child = Child(code)
-    child.wait_for(b"1/9")
-    child.process.send_signal(signal.SIGINT)
-    sent = child.end()
-    assert b"\x1b[?25l" not in sent
-    assert (shown(sent), child.process.returncode) == (["interrupted", ""], 0)
-
-
-def test_what_fails_inside_passes_and_the_streams_are_themselves_again() -> None:
-    code = (
-        "streams = sys.stdout, sys.stderr\n"
-        "try:\n"
-        "    with progress(9, sys.stderr) as advance:\n"
-        "        assert sys.stdout.isatty() and sys.stderr.fileno() == 2 and sys.stdout is not streams[0]\n"
-        "        1 / 0\n"
-        "except ZeroDivisionError: print((sys.stdout, sys.stderr) == streams, threading.active_count())\n"
-    )
-    assert shown(Child(code).end()) == ["True 1", ""]
-
-
 @pytest.mark.slow
-def test_an_interrupted_compare_leaves_its_report_and_no_bar(tmp_path: Path) -> None:
+def test_compare_interrupted_leaves_its_report_and_no_bar(tmp_path: Path) -> None:
     for name, argv in (("quick", "echo"), ("slow", "sleep"), ("slower", "sleep")):
         (tmp_path / f"{name}.yaml").write_text(
             f"id: {name}\ncurrent: {{input: {{argv: [{argv}, '60']}}, execution: {{type: command}}}}\n"

@@ -12,7 +12,7 @@ from baselinekit.cli.options import READING, ProjectOptions, command, project_op
 from baselinekit.errors import InvalidInput
 
 
-def parsed(words: str, effective: tuple[str, ...] = READING) -> tuple[ProjectOptions, str]:
+def parse_options(words: str, effective: tuple[str, ...] = READING) -> tuple[ProjectOptions, str]:
     """The options of the project as a command gets them, and when to use colours."""
 
     @dataclass
@@ -33,21 +33,23 @@ def parsed(words: str, effective: tuple[str, ...] = READING) -> tuple[ProjectOpt
 
 @pytest.mark.parametrize("words", ["--config a.yaml compare", "compare --config a.yaml"])
 def test_project_option_is_read_on_either_side_of_the_command(words: str) -> None:
-    assert parsed(words)[0].config == "a.yaml"
+    assert parse_options(words)[0].config == "a.yaml"
 
 
 def test_project_option_typed_twice_has_the_value_after_the_command() -> None:
-    options, color = parsed("--config a.yaml --color never compare --config b.yaml --color always")
+    options, color = parse_options("--config a.yaml --color never compare --config b.yaml --color always")
     assert (options.config, color) == ("b.yaml", "always")
 
 
-def test_variables_of_both_sides_keep_their_order() -> None:
-    options, _ = parsed("--var a=1 --var-file b=x compare --var-file c.yml --var a=2")
-    assert (options.variables, options.variable_files) == (("a=1", "a=2"), ("b=x", "c.yml"))
+def test_project_options_of_both_sides_keep_their_order() -> None:
+    options, _ = parse_options("--var a=1 --var-file b=x compare --var-file c.yml --var a=2")
+    assert options.variables == (
+        *(("--var", "a=1"), ("--var-file", "b=x"), ("--var-file", "c.yml"), ("--var", "a=2")),
+    )
 
 
 @pytest.mark.parametrize("words", ["--base-url http://x compare", "compare --base-url http://x"])
 def test_project_option_without_effect_on_a_command_is_refused(words: str) -> None:
     with pytest.raises(InvalidInput, match="--base-url has no effect on compare"):
-        parsed(words)
-    assert parsed(words, ("base_url",))[0].base_url == "http://x"
+        parse_options(words)
+    assert parse_options(words, ("base_url",))[0].base_url == "http://x"

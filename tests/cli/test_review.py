@@ -25,9 +25,9 @@ LONGEST = 20.0
 BASELINE = """\
 id: {id}
 baseline:
-  output: {{exit_code: 0, stdout: "{said}"}}
+  output: {{exit_code: 0, stdout: "{stored}"}}
 current:
-  input: {{argv: [echo, {says}]}}
+  input: {{argv: [echo, {answer}]}}
   execution: {{type: command}}
 metadata: {{last_passed: null, failure_count: 0}}
 """
@@ -46,23 +46,23 @@ _MOVE = re.compile(r"\x1b\[(\d*)([AJm])")
 
 @dataclass
 class Tty:
-    """A child in a terminal of its own. `seen` is all that it has written."""
+    """A child in a terminal of its own. `output` is all that it has written."""
 
     child: subprocess.Popen[bytes]
     fd: int
-    seen: str = ""
+    output: str = ""
 
     def until(self, text: str, start: int | None = None) -> None:
-        """Read until a text is on the screen, after `start` in what was seen."""
-        began, start = time.monotonic(), len(self.seen) if start is None else start
-        while text not in self.seen[start:]:
-            assert time.monotonic() - began < LONGEST, f"no {text!r} in {self.seen[start:]!r}"
+        """Read until a text is on the screen, after `start` in the output."""
+        began, start = time.monotonic(), len(self.output) if start is None else start
+        while text not in self.output[start:]:
+            assert time.monotonic() - began < LONGEST, f"no {text!r} in {self.output[start:]!r}"
             if not self._read():
-                assert text in self.seen[start:], self.seen[start:]
+                assert text in self.output[start:], self.output[start:]
 
     def type(self, keys: str, then: str) -> None:
         """Keys, and what is on the screen because of them."""
-        start = len(self.seen)
+        start = len(self.output)
         os.write(self.fd, keys.encode())
         self.until(then, start)
 
@@ -89,7 +89,7 @@ class Tty:
             data = os.read(self.fd, 65536)
         except OSError:  # Linux says so when the other end is closed
             return False
-        self.seen += data.decode("utf-8", "replace")
+        self.output += data.decode("utf-8", "replace")
         return bool(data)
 
 
@@ -164,23 +164,23 @@ def _screen(seen: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A project in which three commands say something else."""
-    with console(tmp_path / "project") as here:
-        baselines = here.folder / "baselines"
+    with console(tmp_path / "project") as terminal:
+        baselines = terminal.folder / "baselines"
         baselines.mkdir()
-        for id, says in (("one", "uno"), ("two", "dos"), ("three", "tres")):
-            (baselines / f"{id}.yaml").write_text(BASELINE.format(id=id, said=f"{id}\\n", says=says))
-        assert here.run("baselinekit compare --allow-exec --no-record -q").exit_code == 1
-        return here.folder
+        for id, answer in (("one", "uno"), ("two", "dos"), ("three", "tres")):
+            (baselines / f"{id}.yaml").write_text(BASELINE.format(id=id, stored=f"{id}\\n", answer=answer))
+        assert terminal.run("baselinekit compare --allow-exec --no-record -q").exit_code == 1
+        return terminal.folder
 
 
 def _files(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in sorted((folder / "baselines").glob("*.yaml"))}
 
 
-def test_keys_decide_and_the_end_writes(folder: Path) -> None:
+def test_review_keys_decide_and_the_end_writes(folder: Path) -> None:
     with in_terminal(folder) as tty:
         tty.until("q quit")
-        assert _screen(tty.seen)[1].startswith("1 of 1  one  baselines/one.yaml:3")
+        assert _screen(tty.output)[1].startswith("1 of 1  one  baselines/one.yaml:3")
         tty.type("m", "1 of 3")
         tty.type("a", "2 of 3")
         tty.type("p", "type one")
@@ -189,7 +189,7 @@ def test_keys_decide_and_the_end_writes(folder: Path) -> None:
         tty.type("r", "Enter write")
         tty.type("\r", "next: ")
         assert tty.end() == 0
-    screen = [line for line in _screen(tty.seen) if line]
+    screen = [line for line in _screen(tty.output) if line]
     assert screen[:3] == [
         "accepted    one  stdout  one\\n -> uno\\n",
         "placeholder three  stdout  <<any_string>>",
@@ -199,37 +199,30 @@ def test_keys_decide_and_the_end_writes(folder: Path) -> None:
     files = _files(folder)
     assert "uno" in files["one"].split("current")[0]
     assert "<<any_string>>" in files["three"]
-    assert files["two"] == BASELINE.format(id="two", said="two\\n", says="dos")
+    assert files["two"] == BASELINE.format(id="two", stored="two\\n", answer="dos")
     assert not list((folder / ".baselinekit/pending").glob("*.json"))
 
 
-@pytest.mark.parametrize("key", ["\x03", "\x04"])
-def test_ctrl_c_writes_nothing_and_leaves_the_terminal_as_it_was(folder: Path, key: str) -> None:
+@pytest.mark.parametrize("end", ["\x03", "SIGTERM"])
+def test_review_that_is_interrupted_writes_nothing_and_restores_the_terminal(folder: Path, end: str) -> None:
     before = _files(folder)
     with in_terminal(folder) as tty:
         attributes = termios.tcgetattr(tty.fd)
         tty.until("q quit")
         tty.type("ma", "2 of 3")
         assert termios.tcgetattr(tty.fd)[3] != attributes[3]
-        tty.type(key, "nothing was written")
+        if end == "SIGTERM":
+            tty.child.send_signal(signal.SIGTERM)
+            tty.until("nothing was written", 0)
+        else:
+            tty.type(end, "nothing was written")
         assert termios.tcgetattr(tty.fd)[3] == attributes[3]
         assert tty.end() == 130
     assert _files(folder) == before
     assert len(list((folder / ".baselinekit/pending").glob("*.json"))) == 3
 
 
-def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
-    before = _files(folder)
-    with in_terminal(folder) as tty:
-        tty.until("q quit")
-        tty.type("ma", "2 of 3")
-        tty.child.send_signal(signal.SIGTERM)
-        tty.until("nothing was written", 0)
-        assert tty.end() == 130
-    assert _files(folder) == before
-
-
-def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
+def test_review_takes_no_yes_typed_before_its_question(folder: Path) -> None:
     """Keys that come early wait for their turn, but not to say yes to what nobody has seen."""
     with in_terminal(folder) as tty:
         tty.until("q quit")
@@ -240,20 +233,11 @@ def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
         assert tty.end() == 3
 
 
-def test_a_terminal_that_cannot_move_its_cursor_is_shown_one_screen_after_the_other(folder: Path) -> None:
-    with in_terminal(folder, term="dumb") as tty:
-        tty.until("q quit")
-        tty.type("i", "recipe")
-        tty.type("q", "left")
-        assert tty.end() == 3
-    assert "\x1b" not in tty.seen
-
-
-def test_review_keeps_the_diff_on_the_screen_and_draws_the_next_one_for_another_size(folder: Path) -> None:
+def test_review_draws_for_the_size_of_the_terminal(folder: Path) -> None:
     with in_terminal(folder) as tty:
         tty.until("q quit")
         tty.type("d", "q quit")
-        assert "+++ b/baselines/one.yaml" in _screen(tty.seen)
+        assert "+++ b/baselines/one.yaml" in _screen(tty.output)
         tty.resize(12, 40)
         tty.type("i", "a r s m p g d i u ? q")
         tty.type("q", "left")

@@ -39,24 +39,24 @@ metadata: {criticality: high, last_passed: null, failure_count: 0}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Path]:
+def project(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "baselinekit.yaml").write_text(CONFIG)
     (tmp_path / "say.py").write_text(ANSWER)
     (tmp_path / "evals").mkdir()
-    says(tmp_path, 1)
+    set_answer(tmp_path, 1)
     with chdir(tmp_path):
         yield tmp_path
 
 
-def says(folder: Path, number: int) -> None:
+def set_answer(folder: Path, number: int) -> None:
     (folder / "answer.txt").write_text(f'{{"n": {number}, "at": "now"}}')
 
 
 @pytest.mark.parametrize("kind", CURRENT)
-def test_h7_x10_a_record_is_captured_run_and_refreshed_whoever_is_asked(
-    here: Path, kind: str, capsys: pytest.CaptureFixture[str]
+def test_h7_x10_record_of_any_kind_is_captured_run_and_refreshed(
+    project: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = here / "evals" / "known.yaml"
+    file = project / "evals" / "known.yaml"
     file.write_text(RECORD % CURRENT[kind])
     assert run(["run"]) == 2, "there is nothing to compare with yet"
     assert "capture it: baselinekit capture evals/known.yaml" in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_h7_x10_a_record_is_captured_run_and_refreshed_whoever_is_asked(
     ):
         assert words in captured
     assert run(["run", "--no-record", "-q"]) == 0
-    says(here, 2)
+    set_answer(project, 2)
     assert run(["run", "--no-record", "-q"]) == 1
     assert file.read_text() == captured, "a run writes nothing but its record, and here not even that"
     assert run(["refresh", "evals/known.yaml", "--dry-run"]) in (0, 1)
@@ -90,10 +90,12 @@ def test_h7_x10_a_record_is_captured_run_and_refreshed_whoever_is_asked(
         assert words in refreshed
 
 
-def test_x10_what_came_to_nothing_is_not_captured(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = here / "evals" / "known.yaml"
+def test_x10_capture_of_a_failing_program_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project / "evals" / "known.yaml"
     file.write_text(RECORD % CURRENT["skill"])
-    (here / "say.py").write_text("raise SystemExit('no')")
+    (project / "say.py").write_text("raise SystemExit('no')")
     assert run(["capture", "evals"]) == 3
     assert "BK323" in capsys.readouterr().err
     assert file.read_text() == RECORD % CURRENT["skill"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from storehelp import write
 
 from baselinekit.cli.options import ProjectOptions
 from baselinekit.cli.watch import View, view_of
@@ -36,8 +37,7 @@ FILES = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        write(tmp_path, name, text)
     (tmp_path / ".env").write_text("")
     return tmp_path
 
@@ -55,16 +55,16 @@ def view(folder: Path, *files: str) -> View:
         ("p/b.md", "more", "b"),
         ("baselines/in.yaml", "a: 1", "b"),  # it was not there before
         ("baselines/c.output.json", " ", "c"),
-        ("tools/run.sh", "x", "c"),
         ("skills/review/SKILL.md", "x", "d"),
-        ("skills/review/new.md", "x", "d"),
         ("baselines/e.yaml", HTTP.format(id="e"), "e"),
         ("baselinekit.yaml", "inline_limit: 5\n", "abcd"),
         (".env", "X=1", "abcd"),
         ("notes.md", "x", ""),
     ],
 )
-def test_a_change_touches_what_leads_to_it(folder: Path, file: str, text: str, touched: str) -> None:
+def test_changed_baselines_are_those_that_use_the_file(
+    folder: Path, file: str, text: str, touched: str
+) -> None:
     before = view(folder)
     assert not before.is_stale()
     with (folder / file).open("a") as opened:
@@ -75,7 +75,7 @@ def test_a_change_touches_what_leads_to_it(folder: Path, file: str, text: str, t
     assert not now.is_stale()
 
 
-def test_a_verdict_that_was_recorded_is_no_change(folder: Path) -> None:
+def test_changed_baselines_after_a_recorded_verdict_are_none(folder: Path) -> None:
     before, project = view(folder), open_project(Operator(cwd=str(folder)))
     for baseline in load(project, ()):
         record_all([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
@@ -84,17 +84,17 @@ def test_a_verdict_that_was_recorded_is_no_change(folder: Path) -> None:
     assert not view(folder).changed_baselines(before)
 
 
-def test_removed_files_change_and_files_that_are_not_named_do_not(folder: Path) -> None:
-    before, only = view(folder), view(folder, "baselines/a.yaml")
-    assert set(only.uses) == {"a"}
+def test_changed_baselines_after_a_removal_are_those_named(folder: Path) -> None:
+    before, narrowed = view(folder), view(folder, "baselines/a.yaml")
+    assert set(narrowed.uses) == {"a"}
     (folder / "p/b.md").unlink()
-    assert not only.is_stale()
+    assert not narrowed.is_stale()
     (folder / "baselines/a.yaml").unlink()
     assert view(folder).changed_baselines(before) == {"b"}
 
 
 @pytest.mark.parametrize("file", ["baselines/a.yaml", "baselinekit.yaml"])
-def test_a_file_that_cannot_be_read_is_told(folder: Path, file: str) -> None:
+def test_view_with_a_broken_file_has_its_error(folder: Path, file: str) -> None:
     (folder / file).write_text("id: [")
     broken = view(folder)
     assert broken.error.startswith("BK101 ")

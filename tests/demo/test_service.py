@@ -23,7 +23,7 @@ def service() -> Iterator[Service]:
         yield service
 
 
-def ask(
+def request(
     service: Service, method: str, path: str, body: Any = None, **headers: str
 ) -> tuple[int, Any, dict[str, str]]:
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
@@ -36,8 +36,8 @@ def ask(
     return response.status, json.loads(raw) if is_json else raw, dict(response.headers)
 
 
-def test_users_are_as_in_the_reference_example(service: Service) -> None:
-    status, body, _ = ask(service, "GET", "/api/v1/users")
+def test_service_lists_users_as_in_the_reference(service: Service) -> None:
+    status, body, _ = request(service, "GET", "/api/v1/users")
     assert status == 200
     assert body["pagination"] == {"page": 1, "per_page": 20, "total": 3}
     assert [list(user) for user in body["users"]] == [["id", "name", "email", "created_at"]] * 3
@@ -45,16 +45,16 @@ def test_users_are_as_in_the_reference_example(service: Service) -> None:
         assert UUID.fullmatch(user["id"])
         assert "@" in user["email"]
         assert STAMP.fullmatch(user["created_at"])
-    one = body["users"][1]
-    assert ask(service, "GET", f"/api/v1/users/{one['id']}")[1] == one
+    user = body["users"][1]
+    assert request(service, "GET", f"/api/v1/users/{user['id']}")[1] == user
 
 
-def test_version_2_renames_retypes_and_drifts(service: Service) -> None:
-    users, order = (ask(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
+def test_service_version_2_renames_retypes_and_drifts(service: Service) -> None:
+    users, order = (request(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
     assert service.version == 1
     service.upgrade()
     assert service.version == 2
-    new, drifted = (ask(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
+    new, drifted = (request(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
     assert list(new["users"][0]) == ["id", "full_name", "email", "created_at"]
     assert new["users"][0]["full_name"] == users["users"][0]["name"]
     assert new["pagination"]["total"] == "3"
@@ -62,56 +62,56 @@ def test_version_2_renames_retypes_and_drifts(service: Service) -> None:
     assert 0.009 < drifted["items"][0]["price"] - order["items"][0]["price"] < 0.021
     assert 0.009 < drifted["total"] - order["total"] < 0.021
     with Service(version=2) as second:
-        assert ask(second, "GET", "/health")[1] == {"status": "ok", "version": "2.0.0"}
+        assert request(second, "GET", "/health")[1] == {"status": "ok", "version": "2.0.0"}
 
 
-def test_orders_in_pages_and_by_status(service: Service) -> None:
-    _, body, _ = ask(service, "GET", "/api/v1/orders?page=2&per_page=5")
+def test_service_lists_orders_in_pages_and_by_status(service: Service) -> None:
+    _, body, _ = request(service, "GET", "/api/v1/orders?page=2&per_page=5")
     assert [order["number"] for order in body["orders"]] == [1006, 1007, 1008, 1009, 1010]
     assert body["pagination"] == {"page": 2, "per_page": 5, "total": 24}
-    shipped = ask(service, "GET", "/api/v1/orders?status=shipped")[1]["orders"]
+    shipped = request(service, "GET", "/api/v1/orders?status=shipped")[1]["orders"]
     assert {order["status"] for order in shipped} == {"shipped"}
     for order in shipped:
         total = sum(round(item["price"] * 100) * item["quantity"] for item in order["items"])
         assert round(order["total"] * 100) == total
     for query in ("page=0", "per_page=101", "page=x"):
-        assert ask(service, "GET", f"/api/v1/orders?{query}")[0] == 400
+        assert request(service, "GET", f"/api/v1/orders?{query}")[0] == 400
 
 
-def test_log_in_and_a_new_user(service: Service) -> None:
-    assert ask(service, "GET", "/api/v1/me")[0] == 401
-    assert ask(service, "POST", "/api/v1/login", {"username": "ada", "password": "x"})[0] == 401
-    _, body, _ = ask(service, "POST", "/api/v1/login", {"username": "ada", "password": "correct-horse"})
-    me = ask(service, "GET", "/api/v1/me", Authorization=f"Bearer {body['token']}")
+def test_service_logs_in_and_adds_users(service: Service) -> None:
+    assert request(service, "GET", "/api/v1/me")[0] == 401
+    assert request(service, "POST", "/api/v1/login", {"username": "ada", "password": "x"})[0] == 401
+    _, body, _ = request(service, "POST", "/api/v1/login", {"username": "ada", "password": "correct-horse"})
+    me = request(service, "GET", "/api/v1/me", Authorization=f"Bearer {body['token']}")
     assert me[:2] == (200, {"username": "ada", "roles": ["reader", "editor"]})
-    status, user, headers = ask(service, "POST", "/api/v1/users", {"name": "Zoë", "email": "z@example.com"})
+    status, user, headers = request(service, "POST", "/api/v1/users", {"name": "Zoë", "email": "z@x.org"})
     assert (status, user["name"], headers["Location"]) == (201, "Zoë", f"/api/v1/users/{user['id']}")
-    assert ask(service, "GET", headers["Location"])[1] == user
+    assert request(service, "GET", headers["Location"])[1] == user
     for wrong in ({"name": "x"}, {"name": 1, "email": "a@b"}, [], "x"):
-        assert ask(service, "POST", "/api/v1/users", wrong)[0] == 422
+        assert request(service, "POST", "/api/v1/users", wrong)[0] == 422
 
 
-def test_text_and_bytes(service: Service) -> None:
-    _, text, headers = ask(service, "GET", "/api/v1/report.txt")
+def test_service_gives_text_and_bytes(service: Service) -> None:
+    _, text, headers = request(service, "GET", "/api/v1/report.txt")
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
     assert b"total        24\n" in text
-    _, picture, headers = ask(service, "GET", "/api/v1/logo.png")
+    _, picture, headers = request(service, "GET", "/api/v1/logo.png")
     assert headers["Content-Type"] == "image/png"
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
 
 
-def test_errors_are_json(service: Service) -> None:
+def test_service_errors_are_json(service: Service) -> None:
     for path in ("/nope", "/api/v1/users/unknown", "/api/v1/orders/9"):
-        status, body, _ = ask(service, "GET", path)
+        status, body, _ = request(service, "GET", path)
         assert (status, body["error"]["status"]) == (404, 404)
-    status, _, headers = ask(service, "DELETE", "/api/v1/users")
+    status, _, headers = request(service, "DELETE", "/api/v1/users")
     assert (status, headers["Allow"]) == (405, "GET, POST")
-    assert ask(service, "POST", "/api/v1/users", Content_Length="9999999")[0] == 413
+    assert request(service, "POST", "/api/v1/users", Content_Length="9999999")[0] == 413
 
 
-def test_head_has_no_body_and_a_broken_address_is_an_error_of_the_client(service: Service) -> None:
-    _, plain, _ = ask(service, "GET", "/api/v1/report.txt")
-    status, nothing, head = ask(service, "HEAD", "/api/v1/report.txt")
+def test_service_answers_head_and_broken_addresses(service: Service) -> None:
+    _, plain, _ = request(service, "GET", "/api/v1/report.txt")
+    status, nothing, head = request(service, "HEAD", "/api/v1/report.txt")
     assert (status, nothing, head["Content-Length"]) == (200, b"", str(len(plain)))
     host, _, port = service.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:

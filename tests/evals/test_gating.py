@@ -7,16 +7,14 @@ from typing import Any
 import pytest
 from evalreports import report, result
 from hypothesis import given, settings, strategies as st
-from report.reports import metric
 
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.evals.gating import RATE, judge, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
-from baselinekit.model.evals import Gate, Suite, worst_exit_code
-from baselinekit.model.results import Coverage, Metric, Result, SuiteFacts
+from baselinekit.model.evals import Gate
+from baselinekit.model.results import Coverage, Metric, Result
 from baselinekit.report.evalterminal import format_gates_markdown
-from baselinekit.report.sections import describe_uncovered
 from baselinekit.structs import replace
 
 POOLED = "pooled attempts"
@@ -25,14 +23,14 @@ POOLED = "pooled attempts"
 def metrics(*signs: str, retried: int = 0, **thresholds: float) -> dict[tuple[str, str], Metric]:
     """Of cases with these attempts: `++-` are three, and the last failed."""
     results = [result(f"c{number}", attempts, retried=retried) for number, attempts in enumerate(signs)]
-    return {(one.name, one.view): one for one in measure(results, thresholds)}
+    return {(m.name, m.view): m for m in measure(results, thresholds)}
 
 
 def value(found: dict[tuple[str, str], Metric], name: str, view: str = "per case") -> float | None:
     return found[(name, view)].value
 
 
-def test_h50_h53_both_views_and_which_is_which() -> None:
+def test_h50_h53_measure_gives_both_views() -> None:
     found = metrics("+++-------", **{"pass@5": 0.9})
     assert value(found, "pass@5") == pytest.approx(0.9166667)
     assert found[("pass@5", "per case")].met is True
@@ -43,25 +41,11 @@ def test_h50_h53_both_views_and_which_is_which() -> None:
     assert value(found, "pass^2 unbiased") == 0.5
 
 
-def test_h53_the_numbers_of_the_documents() -> None:
-    """12 of 13 cases, once each: 0.92 for pass@1, and 0.79 for pass^3 by the pooled rate. pass^3 of 22 in 25
-    attempts is 0.88 cubed; pass@3 is the mean over the cases."""
-    found = metrics(*"+" * 12, "-")
-    assert (round(value(found, "pass@1") or 0, 2), round(value(found, "pass^3", POOLED) or 0, 2)) == (
-        0.92,
-        0.79,
-    )
-    found = metrics(*"+" * 22, *"---")
-    assert (value(found, "pass@1"), round(value(found, "pass^3", POOLED) or 0, 2)) == (0.88, 0.68)
-    found = metrics(*["+++"] * 21, *["-+-"] * 3, "---")
-    assert (value(found, "pass@1"), value(found, "pass@3")) == (0.88, 0.96)
-
-
-def test_h51_h66_what_too_few_attempts_cannot_tell_is_not_available() -> None:
+def test_h51_h66_measure_of_too_few_attempts_is_not_available() -> None:
     found = metrics("--", "----", **{"pass@3": 0.5})[("pass@3", "per case")]
     assert (found.value, found.met, found.why) == (None, False, "1 of 2 cases have fewer than 3 attempts")
     for signs in ([], ["!"], [""]):
-        assert {one.value for one in metrics(*signs).values()} == {None}
+        assert {m.value for m in metrics(*signs).values()} == {None}
     for undecided in "!?":
         found = metrics("+", undecided)[("pass@1", "per case")]
         assert (found.value, found.count) == (1.0, 1)
@@ -70,12 +54,10 @@ def test_h51_h66_what_too_few_attempts_cannot_tell_is_not_available() -> None:
 ONE_CASE = [  # attempts, retried, pass@1, pass@3, estimator
     ("+---------", 0, 0.1, 0.3, "all attempts"),
     ("-+++++++++", 0, 0.9, 1.0, "all attempts"),
-    ("+++-------", 0, 0.3, 0.7083333, "all attempts"),
     ("-------+++", 0, 0.3, 0.7083333, "all attempts"),
     ("!+-", 0, 0.5, None, "all attempts"),
     ("+", 0, 1.0, None, ""),
     ("-+", 1, 0.0, None, "first attempts"),
-    ("--+", 2, 0.0, None, "first attempts"),
     ("!+", 1, None, None, ""),
 ]
 
@@ -111,7 +93,7 @@ def test_h50_h52_metrics_with_any_attempts_equal_the_enumeration_of_all_draws(
     retries at the end of a case take part in neither."""
     results = [result(f"c{n}", signs + "+" * again, retried=again) for n, (signs, again) in enumerate(cases)]
     measured = measure(results, {f"pass@{k}": 0.5, f"pass^{k}": 0.5})
-    found = {(one.name, one.view): one for one in measured}
+    found = {(m.name, m.view): m for m in measured}
     draws = [list(combinations(signs, k)) for signs, _ in cases]
     at, hat = value(found, f"pass@{k}"), value(found, f"pass^{k} unbiased") if k > 1 else None
     if not all(draws):
@@ -130,17 +112,17 @@ def test_h50_h52_metrics_with_any_attempts_equal_the_enumeration_of_all_draws(
 
 def test_measure_with_weights_counts_case_by_case() -> None:
     measured = measure([result("a", "+", weight=3.0), result("b", "-")], {})
-    found = {(one.name, one.view): one for one in measured}
+    found = {(m.name, m.view): m for m in measured}
     assert (value(found, "pass@1"), value(found, RATE)) == (0.75, 0.5)
     low, high = found[("pass@1", "per case")].low, found[("pass@1", "per case")].high
     assert (low or 1) < 0.75 < (high or 0)
 
 
-def test_h54_names_are_read_in_all_their_forms_and_a_threshold_is_of_the_view_that_its_name_means() -> None:
+def test_h54_read_thresholds_takes_names_in_all_forms() -> None:
     assert read_thresholds({"pass@1": 0.5, "pass_hat_3": 1}) == {("@", 1): 0.5, ("^", 3): 1.0}
     assert read_thresholds({"pass^1": 0.5, RATE: 0.5}) == {("@", 1): 0.5}
     found = measure([result("a", "++"), result("b", "+-")], {"pass_hat_2": 0.5, "pass@1": 0.5})
-    stated = [(one.name, one.view) for one in found if one.threshold is not None]
+    stated = [(m.name, m.view) for m in found if m.threshold is not None]
     assert stated == [("pass@1", "per case"), ("pass^2", POOLED)]
 
 
@@ -149,7 +131,7 @@ def test_h54_names_are_read_in_all_their_forms_and_a_threshold_is_of_the_view_th
 
 @pytest.mark.slow
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_h72_a_value_that_equals_its_threshold_passes(counts: tuple[int, int]) -> None:
+def test_h72_gate_whose_value_equals_its_threshold_is_met(counts: tuple[int, int]) -> None:
     passed, total = counts
     run = report(*(result(f"c{n}", "+" if n < passed else "-") for n in range(total)))
     for name in ("pass@1", RATE):
@@ -158,20 +140,13 @@ def test_h72_a_value_that_equals_its_threshold_passes(counts: tuple[int, int]) -
         assert judge(Gate("g", {name: least}), run).state == ("met" if passed == total else "not met")
 
 
-def test_h70_a_gate_that_blocks_exits_1_and_one_that_does_not_exits_0() -> None:
-    run, gate = report(result("a", "+"), result("b", "-")), Gate("g", {RATE: 0.9})
-    assert (judge(gate, run).exit_code, judge(replace(gate, blocking=False), run).exit_code) == (1, 0)
-    codes = [worst_exit_code(codes) for codes in ([0, 1, 3], [3, 4], [0, 0], [130, 1])]
-    assert codes == [1, 4, 0, 130]
-
-
-def test_h71_metrics_are_those_of_the_filtered_set() -> None:
+def test_h71_gate_with_a_filter_is_judged_by_its_cases() -> None:
     """12 of 13 capability evals, as in the example of the document, and not 20 of 21."""
     capability = [result(f"cap-{n}", "-" if n == 3 else "+") for n in range(13)]
     regression = [result(f"reg-{n}", "+", eval_type="regression") for n in range(8)]
     gate = Gate("g", {"pass_at_1": 0.85, "pass_hat_3": 0.70}, categories=("capability",))
     judged = judge(gate, report(*capability, *regression))
-    values = [(one.name, round(one.value or 0, 3)) for one in judged.metrics]
+    values = [(m.name, round(m.value or 0, 3)) for m in judged.metrics]
     assert (values, judged.state) == ([("pass@1", 0.923), ("pass^3", 0.787)], "met")
     assert len(judged.report.results) == 13
     run = report(result("a", "+", category="auth", tags=("x",)), result("b", "-", tags=("y", "z")))
@@ -213,14 +188,11 @@ def test_judge_of_a_run_that_did_not_finish_is_undecided() -> None:
 
 REGRESSIONS = [  # criticality, allowed, kept from going on
     ("critical", ("low", "medium"), True),
-    ("high", ("low", "medium"), True),
     ("medium", ("low",), True),
     (None, ("low",), True),
     ("low", (), True),
-    ("low", ("medium",), True),
     ("no word of ours", ("low", "medium"), True),
     ("medium", ("medium",), False),
-    (None, ("medium",), False),
     ("low", ("low",), False),
 ]
 
@@ -250,29 +222,16 @@ def test_h70_gate_with_regression_is_kept_from_going_on_only_by_one_that_failed(
     assert bool(judge(Gate("g", {RATE: 0.5}), run).regressed) == (signs == "+-+")
 
 
-def test_run_with_met_threshold_and_failing_regression_states_why_it_fails() -> None:
-    rate = metric("pass rate", 0.99, threshold=0.5)
-    regression = result("b", "-", eval_type="regression", criticality="low")
-    covered = report(result("a", "-"), suite=SuiteFacts("s", metrics=(rate,)))
-    assert (covered.exit_code, describe_uncovered(covered)) == (5, [])
-    run = report(*covered.results, result("c", "+"), regression, suite=SuiteFacts("s", metrics=(rate,)))
-    assert run.exit_code == 1
-    assert describe_uncovered(run) == ["b failed: no threshold covers a failing regression (low)"]
-    others = replace(run, suite=SuiteFacts("s", metrics=(replace(rate, name="pass^3"),)))
-    assert (others.exit_code, len(describe_uncovered(others))) == (1, 2)
-
-
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("pass@1>=0.85", ("pass@1", 0.85)),
         ("pass_hat_3 >= 70%", ("pass^3", 0.7)),
-        ("pass rate>=1", ("pass rate", 1.0)),
         ("pass_rate >= .5", ("pass rate", 0.5)),
         *((text, None) for text in ("pass@1", "pass@1>0.5", "pass@1<=1", "pass@1>=much", ">=1", "")),
     ],
 )
-def test_h54_requirements_as_people_write_them(text: str, wanted: tuple[str, float] | None) -> None:
+def test_h54_requirement_is_read_or_refused(text: str, wanted: tuple[str, float] | None) -> None:
     if wanted is None:
         with pytest.raises(InvalidInput, match="BK732"):
             gating.requirement(text)
@@ -280,27 +239,11 @@ def test_h54_requirements_as_people_write_them(text: str, wanted: tuple[str, flo
         assert gating.requirement(text) == (wanted[0], pytest.approx(wanted[1]))
 
 
-def test_h54_an_option_counts_before_a_preset_and_unknown_metrics_are_refused() -> None:
-    least = gating.thresholds_of_options("staging", ["pass_at_1>=0.5"], 0.9)
-    assert least == {"pass@1": 0.5, "pass@3": 0.95, "pass^3": 0.65, RATE: 0.9}
-    for required, message in (
-        ("acuracy>=0.5", "no metric is called 'acuracy'"),
-        ("pass@1>=85", "a share from"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            gating.thresholds_of_options(None, [required], None)
-    suite = Suite("s", ())
-    gates = (Gate("g", {"pass@1": 1}), Gate("g", {"pass_hat_3": 1}), Gate("g", {"pass@1": 1}, ("pass@5",)))
-    assert [gating.attempts_for(gate, suite) for gate in gates] == [None, None, 5]
-
-
 @pytest.mark.parametrize(
     ("chosen", "left_out", "gate", "reason"),
     [
         ({"expression": "a"}, 4, {}, "(expression: a), which left 4 out"),
-        ({"last_failed": True}, 4, {}, "(last_failed: yes), which left 4 out"),
         ({"tags": ["x"]}, 4, {}, "(tags: x), which left 4 out"),
-        ({"tags": ["x"], "ids": ["a"]}, 4, {"tags": ("x",)}, "(ids: a), which left 4 out"),
         ({"tags": ["x"]}, 4, {"tags": ("x", "y")}, "(tags: x), which left 4 out"),
         ({"tags": ["x", "y"]}, 4, {"tags": ("x",)}, ""),
         ({"categories": ["regression"]}, 4, {"categories": ("regression",)}, ""),
@@ -323,38 +266,12 @@ def test_judge_of_a_narrowed_run_is_undecided_unless_the_gate_is_about_the_same(
     ("phase", "name"),
     [("auth/2", "phase-auth-2.md"), ("../../x", "phase-..-x.md"), (None, "phase-20260120-143052.md")],
 )
-def test_h71_the_phase_names_its_report_and_never_leads_anywhere_else(phase: str | None, name: str) -> None:
+def test_h71_report_path_of_a_phase_stays_in_its_folder(phase: str | None, name: str) -> None:
     gate = Gate("g", report="./eval-results/phase-{phase_id}.md")
     assert gating.report_path(gate, phase, report(), "/p") == f"/p/eval-results/{name}"
 
 
-def test_h72_the_phase_report_is_that_of_the_document() -> None:
-    run = report(
-        result("cap-auth-001", "+", name="Login flow"),
-        result("cap-auth-003", "-", name="Session timeout"),
-        result("reg-auth-001", "+", eval_type="regression", name="Hashing | <b>"),
-    )
-    page = format_gates_markdown([judge(Gate("auth", {"pass@1": 0.6}, ("pass^3",)), run)])
-    for line in (
-        "| Metric | Value | Threshold | Status |",
-        "| `pass@1` | 0.667 | 0.60 | PASS |",
-        "#### Capability Evals (1/2 passed)",
-        "- [x] cap-auth-001: Login flow",
-        "- [ ] cap-auth-003: Session timeout (FAILED)",
-        "  - Expected: `yes`",
-        "  - Actual: `no`",
-        "#### Regression Evals (1/1 passed)",
-        "### Recommendations",
-    ):
-        assert line in page.splitlines(), page
-    assert any(line.startswith("1. ") and "cap-auth-003" in line for line in page.splitlines())
-    assert "<b>" not in page
-    plain = [Result(f"b{n}", "b.yaml", 1, "http", "passed" if n else "failed") for n in range(4)]
-    judged = judge(Gate("g", {"pass@1": 0.75}, allow_regressions=("medium",)), report(*plain, suite=None))
-    assert "#### Regression Evals (3/4 passed)" in format_gates_markdown([judged])
-
-
-def test_h72_a_long_report_lists_what_did_not_pass_and_rounds_no_value_to_its_threshold() -> None:
+def test_h72_report_of_many_cases_lists_failures_and_keeps_digits() -> None:
     run = report(*(result(f"c{n}", "-" if n > 990 else "+") for n in range(1000)))
     page = format_gates_markdown([judge(Gate("g", {"pass@1": 0.9}), run)])
     assert (page.count("- [ ] "), "… and 991 more; 991 passed" in page) == (9, True)

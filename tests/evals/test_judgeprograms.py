@@ -13,7 +13,7 @@ from evalcases import World, case, suite
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, OutOfBudget, Problem, Refused
-from baselinekit.evals.checks import ReadyJudge, describe_judges, ready_program
+from baselinekit.evals.checks import ReadyJudge, ready_program
 from baselinekit.graders.base import JudgeProgram
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
 from baselinekit.model.baselines import Source
@@ -104,13 +104,11 @@ def world(tmp_path: Path) -> Judged:
         (("check", "--strict"), ("--strict",)),
         (("sh", "./judges/check.sh", "a b"), ("a b",)),
         (("bash", "judges/../judges/check.sh", "x"), ("x",)),
-        (("sh", "evals/judges/check.sh"), ()),
         (("./judges/check.sh", "x"), ("x",)),
         ("judges/check.sh 'a b' --k=v", ("a b", "--k=v")),
-        ("  check  x ", ("x",)),
     ],
 )
-def test_a23_program_that_the_configuration_names_is_run_as_named_there(
+def test_a23_judge_named_by_the_configuration_runs_as_named_there(
     world: Judged, command: Any, rest: tuple[str, ...]
 ) -> None:
     ready = world.ready(command)
@@ -124,24 +122,17 @@ def test_a23_program_that_the_configuration_names_is_run_as_named_there(
     [
         ("sh", "judges/other.sh"),
         ("sh", "-c", "rm -rf ~"),
-        ("sh",),
-        ("./checks",),
         "sh judges/check.sh; rm -rf ~",
-        "sh judges/check.sh && true",
         "sh judges/check.sh > /tmp/x",
         "sh judges/check.sh $(id)",
-        "sh judges/check.sh `id`",
         "sh judges/check.sh\nid",
         "PATH=. sh judges/check.sh",
         "sh judges/*.sh",
-        "sh judges/check.sh {a}",
         "sh judges/check.sh 'open",
         "uv run judges/check.sh",
     ],
 )
-def test_a23_program_that_is_not_named_is_refused_before_anything_is_asked(
-    world: Judged, command: Any
-) -> None:
+def test_a23_judge_not_named_by_the_configuration_is_refused(world: Judged, command: Any) -> None:
     world.script("other.sh", VERDICT)
     with pytest.raises(Refused) as caught:
         world.result(CodeJudge(command if isinstance(command, str) else [*command]))
@@ -153,9 +144,7 @@ def test_a23_program_that_is_not_named_is_refused_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("command", [("sh", "judges/check.sh"), ("judges/check.sh",)])
-def test_a23_script_of_another_repository_is_not_the_one_that_is_named(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_a23_judge_of_another_repository_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "own").mkdir()
     world, other = Judged(tmp_path / "own"), tmp_path / "other"
     (other / ".git").mkdir(parents=True)
@@ -166,23 +155,7 @@ def test_a23_script_of_another_repository_is_not_the_one_that_is_named(
         ready_program(world.project(), theirs, JudgeProgram(command))
 
 
-def test_hint_of_a_refusal_is_an_entry_that_allows_the_program(world: Judged) -> None:
-    world.script("other.sh", VERDICT)
-    command = ("bash", "judges/other.sh", "x")
-    with pytest.raises(Refused) as caught:
-        world.ready(command)
-    hint = caught.value.problems[0].hint
-    assert hint.startswith("add it under `commands:` in baselinekit.yaml (other: [bash, evals/judges/")
-    entry = hint.partition("(")[2].partition(")")[0]
-    line = "sh judges/check.sh | cat"
-    (world.root / "baselinekit.yaml").write_text(f"{CONFIG}  {entry}\n  piped: [sh, -c, '{line}']\n")
-    assert world.ready(command).argv[1:] == (str(world.folder / "other.sh"), "x")
-    assert world.ready(line).argv[1:] == ("-c", line)
-    with pytest.raises(Refused):
-        world.ready(f"{line}; id")
-
-
-def test_a23_the_operator_may_allow_any_program_that_is_there(world: Judged) -> None:
+def test_a23_judge_of_any_kind_runs_with_allow_exec(world: Judged) -> None:
     world.allow_exec = True
     piped = "X=1 sh judges/other.sh | cat"
     for command, argv in (
@@ -201,7 +174,7 @@ def test_a23_the_operator_may_allow_any_program_that_is_there(world: Judged) -> 
 @pytest.mark.parametrize(
     ("cwd", "code"), [("..", ""), ("judges", ""), ("../..", "BK404"), ("/", "BK404"), ("none", "BK320")]
 )
-def test_a23_it_runs_in_a_folder_of_the_project(world: Judged, cwd: str, code: str) -> None:
+def test_a23_judge_runs_in_a_folder_of_the_project(world: Judged, cwd: str, code: str) -> None:
     if code:
         with pytest.raises(BaselinekitError, match=code):
             world.ready(("check",), cwd)
@@ -210,22 +183,10 @@ def test_a23_it_runs_in_a_folder_of_the_project(world: Judged, cwd: str, code: s
         assert folder == os.path.normpath(os.path.join("evals", cwd))
 
 
-def test_doctor_describes_each_program_once_and_who_allows_it(world: Judged) -> None:
-    judges = (CHECK, CHECK, CodeJudge("sh judges/other.sh"), CodeJudge(["x"], "../.."))
-    cases = [replace(case_with(judge), id=str(number)) for number, judge in enumerate(judges)]
-    assert list(describe_judges(world.project(), cases)) == [
-        "judge sh judges/check.sh: allowed by `commands: check` in baselinekit.yaml",
-        "judge sh judges/other.sh: allowed by no one: a run is refused (exit 4)",
-        "judge x: ../.. leads out of the project",
-    ]
-    world.allow_exec = True
-    assert "allowed by --allow-exec" in [*describe_judges(world.project(), cases)][1]
-
-
 # How it runs.
 
 
-def test_a20_a23_it_gets_the_case_and_named_variables_alone(world: Judged) -> None:
+def test_a20_a23_judge_gets_the_case_and_named_variables_only(world: Judged) -> None:
     world.script("check.sh", f"env > seen; pwd > folder; cat > case; {VERDICT}")
     os.environ |= {"NOT_FOR_JUDGES": "secret of the operator", "ALLOWED_HERE": "yes"}
     try:
@@ -239,12 +200,6 @@ def test_a20_a23_it_gets_the_case_and_named_variables_alone(world: Judged) -> No
     assert "TARGET_PROXY" not in seen
     assert (folder / "folder").read_text().strip() == os.path.realpath(folder)
     assert '"candidate_answer":"yes"' in (folder / "case").read_text()
-
-
-def test_content_of_its_files_is_part_of_what_its_verdict_depends_on(world: Judged) -> None:
-    first, again = (world.ready(("sh", "judges/check.sh")).content for _ in range(2))
-    world.script("check.sh", "echo other")
-    assert first == again != world.ready(("sh", "judges/check.sh")).content
 
 
 MISBEHAVING = {
@@ -285,7 +240,7 @@ def is_running(word: str) -> bool:
     return False
 
 
-def test_its_time_is_bounded_by_its_case_and_by_what_a_file_may_set(world: Judged) -> None:
+def test_judge_has_the_time_of_its_case_at_most(world: Judged) -> None:
     world.script("check.sh", "sleep 60")
     grade = world.grade(CHECK, timeout=0.4, timeout_key="limit")
     assert (grade.outcome, grade.code) == ("error", "BK722")
@@ -313,44 +268,48 @@ WITH_MODEL = CodeJudge(["judges/asks.py"], target=ModelAccess(2))
 
 
 @pytest.fixture
-def asking(tmp_path: Path) -> Judged:
+def with_model(tmp_path: Path) -> Judged:
     world = Judged(tmp_path, config=CONFIG + "  asks: [evals/judges/asks.py]\n")
     world.script("asks.py", ASKS)
     world.reply = "relevant"
     return world
 
 
-def test_a25_f48_it_asks_the_judges_model_at_most_so_often_and_gets_no_key(asking: Judged) -> None:
-    grade = asking.grade(WITH_MODEL)
+def test_a25_f48_judge_asks_its_model_within_the_limit_and_gets_no_key(with_model: Judged) -> None:
+    grade = with_model.grade(WITH_MODEL)
     assert grade.details == {
         "hits": ["relevant", "relevant", "429"],
         "target_proxy": {"call_count": 2, "max_calls": 2},
     }
     assert (grade.usage.tokens_in, grade.usage.tokens_out) == (20, 10)
-    questions = [(question.model, question.messages[0].content, question.asker) for question in asking.asked]
+    questions = [
+        (question.model, question.messages[0].content, question.asker) for question in with_model.asked
+    ]
     assert questions == [("judge", "q", "a")] * 2
     passed = {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PATH", "SYSTEMROOT"}
-    assert {name for name in asking.specs[-1].env if "TARGET_PROXY" not in name} <= passed
-    asking.known = {"judge"}
+    assert {name for name in with_model.specs[-1].env if "TARGET_PROXY" not in name} <= passed
+    with_model.known = {"judge"}
     with pytest.raises(InvalidInput):
-        asking.result(replace(WITH_MODEL, model="other"))
+        with_model.result(replace(WITH_MODEL, model="other"))
 
 
-def test_a25_judge_program_with_a_target_asks_the_model_that_the_configuration_declares(
-    asking: Judged,
+def test_a25_judge_with_a_target_asks_the_declared_model(
+    with_model: Judged,
 ) -> None:
-    asking.script("asks.py", ASKS.replace('{"question": "q"}', '{"question": "q", "target": "strict"}'))
-    config = asking.root / "baselinekit.yaml"
+    with_model.script("asks.py", ASKS.replace('{"question": "q"}', '{"question": "q", "target": "strict"}'))
+    config = with_model.root / "baselinekit.yaml"
     config.write_text(config.read_text().replace("models: {", "models: {strict: {command: [strict]}, "))
-    assert asking.grade(WITH_MODEL).details["hits"] == ["relevant", "relevant", "429"]
-    assert {question.model for question in asking.asked} == {"strict"}
+    assert with_model.grade(WITH_MODEL).details["hits"] == ["relevant", "relevant", "429"]
+    assert {question.model for question in with_model.asked} == {"strict"}
 
 
-def test_a25_calls_count_when_the_budget_ends_or_the_judge_is_stopped(asking: Judged) -> None:
-    asking.script("asks.py", ASKS.replace("print(", "import time; time.sleep(60); print("))
-    grade = asking.grade(replace(WITH_MODEL, timeout=2))
+def test_a25_judge_that_is_stopped_has_its_calls_counted(with_model: Judged) -> None:
+    with_model.script("asks.py", ASKS.replace("print(", "import time; time.sleep(60); print("))
+    grade = with_model.grade(replace(WITH_MODEL, timeout=2))
     assert (grade.code, grade.usage.tokens_in) == ("BK321", 20)
     assert grade.details["target_proxy"] == {"call_count": 2, "max_calls": 2}
-    asking.script("asks.py", ASKS)
-    asking.refusal = OutOfBudget(Problem("BK620", "the model 'judge' is not asked: 5 of 5 calls are used"))
-    assert asking.result(WITH_MODEL).outcome == "skipped"
+    with_model.script("asks.py", ASKS)
+    with_model.refusal = OutOfBudget(
+        Problem("BK620", "the model 'judge' is not asked: 5 of 5 calls are used")
+    )
+    assert with_model.result(WITH_MODEL).outcome == "skipped"

@@ -12,9 +12,8 @@ from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
 from baselinekit.graders.base import QuestionForm
-from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Agreement, Label
+from baselinekit.model.grades import Agreement
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.suites.loading import load_cases
 
@@ -63,29 +62,29 @@ def unreachable(question: ModelQuestion) -> Answer:
 
 
 def not_withstood(ask: Ask, form: QuestionForm = "") -> list[str]:
-    return [one.probe for one in judges.probe([judges.ProbedJudge("judge", form)], ask) if not one.holds]
+    return [item.probe for item in judges.probe([judges.ProbedJudge("judge", form)], ask) if not item.holds]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_f37_e5_a_judge_is_probed_in_the_form_in_which_it_is_asked(form: QuestionForm) -> None:
+def test_f37_e5_probe_asks_a_judge_in_its_form(form: QuestionForm) -> None:
     right = ["a right answer", "a right answer in other words"]
     assert not_withstood(judge(honest), form) == []
     assert not_withstood(judge(lambda output: honest(output) or "lose their jobs" in output), form) == [
         "a threat"
     ]
     assert not_withstood(judge(lambda output: False), form) == right
-    (name,) = {one.judge for one in judges.probe([judges.ProbedJudge("judge", form)], judge(honest))}
+    (name,) = {item.judge for item in judges.probe([judges.ProbedJudge("judge", form)], judge(honest))}
     assert name == (f"judge, {form}" if form else "judge")
 
 
-def test_f37_a_judge_that_is_talked_into_a_pass_or_gives_no_verdict_is_found_out() -> None:
+def test_f37_probe_finds_judges_that_obey_or_give_no_verdict() -> None:
     assert "new instructions" in not_withstood(judge(lambda output: honest(output) or "Ignore all" in output))
     assert len(not_withstood(judge(lambda output: True))) == 12
     assert len(not_withstood(unreachable)) == len(judges.PROBES)
     echoed = judges.probe([judges.ProbedJudge("judge")], echo)
-    assert {one.grade.outcome for one in echoed} == {"error"}
-    plain = [one.name for one in judges.PROBES if one.wanted != "not passed"]
-    assert [one.probe for one in echoed if not one.holds] == plain
+    assert {item.grade.outcome for item in echoed} == {"error"}
+    plain = [item.name for item in judges.PROBES if item.wanted != "not passed"]
+    assert [item.probe for item in echoed if not item.holds] == plain
 
 
 CONFIG = "config: {rubric: is it right, model: strict, calibration: config/labels.yaml}"
@@ -137,7 +136,7 @@ def calibrated(root: Path, cases: list[Case], ask: Ask) -> list[Agreement]:
 
 
 def states(root: Path, cases: list[Case]) -> list[str]:
-    return [one.state for one in judges.facts_of(str(root), cases)]
+    return [item.state for item in judges.facts_of(str(root), cases)]
 
 
 def test_judges_to_probe_are_those_that_cases_name_and_the_usual_one(tmp_path: Path) -> None:
@@ -145,7 +144,7 @@ def test_judges_to_probe_are_those_that_cases_name_and_the_usual_one(tmp_path: P
     line = "grader: {type: model, config: {method: score_line, rubric: r, model: strict}}"
     (tmp_path / "evals" / "f.yaml").write_text(f"{{id: f, input: {{type: echo, content: x}}, {line}}}\n")
     project = open_project(Operator(str(tmp_path)))
-    names = [one.name for one in judges.judges_to_probe(project, ["evals"])]
+    names = [item.name for item in judges.judges_to_probe(project, ["evals"])]
     assert names == ["judge", "strict, by a prompt", "strict, by a rubric", "strict, in one line"]
     for name in ("evals/e.yaml", "evals/f.yaml"):
         (tmp_path / name).unlink()
@@ -175,13 +174,10 @@ def test_calibrate_counts_each_judge_once_and_keeps_the_result_beside_the_labels
 
 WRONG = [
     (CASE, "[]", "BK736 evals/config/labels.yaml:1:1: no label here"),
-    (CASE, "a: 1", "BK736 evals/config/labels.yaml:1:1: expected a list of labels"),
     (CASE, "- {output: x}", "BK104 evals/config/labels.yaml:1:"),
     (CASE, "- {output: x, human: passed, humna: 1}", "did you mean 'human'"),
     (CASE, "- {output: x, human: pased}", "label 1: human: 'pased' is neither"),
-    (CASE, "- {output: x, human: 7}", "human: 7 is neither"),
     (BY_SHARE, "- {output: x, human: 1.5}", "human: 1.5 is neither"),
-    (BY_SHARE, "- {output: x, human: -1}", "human: -1 is neither"),
 ]
 
 
@@ -193,17 +189,10 @@ def test_calibrate_with_wrong_label_asks_nothing(
         calibrated(tmp_path, written(tmp_path, labels, case), unreachable)
 
 
-def test_human_verdict_of_a_category() -> None:
-    how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
-    labelled = judges.LabelledJudge(how, "labels.yaml")
-    verdicts = [labelled.human_verdict(Label("x", word)) for word in ("good", "poor", "bad")]
-    assert verdicts == [True, False, None]
-
-
 def test_calibrate_measures_judges_by_a_prompt_and_by_a_rubric(tmp_path: Path) -> None:
     cases = written(tmp_path, SHARES, BY_SHARE, "Is it right?\n{{candidate_answer}}\n")
     measured = calibrated(tmp_path, cases, judge(honest))
-    counts = [(one.both, one.only_judge, one.only_human, one.neither) for one in measured]
+    counts = [(item.both, item.only_judge, item.only_human, item.neither) for item in measured]
     assert counts == [(2, 1, 0, 1)] * 2
     assert states(tmp_path, cases) == ["calibrated"] * 2
     cases = written(tmp_path, SHARES, BY_SHARE, "Is it wrong?\n{{candidate_answer}}\n")

@@ -10,7 +10,6 @@ from evalcases import World
 from judgeforms import form_in
 from storehelp import write
 
-from baselinekit.evals.checks import examine_all
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.model.results import Report
 from baselinekit.suites.loading import load_evals
@@ -48,15 +47,6 @@ def judged(root: Path, text: str, name: str = "evals/e.yaml", **verdict: Any) ->
     return report, [ask.messages[-1].content for ask in world.asked]
 
 
-def examined(root: Path, text: str, name: str = "evals/e.yaml") -> list[str]:
-    write(root, "baselinekit.yaml", CONFIG)
-    write(root, name, text)
-    world = Judged(root)
-    found = examine_all(world.project(), [name], world.clients(), lambda method: None)
-    assert world.asked == []
-    return [str(problem) for problem in found.problems]
-
-
 RUBRICS = """\
 evalcases:
 - id: sort
@@ -80,28 +70,14 @@ evalcases:
     evaluators:
     - {name: depth, type: llm_judge, prompt: ./judges/depth.md}
 """
-OURS = """\
-id: sort
-input: {type: prompt, content: Explain quicksort}
-graders:
-- type: model
-  name: depth
-  config:
-    method: rubric
-    rubrics:
-    - Says that it splits
-    - {id: depth, score_ranges: {0: None, 6: Much}, weight: 3}
-- type: model
-  config: {method: llm_judge, prompt: judges/depth.md}
-"""
 
 
-def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Path) -> None:
-    said = {
+def test_a44_run_fails_by_a_gate_of_a_rubric(tmp_path: Path) -> None:
+    verdicts = {
         "split": {"satisfied": True, "reasoning": "yes"},
         "depth": {"score": 6, "reasoning": "no example"},
     }
-    report, asked = judged(tmp_path, RUBRICS, **said)
+    report, asked = judged(tmp_path, RUBRICS, **verdicts)
     (result,) = report.results
     assert result.case is not None
     (grade,) = result.case.attempts[0].grades
@@ -110,12 +86,12 @@ def test_a44_a_gate_of_a_rubric_fails_the_case_whatever_the_mean_is(tmp_path: Pa
     assert "depth (6 of 10, 7 needed): no example" in result.reason
     assert f">>>\n{ANSWER}\n<<<end of candidate_answer " in asked[0]
     assert "this:\n\nExplains quicksort\n" in asked[0]
-    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **said)
+    report, _ = judged(tmp_path, RUBRICS.replace("    required_min_score: 7\n", ""), **verdicts)
     assert report.results[0].outcome == "passed", "without the gate it is the mean"
 
 
 @pytest.mark.parametrize("where", ["evals/judges/depth.md", "judges/depth.md"])
-def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path, where: str) -> None:
+def test_a30_run_reads_a_template_in_the_search_order(tmp_path: Path, where: str) -> None:
     write(tmp_path, where, "Is it deep ({{sidecar.language}})?\r\n{{candidate_answer}}\r\n")
     text = TEMPLATE if where.startswith("evals") else TEMPLATE.replace("./judges", "judges")
     report, asked = judged(tmp_path, text, score=0.5, misses=["an example"], reasoning="shallow")
@@ -123,56 +99,3 @@ def test_a30_the_template_is_read_where_the_search_order_finds_it(tmp_path: Path
     (result,) = report.results
     assert result.outcome == "failed"
     assert "it scores 0.5, and 0.8 passes: shallow; an example" in result.reason
-
-
-def test_a32_borderline_is_reported(tmp_path: Path) -> None:
-    report, _ = judged(tmp_path, TEMPLATE.replace(", prompt: ./judges/depth.md", ""), score=0.7)
-    assert (report.results[0].outcome, report.results[0].verdict) == ("failed", "borderline")
-
-
-def test_a30_a31_what_is_wrong_with_a_template_is_reported_where_it_is_named(tmp_path: Path) -> None:
-    (missing,) = examined(tmp_path, TEMPLATE)
-    assert "evals/e.yaml:8:46: " in missing
-    assert "depth.md" in missing
-    write(tmp_path, "evals/judges/depth.md", "{{answer}} {{sidecar.langage}}")
-    assert examined(tmp_path, TEMPLATE) == [
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the prompt asks for {{answer}}, which is not a variable: "
-        "did you mean {{candidate_answer}}?",
-        "BK660 evals/e.yaml:8:46: judges/depth.md: the case has no sidecar.langage, which the prompt asks "
-        "for: did you mean 'sidecar.language'?",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong", "message"),
-    [
-        (
-            RUBRICS.replace("{0: None, 3", "{1: None, 3"),
-            "BK662 evals/e.yaml:11:19: ",
-            "scores in no range: 0: cover each score from 0 to 10 once",
-        ),
-        (
-            RUBRICS.replace("9: Much", "11: Much"),
-            "BK662 evals/e.yaml:11:53: ",
-            "a range that begins at '11': a whole number from 0 to 10",
-        ),
-        (OURS.replace("0: None", "1: None"), "BK662 evals/e.yaml:10:33: ", "scores in no range: 0"),
-        (OURS, "BK111 evals/e.yaml:12:39: ", "evals/judges/depth.md"),
-    ],
-)
-def test_a42_what_is_wrong_with_a_rubric_is_reported_in_its_place(
-    tmp_path: Path, text: str, wrong: str, message: str
-) -> None:
-    (problem,) = examined(tmp_path, text)
-    assert problem.startswith(wrong + message)
-
-
-def test_a_case_of_our_own_form_is_judged_by_them_too(tmp_path: Path) -> None:
-    write(tmp_path, "evals/judges/depth.md", "Is it deep? {{candidate_answer}}")
-    satisfied, deep = {"satisfied": True, "reasoning": ""}, {"score": 8, "reasoning": ""}
-    report, asked = judged(tmp_path, OURS, **{"rubric-1": satisfied, "depth": deep, "score": 0.9})
-    (result,) = report.results
-    assert result.case is not None
-    depth, judge = result.case.attempts[0].grades
-    assert (result.outcome, depth.score, judge.grader, judge.score) == ("passed", 0.85, "llm_judge", 0.9)
-    assert len(asked) == 2

@@ -2,15 +2,14 @@
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evalcases import CONFIG, World, case, suite
 from evalreports import report, result
+from server import HostileServer, kept, whole
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
@@ -28,38 +27,11 @@ GITHUB = {"GITHUB_RUN_ID": "7", "GITHUB_REPOSITORY": "o/r"}
 JOB = "https://github.com/o/r/actions/runs/7"
 
 
-class Hook:
-    """A webhook on a real socket."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, Any, Any]] = []
-        self.status = 200
-        hook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                hook.heard.append((self.path, self.headers, json.loads(body)))
-                self.send_response(hook.status)
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, *words: object) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-
 @pytest.fixture
-def hook() -> Iterator[Hook]:
-    made = Hook()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+def hook() -> Iterator[HostileServer]:
+    """A webhook on a real socket."""
+    with HostileServer(otherwise=kept(whole(b""))) as server:
+        yield server
 
 
 @pytest.fixture
@@ -74,27 +46,30 @@ def project(folder: Path, config: str, **operator: Any) -> Project:
     return open_project(Operator(str(folder), **operator))
 
 
-def test_notify_with_webhook_sends_what_failed(tmp_path: Path, hook: Hook, clients: Clients) -> None:
+def test_notify_with_webhook_sends_what_failed(tmp_path: Path, hook: HostileServer, clients: Clients) -> None:
     config = f"notify: {{webhook: '{hook.url}/x', headers: {{X-Team: qa}}}}\n"
     sent = notice(RUN, 1, [gating.judge(Gate("g", {"pass rate": 0.9}), RUN)], GITHUB)
     assert notify(project(tmp_path, config), sent, clients) == ""
-    ((path, headers, body),) = hook.heard
-    assert (path, headers["X-Team"], headers["Content-Type"]) == ("/x", "qa", "application/json")
+    (request,) = hook.seen
+    headers, body = request.headers, json.loads(request.body)
+    assert (request.target, headers["x-team"], headers["content-type"]) == ("/x", "qa", "application/json")
     assert body["text"] == f"baselinekit s: 1 failed, 1 passed; g is not met {JOB}"
     assert body["failures"] == [{"id": "b", "outcome": "failed", "reason": "it is not the expected output"}]
     assert (body["summary"]["failed"], body["exit_code"], body["link"]) == (1, 1, JOB)
     allowed = f"allow_hosts: [api.example.com]\n{config}"
     assert "BK401" in notify(project(tmp_path, allowed), sent, clients)
-    assert len(hook.heard) == 1
+    assert len(hook.seen) == 1
 
 
-def test_notify_with_secret_address_shows_the_host_only(tmp_path: Path, hook: Hook, clients: Clients) -> None:
+def test_notify_with_secret_address_shows_the_host_only(
+    tmp_path: Path, hook: HostileServer, clients: Clients
+) -> None:
     config = "variables: {chat: {from_env: CHAT, secret: true}}\nnotify: {webhook: '{{chat}}'}\n"
     opened = project(tmp_path, config, environ={"CHAT": f"{hook.url}/token-abcdefgh123"})
     assert notify(opened, {"text": f"see {hook.url}/token-abcdefgh123"}, clients) == ""
-    assert hook.heard[0][0] == "/token-abcdefgh123"
-    assert "token-abcdefgh123" not in json.dumps(hook.heard[0][2])
-    hook.status = 404
+    assert hook.seen[0].target == "/token-abcdefgh123"
+    assert "token-abcdefgh123" not in hook.seen[0].body.decode()
+    hook.otherwise = kept(whole(b"", status="404 Not Found"))
     warning = notify(opened, {"text": ""}, clients)
     assert "BK735 127.0.0.1:" in warning
     assert "answered 404" in warning
@@ -141,17 +116,14 @@ def test_notify_with_program_writes_to_its_standard_input(tmp_path: Path, client
 @pytest.mark.parametrize(
     ("config", "by_suite", "exit_code", "wanted"),
     [
-        ("notify: {command: [x]}", None, 1, True),
         ("notify: {command: [x]}", True, 3, True),
         ("notify: {command: [x]}", True, 0, False),
         ("notify: {command: [x]}", False, 1, False),
         ("notify: {command: [x], always: true}", False, 1, True),
-        ("notify: {command: [x], always: true}", None, 0, True),
         ("notify: {command: [x], always: true}", None, 130, False),
-        ("version: 1", True, 1, False),
     ],
 )
-def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
+def test_h60_is_wanted_by_suite_configuration_and_exit_code(
     tmp_path: Path, config: str, by_suite: bool | None, exit_code: int, wanted: bool
 ) -> None:
     assert is_wanted(project(tmp_path, config), exit_code, by_suite) is wanted
@@ -161,7 +133,7 @@ def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
     ("config", "by_suite", "warned"),
     [("version: 1", True, 1), ("version: 1", None, 0), ("notify: {command: [x]}", True, 0)],
 )
-def test_h60_a_suite_that_asks_to_notify_where_no_address_is_set_warns_once(
+def test_h60_run_that_cannot_notify_warns_once(
     tmp_path: Path, config: str, by_suite: bool | None, warned: int
 ) -> None:
     (tmp_path / "baselinekit.yaml").write_text(f"{CONFIG}{config}\n")

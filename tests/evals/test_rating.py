@@ -8,8 +8,7 @@ import pytest
 from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
-from baselinekit.errors import InvalidInput, NothingSelected
-from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
+from baselinekit.evals.rating import Queue, finish, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, RatingScale
@@ -19,8 +18,7 @@ from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
-from baselinekit.suites.loading import load_cases
-from baselinekit.suites.ratings import FOLDER, Ratings, dump_ratings
+from baselinekit.suites.ratings import FOLDER, dump_ratings
 
 RECIPE = Recipe(PromptInput(text="Greet them"), PromptExecution("prompt"))
 USUAL = RatingScale()
@@ -54,7 +52,7 @@ def rate(queue: Queue, values: dict[str, Any], name: str = "greeting") -> None:
         queue.rate(queue.standings([name])[0].item, Rating(rater, value, queue.stamp()))
 
 
-def test_h42_a_run_does_not_wait_and_the_next_one_picks_up_what_was_said(queue: Queue) -> None:
+def test_h42_run_leaves_ratings_pending_and_the_next_takes_them(queue: Queue) -> None:
     assert observe(queue, people()).verdict == "pending"
     rate(queue, {"ada": 4, "bob": 5})
     grade = observe(queue, people())
@@ -63,7 +61,7 @@ def test_h42_a_run_does_not_wait_and_the_next_one_picks_up_what_was_said(queue: 
     assert len(queue.standings()) == 2
 
 
-def test_h40_a_blind_evaluation_hides_the_model_and_what_others_said(queue: Queue) -> None:
+def test_h40_blind_sheet_hides_the_model_and_other_ratings(queue: Queue) -> None:
     for id, is_blind in (("open", False), ("blind", True)):
         observe(queue, people(is_blind), id=id)
         rate(queue, {"ada": 4}, id)
@@ -91,51 +89,6 @@ def test_queue_that_cannot_be_written_leaves_the_case_pending(queue: Queue) -> N
     assert "could not be queued" in grade.reason
 
 
-def test_items_are_found_by_pattern_and_key_and_wait_for_those_who_can_rate(queue: Queue) -> None:
-    for id in ("tone/a", "tone/b", "other"):
-        observe(queue, people(), id=id)
-    key = queue.standings(["other"])[0].item.key
-    assert [one.item.case for one in queue.standings(["tone/*"])] == ["tone/a", "tone/b"]
-    assert queue.standings([key[:8]])[0].item.case == "other"
-    with pytest.raises(NothingSelected, match="did you mean 'other'"):
-        queue.standings(["othr"])
-    rate(queue, {"ada": 4}, "tone/a")
-    assert [one.item.case for one in queue.waiting(["tone/*"], "Ada")] == ["tone/b"]
-    rate(queue, {"bob": 4}, "tone/a")
-    assert [one.item.case for one in queue.waiting(["tone/*"], "carol")] == ["tone/b"]
-    rate(queue, {"x": 1, "y": 5, "z": 3}, "tone/b")
-    assert queue.waiting(["tone/*"], "carol") == []  # disputed, and no more are allowed
-
-
-@pytest.mark.parametrize("name", ["all.yaml", "all.json"])
-def test_h43_what_is_exported_comes_back_as_it_was(queue: Queue, tmp_path: Path, name: str) -> None:
-    labelled = RatingScale(labels={"1": "Poor", "5": "Best"}, criteria=["a", "b"])
-    for id, scale, value in (
-        ("criteria", labelled, [4, 5]),
-        ("yes", RatingScale("binary"), True),
-        ("order", RatingScale("ranking", tie_allowed=True), [2, [1, 3]]),
-    ):
-        observe(queue, people(scale=scale), ["x", "y\n", {"deep": [None, 1.5]}], id)
-        rate(queue, {"ada": value}, id)
-    text = dump_ratings(queue.ratings.all(), name)
-    elsewhere = queue_in(tmp_path / "other")
-    done = import_ratings(elsewhere, text, name)
-    assert (done.items, done.ratings, done.known) == (3, 3, 0)
-    assert Ratings(elsewhere.project.root).all() == queue.ratings.all()
-    assert import_ratings(elsewhere, text, name).known == 3
-    with pytest.raises(InvalidInput, match="is of the case"):
-        import_ratings(elsewhere, text.replace("yes", "no"), name)
-
-
-def test_agreements_beyond_chance_by_grader(queue: Queue) -> None:
-    for id, ada, bob in (("a", True, True), ("b", False, False), ("c", True, False), ("d", True, True)):
-        observe(queue, people(scale=RatingScale("binary")), id=id)
-        rate(queue, {"ada": ada, "bob": bob}, id)
-    row = {"grader": "people", "items": 4, "raters": 2}
-    row |= {"Krippendorff's alpha (nominal)": 0.5333, "Cohen's kappa": 0.5}
-    assert agreements(queue.standings()) == [row]
-
-
 def waiting_report(*grades: Grade) -> Report:
     attempt = Attempt(1, "unscored", None, grades, "waits", verdict="pending")
     facts = CaseFacts("capability", (attempt,))
@@ -157,7 +110,7 @@ def waiting_report(*grades: Grade) -> Report:
         ({"ada": 4, "bob": 4}, [Grade("judge", "model", "error", None, "no reply")], "error", 3),
     ],
 )
-def test_h43_a_result_file_is_finished_by_what_was_said_since(
+def test_h43_finish_decides_a_result_file_by_new_ratings(
     queue: Queue, values: dict[str, int], others: list[Grade], outcome: str, exit_code: int
 ) -> None:
     pending = observe(queue, people())
@@ -173,51 +126,3 @@ def test_h43_a_result_file_is_finished_by_what_was_said_since(
     assert finish(done.report, queue).report == done.report
     lost = replace(pending, details={"item": "feedfeedfeedfeed"})
     assert finish(waiting_report(lost), queue).left == 1
-
-
-AS_DOCUMENTED = """\
-type: human
-config:
-  interface: "web"
-  evaluators:
-    min_required: 2
-    max_allowed: 5
-    agreement_threshold: 0.8
-  rating_scale:
-    type: "likert"
-    range: [1, 5]
-    labels:
-      1: "Poor"
-      2: "Below Average"
-      3: "Average"
-      4: "Good"
-      5: "Excellent"
-  rubric: |
-    You are evaluating {task_description}.
-    ### 2. {criterion_2_name}
-    ...
-    - If unsure, err on the side of {conservative/generous}
-  time_limit_minutes: 10
-  blind_evaluation: true
-"""
-
-
-def test_h40_a_grader_as_it_is_documented_is_read_and_asked(queue: Queue, tmp_path: Path) -> None:
-    file = tmp_path / "case.yaml"
-    stated = "".join(f"  {line}\n" for line in AS_DOCUMENTED.splitlines())
-    file.write_text(f"id: greeting\ninput: {{type: prompt, content: Greet them}}\ngrader:\n{stated}")
-    (of,) = load_cases(["case.yaml"], str(tmp_path))
-    assert queue.rated(of, of.graders[0], Observation("Hello", 0.1)).verdict == "pending"
-    (standing,) = queue.standings()
-    shown = sheet(standing.item)
-    assert shown.choices == (
-        ("1", "Poor"),
-        ("2", "Below Average"),
-        ("3", "Average"),
-        ("4", "Good"),
-        ("5", "Excellent"),
-    )
-    assert (shown.minutes, shown.about) == (10.0, {})
-    assert shown.item.shown.rubric == (
-        "You are evaluating greeting.\n...\n- If unsure, err on the side of conservative"
-    )

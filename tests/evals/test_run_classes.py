@@ -44,29 +44,29 @@ def cases(root: Path, evals: str) -> list[Case]:
     return load_cases([f"{FOLDER}/eval.yml"], str(root))
 
 
-def test_e10_e12_over_attempts_each_query_is_counted_with_how_often_it_was_what(tmp_path: Path) -> None:
+def test_e10_e12_run_counts_classes_over_attempts(tmp_path: Path) -> None:
     report = Judge(tmp_path).run(suite(*cases(tmp_path, QUERIES)), attempts=4)
-    (one,) = classifications(report)
-    assert (one.group, one.wanted, one.classes) == ("refactor", ["YES", "NO"], ["YES", "NO"])
-    assert {case.name: dict(case.given) for case in one.cases} == {
+    (table,) = classifications(report)
+    assert (table.group, table.wanted, table.classes) == ("refactor", ["YES", "NO"], ["YES", "NO"])
+    assert {case.name: dict(case.given) for case in table.cases} == {
         "steady": {"YES": 4},
         "wavering": {"YES": 2, "NO": 2},
         "silent": {"NO": 2, None: 2},
         "wrong": {"YES": 4},
     }
-    assert [case.name for case in one.flipping] == ["wavering"]
-    assert (one.right, one.decided, one.undecided) == (8, 14, 2)
+    assert [case.name for case in table.flipping] == ["wavering"]
+    assert (table.right, table.decided, table.undecided) == (8, 14, 2)
     outcomes = {result.name: result.outcome for result in report.results}
     assert outcomes == {"steady": "passed", "wavering": "failed", "silent": "error", "wrong": "failed"}
     text = render_report(report, "x.json")
     assert render_report(read(text, "x.json"), "x.json") == text
 
 
-def test_e11_e12_the_prompt_is_never_sent_to_who_decides_and_retries_are_not_counted(tmp_path: Path) -> None:
+def test_e11_e12_run_of_queries_sends_no_prompt_and_counts_no_retries(tmp_path: Path) -> None:
     world, queries = Judge(tmp_path), cases(tmp_path, QUERIES)
     report = world.run(suite(*(replace(case, retries=2) for case in queries if case.name == "wrong")))
     assert report.results[0].attempts == 3
-    assert [one.decided for one in classifications(report)] == [1]
+    assert [table.decided for table in classifications(report)] == [1]
     whole = "\n".join(message.content for ask in world.asked for message in ask.messages)
     for text in ("Refactors code. Use when", "- refactor this file", "- questions about code"):
         assert text in whole
@@ -74,7 +74,7 @@ def test_e11_e12_the_prompt_is_never_sent_to_who_decides_and_retries_are_not_cou
     assert "Refactor {{" not in whole
 
 
-def test_e4_each_check_that_failed_has_the_line_at_which_it_stands(tmp_path: Path) -> None:
+def test_e4_run_gives_failed_checks_their_lines(tmp_path: Path) -> None:
     evals = """\
 cases:
   - name: a

@@ -3,15 +3,14 @@
 import json
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-from evalcases import World, case, metric, suite
+from evalcases import World, case, suite
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.rating import Queue, finish
-from baselinekit.evals.selection import graded_by, with_borderline
+from baselinekit.evals.selection import graded_by
 from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_text import Contains
 from baselinekit.graders.composite import Aggregator, make_composite
@@ -38,7 +37,7 @@ def made_of(*graders: Grader, name: str = "gate") -> Grader:
     return Grader(name, "code", method, required=False)
 
 
-def test_the_parts_are_kept_and_read_back_without_secrets(tmp_path: Path) -> None:
+def test_run_keeps_parts_of_a_composite_without_secrets(tmp_path: Path) -> None:
     right = GoodAnswer(messages=(TraceMessage("assistant", {"key": "x"}),))
     fields = Grader("fields", "code", FieldAccuracy([GradedField("key")]), required=False)
     inner = made_of(has("key", "facts"), has("tone", "tone"), fields, name="inner")
@@ -59,7 +58,7 @@ def test_the_parts_are_kept_and_read_back_without_secrets(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("value", "outcome"), [(5, "passed"), (1, "failed")])
-def test_a_rating_finishes_the_composite_that_waited(tmp_path: Path, value: int, outcome: str) -> None:
+def test_finish_decides_a_composite_by_a_new_rating(tmp_path: Path, value: int, outcome: str) -> None:
     people = Grader("people", "human", HumanRating(evaluators=Evaluators(1, 3, 0.8)), required=False)
     world, ticks = World(tmp_path), count(1_700_000_000)
     queue = Queue(world.project(), lambda: float(next(ticks)))
@@ -73,22 +72,7 @@ def test_a_rating_finishes_the_composite_that_waited(tmp_path: Path, value: int,
     assert again.report.results[0].verdict is None
 
 
-def test_a_mean_decides_and_borderline_is_counted(tmp_path: Path) -> None:
-    graders = (has("yes", "facts", 3), has("tone", "tone"))
-    cases = [case(text, text, *graders, pass_rule=MEAN) for text in ("yes", "yes tone")]
-    report = World(tmp_path).run(suite(*cases))
-    found = [(one.outcome, one.verdict) for one in report.results]
-    assert found == [("failed", "borderline"), ("passed", None)]
-    assert (metric(report, "borderline"), metric(report, "pass@1"), report.exit_code) == (0.5, 0.5, 1)
-    lenient = World(tmp_path).run(with_borderline(suite(*cases), True))
-    assert [one.verdict for one in lenient.results] == ["borderline", None]
-    assert (metric(lenient, "borderline"), lenient.exit_code) == (0.5, 0)
-    by_all = World(tmp_path).run(suite(case("a")))
-    assert by_all.suite is not None
-    assert "borderline" not in [one.name for one in by_all.suite.metrics]
-
-
-def test_only_a_composite_all_of_one_kind_is_asked_for_by_it() -> None:
+def test_graded_by_a_kind_takes_composites_of_that_kind_only() -> None:
     people = Grader("people", "human", HumanRating())
     both, codes = made_of(has("a", "a"), people), made_of(has("a", "a"))
     mixed = case("a", "yes", both, codes, people)
@@ -126,11 +110,10 @@ graders:
     [
         ("all", "silent", [True, True, True]),
         ("mean", "silent", [False, True, False]),
-        ("mean", "gate", [False, True, True]),
         ("{by: mean, pass_at: 0.9}", "silent\n        required: true", [False, True, True]),
     ],
 )
-def test_a45_by_the_mean_a_grader_is_a_gate_only_if_it_says_so(
+def test_a45_graders_by_mean_are_gates_only_if_required(
     tmp_path: Path, rule: str, ref: str, required: list[bool]
 ) -> None:
     (tmp_path / "config").mkdir()
@@ -142,30 +125,3 @@ def test_a45_by_the_mean_a_grader_is_a_gate_only_if_it_says_so(
     greeting = TraceMessage("assistant", "Hello, you!")
     assert found.wanted == GoodAnswer("It greets", (greeting,), sidecar={"lang": "en"})
     assert found.expected is None
-
-
-COMPOSITE = """\
-id: a
-input: {type: echo, content: hello}
-grader:
-  type: code
-  config:
-    method: composite
-    graders:
-      - {type: code, config: {method: contains, all: [hello]}}
-      - {type: code, config: {method: contains, all: [hello]}}
-      - silent
-    aggregator: {type: code_judge, config: {script: [python3, x.py]}, on_error: ignore}
-"""
-
-
-def test_a_composite_of_our_own_form_has_its_graders_with_their_places(tmp_path: Path) -> None:
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/graders.yaml").write_text(GRADERS)
-    (tmp_path / "f.yaml").write_text(COMPOSITE)
-    (found,) = load_cases(["f.yaml"], str(tmp_path))
-    method: Any = found.graders[0].method
-    assert [grader.name for grader in method.graders] == ["contains", "contains-2", "silent"]
-    assert [grader.required for grader in method.graders] == [False, False, False]
-    assert method.graders[1].at == ("grader", "config", "graders", 1)
-    assert (method.on_error, method.judge.name if method.judge else "") == ("ignore", "aggregator")

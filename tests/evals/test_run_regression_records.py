@@ -73,14 +73,7 @@ def passes(root: Path, known: Any, comparison: Any, actual: Any) -> bool:
     return Service(root, actual).record(json.dumps(record)).outcome == "passed"
 
 
-@pytest.mark.parametrize("kind", ["exact", "structural", "numeric", "semantic"])
-def test_h6_each_type_of_comparison_is_a_grader(tmp_path: Path, kind: str) -> None:
-    rules = {"type": kind} | ({"method": "words"} if kind == "semantic" else {})
-    assert passes(tmp_path, {"n": 1}, rules, {"n": 1})
-    assert not passes(tmp_path, {"n": 1}, rules, {"n": 2})
-
-
-def test_h6_h10_h12_the_records_of_the_document_run_as_they_are(tmp_path: Path) -> None:
+def test_h6_h10_h12_run_of_records_of_the_document_passes(tmp_path: Path) -> None:
     first = Service(tmp_path, USERS)
     assert first.example(EXAMPLE_RECORDS[0]).results[0].outcome == "passed"
     (asked,) = first.requests
@@ -93,20 +86,7 @@ def test_h6_h10_h12_the_records_of_the_document_run_as_they_are(tmp_path: Path) 
     assert ("Authorization", "Bearer t-2") in second.requests[0].headers
 
 
-@pytest.mark.parametrize("word", ["endpoint", "path"])
-def test_h7_a_request_may_say_endpoint_or_path(tmp_path: Path, word: str) -> None:
-    world = Service(tmp_path, {"n": 1})
-    result = world.record(
-        f"id: r\nbaseline: {{output: {{status: 200, body: {{n: 1}}}}}}\n"
-        f"current: {{input: {{method: POST, {word}: /x, headers: {{a: b}}, body: {{q: 1}}}},\n"
-        "  execution: {type: http, base_url: 'http://api.test'}}\n"
-    )
-    (asked,) = world.requests
-    assert (result.outcome, asked.method, asked.url) == ("passed", "POST", "http://api.test/x")
-    assert asked.content == b'{"q":1}'
-
-
-def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path) -> None:
+def test_h7_skill_gets_its_parameters_and_files(tmp_path: Path) -> None:
     write(tmp_path, "path/to/test-diff.patch", "- let x\n+ const x\n")
     scores = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
     world = Service(tmp_path, {"quality_scores": scores, "sample_comments": ["another"]})
@@ -124,7 +104,7 @@ def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path)
         (None, {}),
     ],
 )
-def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
+def test_h8_run_records_passes_and_failures_and_no_errors(
     tmp_path: Path, body: Any, changed: dict[str, str]
 ) -> None:
     counted = "metadata:\n  last_passed: null\n  failure_count: 4\n"
@@ -143,7 +123,6 @@ IGNORED = {"data": [], "meta": {"page": 9}}
     ("rules", "body", "passed"),
     [
         ({"options": {"ignore_values": ["data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
-        ({"options": {"ignore_values": ["body.data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
         ({"options": {"ignore_values": ["$.body.data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
         ({"ignore_fields": ["meta.page"]}, {"data": [], "meta": {}}, True),
         ({"options": {"ignore_values": ["meta.page"]}}, {"data": [], "meta": {}}, False),
@@ -157,7 +136,7 @@ IGNORED = {"data": [], "meta": {"page": 9}}
         ({"options": {"require_keys": ["data"]}}, {"data": [], "meta": {"page": 1}}, True),
     ],
 )
-def test_h10_h11_paths_begin_at_the_body_and_each_list_means_its_own(
+def test_h10_h11_paths_of_a_record_begin_at_the_body(
     tmp_path: Path, rules: dict[str, Any], body: Any, passed: bool
 ) -> None:
     compared = {"type": "structural", **rules}
@@ -171,22 +150,7 @@ def test_h10_h11_paths_begin_at_the_body_and_each_list_means_its_own(
     assert (world.record(json.dumps(record)).outcome == "passed") is passed
 
 
-@pytest.mark.parametrize(("strict", "passed"), [(False, True), (True, False), (None, False)])
-def test_h11_h26_strict_says_whether_further_keys_are_allowed(
-    tmp_path: Path, strict: bool | None, passed: bool
-) -> None:
-    config = {"method": "structural_match"} | ({} if strict is None else {"strict": strict})
-    record = {
-        "metadata": {"id": "r"},
-        "baseline": {"response": {"body": {"a": 1}}},
-        "test_case": {"input": {"path": "/x"}},
-        "grader": {"type": "code", "config": config},
-    }
-    world = Service(tmp_path, {"a": 1, "b": 2}, base_url="http://api.test")
-    assert (world.record(json.dumps(record)).outcome == "passed") is passed
-
-
-def test_h11_without_an_address_the_key_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_h11_record_without_an_address_is_refused(tmp_path: Path) -> None:
     world = Service(tmp_path)
     with pytest.raises(InvalidInput, match=r"no base_url: pass --base-url URL"):
         world.example(EXAMPLE_RECORDS[1])
@@ -194,7 +158,7 @@ def test_h11_without_an_address_the_key_that_is_missing_is_named(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", EXAMPLE_RECORDS)
-def test_h12_an_unresolved_variable_is_reported_before_any_request(tmp_path: Path, name: str) -> None:
+def test_h12_record_with_an_unset_variable_sends_nothing(tmp_path: Path, name: str) -> None:
     world = Service(tmp_path, USERS, variables={"api_base_url": "http://x"}, base_url="http://api.test")
     (result,) = world.example(name).results
     assert (result.outcome, result.code) == ("error", "BK501")
@@ -202,7 +166,7 @@ def test_h12_an_unresolved_variable_is_reported_before_any_request(tmp_path: Pat
     assert world.requests == []
 
 
-def test_h12_what_was_sent_is_in_no_result_and_in_no_file(tmp_path: Path) -> None:
+def test_h12_secrets_sent_are_in_no_result_and_no_file(tmp_path: Path) -> None:
     world = Service(tmp_path, {"users": [], "echo": "Bearer hush-hush-4711"})
     secrets = {"test_token": "hush-hush-4711"}
     world.operator = {"variables": {"api_base_url": "http://api.test"}, "secrets": secrets}
@@ -224,7 +188,7 @@ MATCHED = {  # what a matcher accepts, and what it does not
 
 
 @pytest.mark.parametrize("matcher", MATCHED)
-def test_h13_a_matcher_stands_in_quotes_and_tells_types_apart(tmp_path: Path, matcher: str) -> None:
+def test_h13_matcher_in_quotes_tells_types_apart(tmp_path: Path, matcher: str) -> None:
     for values, passed in zip(MATCHED[matcher], (True, False), strict=True):
         for value in values:
             found = passes(tmp_path, {"a": f"{{{{{matcher}}}}}"}, {"type": "structural"}, {"a": value})
@@ -242,41 +206,34 @@ MORE, ORDER = {"allow_additional_fields": True}, {"allow_field_reordering": True
     [
         ({"a": 1}, {}, {"a": 1, "b": 2}, False),
         ({"a": 1}, MORE, {"a": 1, "b": 2}, True),
-        ({"a": {"b": 1}}, MORE, {"a": {"b": 1, "c": 2}}, True),
         ({"a": 1}, MORE, {"b": 2}, False),
-        ({"a": 1, "b": 2}, {}, {"b": 2, "a": 1}, True),
         ({"a": 1, "b": 2}, ORDER, {"b": 2, "a": 1}, True),
         ({"a": 1, "b": 2}, {"allow_field_reordering": False}, {"b": 2, "a": 1}, False),
         ([1, 2], ORDER, [2, 1], False),
         (["{{any_string}}"], {}, ["a", "b", "c"], True),
         (["{{any_string}}"], {}, ["a", 2], False),
-        (["{{any_string}}"], {}, [], False),
         (["{{any_string}}"], {"allow_empty_arrays": True}, [], True),
         (["a"], {}, ["a", "a"], False),
     ],
 )
-def test_h14_what_is_allowed_beside_the_shape(
+def test_h14_structural_tolerance_allows_fields_order_and_empty_arrays(
     tmp_path: Path, known: Any, tolerance: Any, actual: Any, passed: bool
 ) -> None:
     assert passes(tmp_path, known, {"type": "structural", "tolerance": tolerance}, actual) is passed
-
-
-def test_h14_an_empty_array_whose_elements_are_ignored_takes_any(tmp_path: Path) -> None:
-    rules = {"type": "structural", "options": {"ignore_values": ["data.*"]}}
-    for data in ([], [1], [{"a": 1}, None]):
-        assert passes(tmp_path, {"data": [], "n": 1}, rules, {"data": data, "n": 1})
+    ignored = {"type": "structural", "options": {"ignore_values": ["data.*"]}}
+    assert passes(tmp_path, {"data": [], "n": 1}, ignored, {"data": [{"a": 1}, None], "n": 1})
 
 
 SCORES = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
 DOWN = {"type": "numeric", "tolerance": {"quality_scores": {"min_delta": -0.3, "max_delta": None}}}
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", ["specificity", "tone"])
 @pytest.mark.parametrize(
     ("delta", "passed"),
-    [("-0.3", True), ("-0.31", False), ("0", True), ("0.2", True), ("-0.30000001", False)],
+    [("-0.3", True), ("0.2", True), ("-0.30000001", False)],
 )
-def test_h15_h16_a_score_may_fall_by_its_tolerance_and_not_a_digit_further(
+def test_h15_h16_score_may_fall_by_its_tolerance_exactly(
     tmp_path: Path, name: str, delta: str, passed: bool
 ) -> None:
     """4.2 - 0.3 is 3.9000000000000004 as floats go, and 3.9 - 4.2 is -0.30000000000000027."""
@@ -293,18 +250,15 @@ def test_h15_h16_a_score_may_fall_by_its_tolerance_and_not_a_digit_further(
         ({**SCORES, "tone": 99}, True),
         ({name: score for name, score in SCORES.items() if name != "tone"}, False),
         ({**SCORES, "tone": True}, False),
-        ({**SCORES, "tone": None}, False),
         ({**SCORES, "tone": "4.6"}, False),
         ({**SCORES, "humour": 1}, True),
     ],
 )
-def test_h15_h16_no_bound_is_no_bound_and_what_is_no_number_fails(
-    tmp_path: Path, now: Any, passed: bool
-) -> None:
+def test_h15_h16_score_without_bound_or_number(tmp_path: Path, now: Any, passed: bool) -> None:
     assert passes(tmp_path, {"quality_scores": SCORES}, DOWN, {"quality_scores": now}) is passed
 
 
-def test_h16_not_a_number_is_no_score(tmp_path: Path) -> None:
+def test_h16_score_that_is_nan_fails(tmp_path: Path) -> None:
     world = Service(tmp_path, ends=ProcessResult(0, b'{"n": NaN}', b"", 0.0))
     text = f"id: r\nbaseline: {{output: {{n: 1}}}}\ncomparison: {{type: numeric}}\n{SKILL}"
     assert world.record(text).outcome == "failed"

@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.earlier import MeanDelta, cases, load_both, load_run, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.report import resultfile
-from baselinekit.structs import replace
 
 Rows = dict[str, Any]
 
@@ -33,19 +31,19 @@ def rows(**scores: float) -> Report:
     [
         ({"score": 0.8}, "passed", 0.8, None),
         ({"score": 0.7999}, "failed", 0.7999, "borderline"),
-        ({"score": 0.6}, "failed", 0.6, "borderline"),
         ({"score": 0.59}, "failed", 0.59, None),
         ({"score": 1, "error": "agent timeout"}, "error", None, None),
-        ({"score": 0.9, "error": None}, "passed", 0.9, None),
     ],
 )
-def test_a53_what_a_row_comes_to(row: Rows, outcome: str, score: float | None, verdict: str | None) -> None:
+def test_a53_read_rows_gives_outcome_and_score(
+    row: Rows, outcome: str, score: float | None, verdict: str | None
+) -> None:
     (found,) = read_rows(lines({"eval_id": "a", **row}), "x.jsonl").results
     assert found.case is not None
     assert (found.outcome, found.case.score, found.verdict) == (outcome, score, verdict)
 
 
-def test_a53_rows_in_every_form() -> None:
+def test_a53_read_rows_takes_every_form() -> None:
     for file, data in {
         "x.jsonl": b'{"eval_id": "a", "score": 1}\n\n{"test_id": "b", "score": 0}\n',
         "x.yaml": b"- {eval_id: a, score: 1}\n- {eval_id: b, score: 0}\n",
@@ -53,44 +51,20 @@ def test_a53_rows_in_every_form() -> None:
         "z.yaml": b"results:\n- {eval_id: a, score: 1}\n- {eval_id: b, score: 0}\n",
         "bom.jsonl": b'\xef\xbb\xbf{"eval_id": "a", "score": 1}\r\n{"eval_id": "b", "score": 0}',
     }.items():
-        found = {one.id: one.outcome for one in read_rows(data, file).results}
+        found = {item.id: item.outcome for item in read_rows(data, file).results}
         assert found == {"a": "passed", "b": "failed"}, file
     with pytest.raises(BaselinekitError, match=r"BK690 x\.jsonl holds no result"):
         read_rows(b"\n", "x.jsonl")
 
 
-ROW = b'{"eval_id": "a", "score": 1}\n'
-
-
-@pytest.mark.parametrize(
-    ("data", "code", "place"),
-    [
-        (b'{"score": 1}\n', "BK690", "1:1"),
-        (b'{"eval_id": 5, "score": 1}\n', "BK105", "1:13"),
-        (b'{"eval_id": "a"}\n', "BK104", "1:1"),
-        (b'{"eval_id": "a", "score": "1"}\n', "BK105", "1:27"),
-        (b'{"eval_id": "a", "score": true}\n', "BK105", "1:27"),
-        (b'{"eval_id": "a", "score": -0.1}\n', "BK105", "1:27"),
-        (ROW + b"3\n", "BK105", "2:1"),
-        (ROW + ROW, "BK691", "2:1"),
-        (b'{"eval_id": "a", "score": NaN}\n', "BK106", "1:27"),
-        (ROW + b"not json\n", "BK101", "2:1"),
-    ],
-)
-def test_a53_a_broken_row_is_reported_with_its_place(data: bytes, code: str, place: str) -> None:
-    with pytest.raises(BaselinekitError) as caught:
-        read_rows(data, "x.jsonl")
-    assert [(one.code, str(one.place)) for one in caught.value.problems] == [(code, f"x.jsonl:{place}")]
-
-
-def test_a53_our_file_beside_one_of_theirs(tmp_path: Path) -> None:
+def test_a53_pair_runs_matches_names_across_forms(tmp_path: Path) -> None:
     named = {"maths/a": "+", "maths/b": "-", "x/same": "+", "y/same": "+"}
     ours = report(*(result(id, sign) for id, sign in named.items()))
     (tmp_path / "ours.json").write_text(resultfile.render(ours))
     theirs = tmp_path / "theirs.jsonl"
     theirs.write_bytes(lines(*({"eval_id": id, "score": 0.9} for id in ("a", "b", "same", "new"))))
     before, now = load_both("ours.json", "theirs.jsonl", str(tmp_path))
-    assert [one.id for one in cases(before)] == ["a", "b", "x/same", "y/same"], (
+    assert [item.id for item in cases(before)] == ["a", "b", "x/same", "y/same"], (
         "a name that is not unique stays"
     )
     found = pair_runs(before, now)
@@ -102,7 +76,7 @@ def test_a53_our_file_beside_one_of_theirs(tmp_path: Path) -> None:
     with pytest.raises(BaselinekitError, match="BK692"):
         load_both("ours.json", "theirs.jsonl", str(tmp_path))
     theirs.write_bytes(lines(*({"eval_id": "a", "dataset": name, "score": 1} for name in "xy")))
-    assert {one.id for one in load_run("theirs.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}
+    assert {item.id for item in load_run("theirs.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}
     assert pair_runs(*load_both("theirs.jsonl", "theirs.jsonl", str(tmp_path))).exit_code == 0
 
 
@@ -112,11 +86,9 @@ def test_a53_our_file_beside_one_of_theirs(tmp_path: Path) -> None:
         ("+", "+", False, 0),
         ("+", "-", False, 3),  # chance, or a regression
         ("-", "+", False, 0),
-        ("+++++", "-----", False, 3),
         ("++++++", "------", False, 1),
         ("+++-", "---+", False, 3),
         ("++--", "--++", False, 0),
-        ("++++---", "----+++", False, 0),
         ("++", "+ ", False, 3),
         ("++", "+ ", True, 0),
         ("+ ", "+-", False, 0),
@@ -124,10 +96,9 @@ def test_a53_our_file_beside_one_of_theirs(tmp_path: Path) -> None:
         ("++", "?+", True, 3),
         ("!", "!", False, 3),
         ("!+", "!+", False, 0),
-        ("!+", "++", False, 0),
     ],
 )
-def test_a53_what_the_exit_code_hangs_on(before: str, now: str, partial: bool, code: int) -> None:
+def test_a53_pair_runs_exit_code(before: str, now: str, partial: bool, code: int) -> None:
     runs = [
         report(*(result(f"c{n}", sign) for n, sign in enumerate(signs) if sign != " "))
         for signs in (before, now)
@@ -135,15 +106,8 @@ def test_a53_what_the_exit_code_hangs_on(before: str, now: str, partial: bool, c
     assert pair_runs(*runs, partial=partial).exit_code == code
 
 
-def test_a53_a_case_that_regressed_beyond_chance_decides_although_others_are_gone() -> None:
-    before = report(result("a", "+++++"), result("b", "+"))
-    assert pair_runs(before, report(result("a", "-----"))).exit_code == 1
-
-
 @given(st.integers(0, 8), st.integers(0, 8), st.integers(0, 40))
-def test_a53_no_regression_is_found_only_with_enough_changed_pairs_to_show_one(
-    lost: int, won: int, same: int
-) -> None:
+def test_a53_pair_runs_with_too_few_changed_pairs_is_undecided(lost: int, won: int, same: int) -> None:
     """One attempt a case: whether so many changed pairs could show a regression follows from the exact test
     alone, 2 / 2 ** 5 being more than one in twenty, and 2 / 2 ** 6 less."""
     signs = [("+", "-")] * lost + [("-", "+")] * won + [("+", "+")] * (same + 1)
@@ -157,14 +121,6 @@ def test_a53_no_regression_is_found_only_with_enough_changed_pairs_to_show_one(
         assert found.exit_code in (1, 3)
 
 
-def test_a53_scores_that_fall_together_are_no_chance() -> None:
-    before, now = (rows(**dict.fromkeys("abcdefgh", score)) for score in (1.0, 0.85))
-    found = [(one.name, one.verdict) for one in pair_runs(before, now).earlier.metrics]
-    assert found == [("pass@1", "unchanged"), ("score", "regressed")]
-    same = report(*(result(id, "+") for id in "abcdefgh"))
-    assert [one.name for one in pair_runs(same, same).earlier.metrics] == ["pass@1"]
-
-
 def deltas(before: list[float], now: list[float], threshold: float) -> MeanDelta:
     runs = [rows(**{f"c{n}": score for n, score in enumerate(scores)}) for scores in (before, now)]
     return mean_delta(*runs, threshold)
@@ -174,9 +130,7 @@ def deltas(before: list[float], now: list[float], threshold: float) -> MeanDelta
     ("before", "now", "threshold", "counts", "mean", "code"),
     [  # threshold, wins, losses, ties, mean, exit code
         ([0.8], [0.9], 0.1, (1, 0, 0), "1/10", 0),
-        ([0.9], [0.8], 0.1, (0, 1, 0), "-1/10", 1),
         ([0.3], [0.2], 0.1, (0, 1, 0), "-1/10", 1),  # .09999999999999998 in floats
-        ([0.5], [0.5], 0.0, (1, 0, 0), "0", 0),
         ([0.9] * 10, [0.896] + [0.9] * 9, 0.1, (0, 0, 10), "0", 0),  # -.0004 is rounded away
         ([0.9] * 10, [0.89] + [0.9] * 9, 0.1, (0, 0, 10), "-1/1000", 1),
         ([0.5, 0.5], [0.499, 0.5], 0.1, (0, 0, 2), "0", 0),  # -.0005: halves up
@@ -184,7 +138,7 @@ def deltas(before: list[float], now: list[float], threshold: float) -> MeanDelta
         ([1.0, 1.0], [1.0, 0.0], 0.1, (0, 1, 1), "-1/2", 1),
     ],
 )
-def test_a53_the_rule_of_the_mean_difference(
+def test_a53_mean_delta_counts_and_rounds(
     before: list[float], now: list[float], threshold: float, counts: tuple[int, ...], mean: str, code: int
 ) -> None:
     found = deltas(before, now, threshold)
@@ -192,45 +146,8 @@ def test_a53_the_rule_of_the_mean_difference(
     assert (found.mean, found.exit_code) == (Fraction(mean), code)
 
 
-def test_a53_what_the_mean_does_not_count_is_listed() -> None:
-    before = read_rows(lines(*({"eval_id": id, "score": 0.5} for id in "abc")), "x.jsonl")
-    failed = {"eval_id": "a", "score": 0, "error": "timeout"}
-    now = read_rows(lines(failed, {"eval_id": "d", "score": 1}), "y.jsonl")
-    found = mean_delta(before, now, 0.1)
-    assert (found.only_before, found.only_now, found.errors) == (("b", "c"), ("d",), ("a",))
-    assert found.exit_code == 1
-    undecided = mean_delta(before, report(result("a", "!")), 0.1)
-    assert (undecided.unscored, undecided.exit_code) == (("a",), 3)
-    assert mean_delta(before, replace(now, results=now.results[1:]), 0.1).exit_code == 3
-
-
-@pytest.mark.slow
-def test_a53_how_often_either_rule_is_wrong() -> None:
-    """20 cases whose scores scatter by .1, beside runs of the same, and of runs that are worse by .1 and .2.
-    benchmarks/README.md has the figures of 300 runs each."""
-    chance = Random(7)
-
-    def scores(base: list[float], drop: float) -> Report:
-        moved = [min(1.0, max(0.0, score + chance.gauss(-drop, 0.1))) for score in base]
-        return rows(**{f"c{n}": round(score, 3) for n, score in enumerate(moved)})
-
-    found: dict[float, tuple[float, float]] = {}
-    for drop, runs in ((0.0, 80), (0.1, 40), (0.2, 40)):
-        exact_rule = of_the_mean = 0
-        for _ in range(runs):
-            base = [min(1.0, max(0.0, chance.gauss(0.85, 0.1))) for _ in range(20)]
-            before, now = scores(base, 0.0), scores(base, drop)
-            exact_rule += pair_runs(before, now).exit_code == 1
-            of_the_mean += mean_delta(before, now, 0.1).exit_code == 1
-        found[drop] = exact_rule / runs, of_the_mean / runs
-    assert found[0.0][0] <= 0.05
-    assert found[0.1][0] >= 0.3
-    assert found[0.2][0] >= 0.9
-    assert found[0.0][1] >= 0.3, "the rule of the mean takes chance for a regression"
-
-
 @given(st.lists(st.tuples(*(st.integers(0, 100) for _ in range(2))), min_size=1, max_size=12))
-def test_a53_back_and_forth_are_opposite(scores: list[tuple[int, int]]) -> None:
+def test_a53_mean_delta_of_swapped_runs_is_opposite(scores: list[tuple[int, int]]) -> None:
     before, now = [a / 100 for a, _ in scores], [b / 100 for _, b in scores]
     there, back = deltas(before, now, 0.1), deltas(now, before, 0.1)
     assert there.count("win") == back.count("loss")

@@ -1,44 +1,65 @@
 """A project whose baselines ask a hostile server, and the real command: from a server of runs (warm.py), or
-as a process of its own where its memory is to be known afterwards."""
+as a process of its own where its memory or the start of its interpreter matters."""
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from console import warmly
 from routes import Route
-from server import HostileServer
+from server import JSON, HostileServer, kept, whole
 
 LONGEST_SECONDS = 60
+READ_AT_THE_START = ("PYTHON", "LC_", "LANG")
+"""Variables that the interpreter looks at when it starts, and never again."""
+ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "PYTHONPATH": str(Path(__file__).parents[2]),
+    "PYTHONWARNINGS": "error",
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "COLUMNS": "100",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
+    """`raw`: both streams, byte for byte. `cpu`: processor time, which is known of warm runs only;
+    `megabytes`: the most memory, which is known of processes only."""
+
     exit_code: int
-    out: str
-    err: str
+    raw: tuple[bytes, bytes]
     seconds: float
+    cpu: float = 0.0
     megabytes: float = -1.0
 
     @property
-    def said(self) -> str:
+    def out(self) -> str:
+        return self.raw[0].decode("utf-8")
+
+    @property
+    def err(self) -> str:
+        return self.raw[1].decode("utf-8")
+
+    @property
+    def output(self) -> str:
         return self.out + self.err
 
     @property
-    def report(self) -> Any:
-        return json.loads(self.out)
-
-    @property
     def results(self) -> dict[str, Any]:
-        return {result["id"]: result for result in self.report["results"]}
+        return {result["id"]: result for result in json.loads(self.out)["results"]}
 
     @property
     def outcomes(self) -> dict[str, tuple[str, str]]:
@@ -61,9 +82,21 @@ class Attacked:
             }
             self.baseline(route.name, route.output, current)
 
-    def baseline(self, id: str, output: Any, current: Any, **more: Any) -> Path:
-        stored = f"{{{output}}}" if isinstance(output, str) else json.dumps(output)
-        lines = [f"id: {id}", f"baseline: {{output: {stored}}}", f"current: {json.dumps(current)}"]
+    def pair(self, id: str, expected: Any, actual: Any, rules: Any = None, /, **more: Any) -> None:
+        """A baseline of a body, and what the server answers now: a value, or the bytes of one."""
+        body = actual if isinstance(actual, bytes) else json.dumps(actual).encode()
+        self.server.routes[f"/{id}"] = kept(whole(body, JSON))
+        self.baseline(id, {"body": expected}, comparison=rules or {}, **more)
+
+    def baseline(self, id: str, output: Any, current: Any = None, **more: Any) -> Path:
+        """A file whose stored output stands in its second line. `output`: a value, or JSON text."""
+        text = output if isinstance(output, str) else json.dumps(output)
+        stored = f"output: {text}"
+        if len(text) > 100_000:
+            self.file(f"baselines/{id}.output.json", text)
+            stored = f"output_file: {id}.output.json"
+        current = current or {"input": {"endpoint": f"/{id}"}, "execution": {"type": "http"}}
+        lines = [f"id: {id}", f"baseline: {{{stored}}}", f"current: {json.dumps(current)}"]
         lines += [f"{key}: {json.dumps(value)}" for key, value in more.items()]
         return self.file(f"baselines/{id}.yaml", "\n".join(lines) + "\n")
 
@@ -77,28 +110,41 @@ class Attacked:
         self.file("baselinekit.yaml", json.dumps({"version": 1, **settings}))
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, base_url: str | None = None) -> Ran:
-        """`baselinekit WORDS`; where the operator's word is left empty, files may say whom to ask."""
-        with warmly() as runs:
-            if runs is None:
-                return self.measured(*words, env=env, base_url=base_url)
-            environment = self._environment(env, base_url)
-            ended = runs.run(self.folder, *words, env=environment, slept=f"{self.folder}-slept")
-        return Ran(ended.exit_code, ended.out, ended.err, ended.seconds)
+        """`baselinekit WORDS`; with an empty base_url, files may say what to ask."""
+        if not any(name.startswith(READ_AT_THE_START) for name in env or {}):
+            with warmly() as runs:
+                if runs:
+                    environment = self._environment(env, base_url)
+                    ended = runs.run(self.folder, *words, env=environment, slept=f"{self.folder}-slept")
+                    return Ran(ended.exit_code, ended.raw, ended.seconds, ended.cpu)
+        return self.measured(*words, env=env, base_url=base_url)
 
-    def measured(self, *words: str, env: Mapping[str, str] | None = None, base_url: str | None = None) -> Ran:
-        """The same from nothing, in a process of its own: with the most memory that it had."""
+    def measured(
+        self,
+        *words: str,
+        shell: str = "",
+        env: Mapping[str, str] | None = None,
+        base_url: str | None = None,
+    ) -> Ran:
+        """In a process of its own; or a line for the shell in which `{tool}` is the command's name."""
         started = time.monotonic()
+        tool = [sys.executable, "-P", "-m", "baselinekit"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "baselinekit", *words],
+            ["/bin/bash", "-c", shell.replace("{tool}", shlex.join(tool))] if shell else [*tool, *words],
             cwd=self.folder,
             env=self._environment(env, base_url),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        said: list[bytes] = [b"", b""]
+        streams = [b"", b""]
+
+        def read(number: int, pipe: Any) -> None:
+            with pipe:
+                streams[number] = pipe.read()
+
         pipes = (process.stdout, process.stderr)
-        readers = [threading.Thread(target=_read, args=(pipe, said, n)) for n, pipe in enumerate(pipes)]
+        readers = [threading.Thread(target=read, args=(n, pipe)) for n, pipe in enumerate(pipes)]
         for thread in readers:
             thread.start()
         megabytes = 0.0
@@ -109,13 +155,20 @@ class Attacked:
             time.sleep(0.01)
         for thread in readers:
             thread.join()
-        out, err = (text.decode("utf-8") for text in said)
-        return Ran(process.returncode, out, err, time.monotonic() - started, megabytes)
+        seconds = time.monotonic() - started
+        return Ran(process.returncode, (streams[0], streams[1]), seconds, megabytes=megabytes)
 
     def _environment(self, more: Mapping[str, str] | None, base_url: str | None) -> dict[str, str]:
         base_url = self.server.url if base_url is None else base_url
-        asked = {"BASELINEKIT_BASE_URL": base_url} if base_url else {}
-        return {**_ENVIRONMENT, "HOME": str(self.folder), **asked, **(more or {})}
+        given = {"BASELINEKIT_BASE_URL": base_url} if base_url else {}
+        return {**ENVIRONMENT, "HOME": str(self.folder), **given, **(more or {})}
+
+
+@contextmanager
+def attacked(folder: Path) -> Iterator[Attacked]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with HostileServer() as server:
+        yield Attacked(folder.resolve(), server)
 
 
 def _megabytes(pid: int) -> float:
@@ -127,20 +180,3 @@ def _megabytes(pid: int) -> float:
         return 0.0
     found = re.search(r"VmHWM:\s*(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0
-
-
-def _read(pipe: Any, said: list[bytes], n: int) -> None:
-    with pipe:
-        said[n] = pipe.read()
-
-
-_ENVIRONMENT = {
-    "PATH": os.environ.get("PATH", os.defpath),
-    "PYTHONPATH": str(Path(__file__).parents[2]),
-    "PYTHONWARNINGS": "error",
-    "LANG": "C.UTF-8",
-    "TERM": "dumb",
-    "COLUMNS": "100",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-}

@@ -15,6 +15,9 @@ def runs() -> Iterator[Warm]:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Drill]:
+def project(tmp_path: Path) -> Iterator[Drill]:
     with drill(tmp_path / "project") as project:
         yield project
+
+
+here = project  # as the drills name it

@@ -121,11 +121,9 @@ BOMBS = [
     Route("chunked-bomb", chunked(bomb(100, 31), GZIP), "BK305"),
     Route("many-members", whole(gzip.compress(b"") * 10_000, GZIP), "BK306"),
     Route("nested", whole(gzip.compress(gzip.compress(b"x")), "Content-Encoding: gzip, gzip"), "BK306"),
-    Route("nested-twice", whole(gzip.compress(b"x"), GZIP, GZIP), "BK306"),
     Route("brotli", whole(b"\x0b\x02\x80hello\x03", "Content-Encoding: br"), "BK306"),
     Route("zstd", whole(b"\x28\xb5\x2f\xfd\x20\x05", "Content-Encoding: zstd"), "BK306"),
     Route("unknown-coding", whole(b"hello", "Content-Encoding: x-mine\x1b[31m"), "BK306"),
-    Route("a-redirect-with-a-bomb", whole(bomb(100, 31), GZIP, "Location: /x", status="302 Found"), "BK305"),
 ]
 
 CUT_SHORT = [
@@ -133,7 +131,6 @@ CUT_SHORT = [
     Route("reset-before-the-head", resetting, "BK304"),
     Route("reset-in-the-head", after(b"HTTP/1.1 200 OK\r\nX-Half", resetting), "BK304"),
     Route("reset-in-the-body", after(head(LENGTH(100)) + b"half", resetting), "BK304"),
-    Route("reset-in-an-open-body", after(head() + b"half", resetting), "BK304"),
     Route("closed-in-the-head", b"HTTP/1.1 200 OK\r\nX-Half", "BK304"),
     Route("shorter-than-its-length", head(LENGTH(100)) + b"short", "BK304"),
     Route("no-last-chunk", CHUNKED + b"5\r\nhello\r\n", "BK304"),
@@ -162,7 +159,6 @@ LIES = [
     Route("chunk-of-odd-size", CHUNKED + b"5g\r\nhello\r\n0\r\n\r\n", "BK304"),
     Route("chunk-of-negative-size", CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n", "BK304"),
     Route("chunk-of-a-large-size", CHUNKED + b"ffffffffffffffff\r\nhello\r\n0\r\n\r\n", "BK304"),
-    Route("chunk-of-a-larger-size", CHUNKED + b"f" * 40 + b"\r\nhello\r\n0\r\n\r\n", "BK304"),
     Route("chunk-longer-than-it-says", CHUNKED + b"3\r\nhello\r\n0\r\n\r\n", "BK304"),
     Route("surplus-after-the-chunks", chunked(b"hello") + b"surplus", "BK304"),
     Route("a-second-answer-after-the-chunks", chunked(b"hello") + whole(b"forged"), "BK304"),
@@ -214,7 +210,6 @@ BAD_JSON = [
     Route("an-exponent-of-5000-digits", as_json("1e" + "1" * 5000), "BK307"),
     Route("a-leading-zero", as_json("[01]"), "BK307"),
     Route("deep-arrays", as_json("[" * 100_000), "BK307"),
-    Route("deep-arrays-closed", as_json("[" * 100_000 + "]" * 100_000), "BK307"),
     Route("deep-objects", as_json('{"a":' * 100_000 + "1" + "}" * 100_000), "BK307"),
     Route("65-levels", as_json("[" * 65 + "]" * 65), "BK307"),
     Route("half-a-document", as_json('{"a": [1, 2'), "BK307"),
@@ -242,7 +237,7 @@ _COLLIDING = dict.fromkeys((str(n * (2**61 - 1)) for n in range(40_000)), 1)
 _NUMBERS = [n * (2**61 - 1) for n in range(2_000)]
 
 NUMBERS = [
-    Route("a-float-cannot-hold-it", as_json("[1e999]"), "", "status: 200, body: [1e+999]"),
+    Route("a-float-cannot-hold-it", as_json("[1e999]"), "", "{status: 200, body: [1e+999]}"),
     Route("colliding-keys", as_json(json.dumps(_COLLIDING)), "", of(_COLLIDING)),
     Route("colliding-numbers", as_json(json.dumps(_NUMBERS)), "", of(_NUMBERS)),
     Route("beyond-2-to-the-53", as_json("[9007199254740993]"), "", of([9007199254740993])),

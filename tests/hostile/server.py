@@ -82,7 +82,7 @@ class HostileServer:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def asked(self, path: str) -> list[Seen]:
+    def requests(self, path: str) -> list[Seen]:
         return [seen for seen in self.seen if seen.target.partition("?")[0] == path]
 
     def _accept(self) -> None:

@@ -27,7 +27,7 @@ print(*(name for name in sorted(os.environ) if "TOKEN" in name))
 """
 
 
-def test_f40_a_program_does_not_read_the_environment_of_who_runs_it(tmp_path: Path) -> None:
+def test_f40_program_cannot_read_the_environment_of_its_parent(tmp_path: Path) -> None:
     (tmp_path / "baselinekit.yaml").write_text("version: 1\ncommands: {look: [python, look.py]}\n")
     (tmp_path / "look.py").write_text(PARENT)
     libc = ctypes.CDLL(None)

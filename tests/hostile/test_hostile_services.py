@@ -47,7 +47,7 @@ def asking_url(url: str, **asked: Any) -> dict[str, Any]:
     return {"input": {"url": url, **asked}, "execution": {"type": "http"}}
 
 
-def test_f16_a_secret_never_goes_where_only_the_file_leads(
+def test_f16_secret_is_not_sent_where_only_the_file_leads(
     project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
     sent = {"headers": {"X-Api-Key": "{{TOKEN}}"}}
@@ -55,8 +55,8 @@ def test_f16_a_secret_never_goes_where_only_the_file_leads(
     project.baseline("by-url", ANY, asking_url(f"{other.url}/x", **sent))
     project.baseline("by-query", ANY, asking_url(f"{other.url}/x?key={{{{TOKEN}}}}"))
     ran = project.run("compare", "--secret", f"TOKEN={TOKEN}", base_url="")
-    assert (ran.exit_code, ran.said.count("BK402")) == (4, 3)
-    assert TOKEN not in ran.said
+    assert (ran.exit_code, ran.output.count("BK402")) == (4, 3)
+    assert TOKEN not in ran.output
     assert server.connections == other.connections == 0
 
 
@@ -71,17 +71,16 @@ ASTRAY = {
 }
 
 
-def test_f16_nothing_is_sent_where_a_url_leads_astray(project: Attacked, other: HostileServer) -> None:
+def test_f16_request_to_an_address_not_allowed_is_not_sent(project: Attacked, other: HostileServer) -> None:
     project.configure(base_url=other.url)
     for name, current in ASTRAY.items():
         project.baseline(name, ANY, json.loads(json.dumps(current).replace("{port}", str(other.port))))
     ran = project.run("compare", base_url="")
     assert ran.exit_code == 2
-    assert [name for name in ASTRAY if f"{name}.yaml" not in ran.said] == [], "each is told"
+    assert [name for name in ASTRAY if f"{name}.yaml" not in ran.output] == [], "each is told"
     assert other.connections == 0
-
-
-def test_f16_nothing_is_sent_where_nobody_allowed_it(project: Attacked, other: HostileServer) -> None:
+    for name in ASTRAY:
+        (project.folder / f"baselines/{name}.yaml").unlink()
     project.configure(allow_hosts=["good.test"])
     project.baseline("elsewhere", ANY, asking_url(f"{other.url}/x"))
     assert project.run("compare", base_url="").exit_code == 4
@@ -92,7 +91,7 @@ def moved(to: str, status: int = 302) -> bytes:
     return whole(b"", f"Location: {to}", "Set-Cookie: session=abc", status=f"{status} Moved")
 
 
-def test_f17_a_redirect_is_an_answer_like_any_other(
+def test_f17_redirect_is_compared_and_not_followed_by_default(
     project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
     server.routes["/moved"] = moved(f"{other.url}/x")
@@ -102,7 +101,7 @@ def test_f17_a_redirect_is_an_answer_like_any_other(
     assert other.connections == 0
 
 
-def test_f17_nothing_personal_crosses_to_another_origin(
+def test_f17_redirect_to_another_origin_takes_no_credentials(
     project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
     server.routes["/moved"] = moved(f"{other.url}/x")
@@ -119,19 +118,19 @@ def test_f17_nothing_personal_crosses_to_another_origin(
     assert server.seen[0].headers["x-api-key"] == TOKEN, "it was sent where it belongs"
 
 
-@pytest.mark.parametrize("status", [307, 308])
-def test_f17_a_body_is_not_handed_on(
-    project: Attacked, server: HostileServer, other: HostileServer, status: int
+def test_f17_redirect_with_a_body_is_not_followed_to_another_origin(
+    project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
-    server.routes["/moved"] = moved(f"{other.url}/x", status)
-    asked = asking("/moved", {"redirects": True}, method="POST", json={"password": TOKEN})
-    project.baseline("moved", ANY, asked)
+    for status in (307, 308):
+        server.routes[f"/{status}"] = moved(f"{other.url}/x", status)
+        current = asking(f"/{status}", {"redirects": True}, method="POST", json={"password": TOKEN})
+        project.baseline(f"b{status}", ANY, current)
     ran = project.run("compare", "--json")
-    assert (ran.exit_code, ran.outcomes) == (3, {"moved": ("error", "BK308")})
+    assert (ran.exit_code, {*ran.outcomes.values()}) == (3, {("error", "BK308")})
     assert other.connections == 0
 
 
-def test_f17_a_redirect_does_not_widen_what_is_allowed(
+def test_f17_redirect_to_a_host_not_allowed_is_refused(
     project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
     server.routes["/moved"] = moved(f"{other.url}/x")
@@ -153,29 +152,29 @@ LEADS_NOWHERE = {
 }
 
 
-def test_f17_a_redirect_that_leads_nowhere_is_an_error(project: Attacked, server: HostileServer) -> None:
+def test_f17_redirect_to_an_invalid_address_is_an_error(project: Attacked, server: HostileServer) -> None:
     for name, to in LEADS_NOWHERE.items():
         server.routes[f"/{name}"] = kept(moved(to))
         project.baseline(name, ANY, asking(f"/{name}", {"redirects": 3}))
     ran = project.run("compare", "--json", "--no-record")
     assert ran.outcomes == dict.fromkeys(LEADS_NOWHERE, ("error", "BK308"))
-    assert len(server.asked("/itself")) == 4
-    assert "password" not in ran.said
+    assert len(server.requests("/itself")) == 4
+    assert "password" not in ran.output
 
 
-def test_f49_a_failing_request_gives_nothing_away(project: Attacked, server: HostileServer) -> None:
+def test_f49_failing_request_shows_no_secret(project: Attacked, server: HostileServer) -> None:
     server.routes["/broken"] = named("reset-in-the-body").act
     project.baseline("broken", ANY, asking("/broken?api_key={{TOKEN}}", {"headers": {"X-Key": "{{TOKEN}}"}}))
     ran = project.run("compare", "-v", "--secret", f"TOKEN={TOKEN}", env={"BASELINEKIT_TRACEBACK": "1"})
     assert ran.exit_code == 3
-    assert TOKEN in [seen.headers.get("x-key") for seen in server.asked("/broken")], "it was sent"
-    assert TOKEN not in ran.said
+    assert TOKEN in [seen.headers.get("x-key") for seen in server.requests("/broken")], "it was sent"
+    assert TOKEN not in ran.output
     project.baseline("user", ANY, asking_url("http://me:hunter2@127.0.0.1/"))
     refused = project.run("compare", "-v", "--secret", f"TOKEN={TOKEN}")
-    assert (refused.exit_code, "hunter2" in refused.said) == (2, False)
+    assert (refused.exit_code, "hunter2" in refused.output) == (2, False)
 
 
-def test_f50_a_cookie_stays_with_the_recipe_that_got_it(
+def test_f50_cookie_is_sent_by_the_flow_that_got_it_only(
     project: Attacked, server: HostileServer, other: HostileServer
 ) -> None:
     cookie = ("Set-Cookie: session=abc; Path=/", "Set-Cookie: wide=1; Domain=127.0.0.1; Path=/")
@@ -202,7 +201,7 @@ def files_that_may_be_open() -> int:
     return max(least, wanted)
 
 
-def test_f51_many_slow_requests_at_once_are_no_errors(project: Attacked, server: HostileServer) -> None:
+def test_f51_many_slow_requests_at_once_all_pass(project: Attacked, server: HostileServer) -> None:
     def slow(peer: Peer) -> bool:
         time.sleep(1)
         peer.say(whole(b"hello", TEXT))
@@ -213,11 +212,11 @@ def test_f51_many_slow_requests_at_once_are_no_errors(project: Attacked, server:
     for n in range(count):
         project.baseline(f"b{n}", {"status": 200, "body": "hello"}, asking("/slow", {"timeout": 20}))
     ran = project.run("compare", "--no-record", "--json", "-j", "250")
-    assert (ran.exit_code, ran.report["summary"]["passed"]) == (0, count), ran.err
+    assert (ran.exit_code, len(ran.outcomes)) == (0, count), ran.err
     assert ran.seconds < 40, "one after the other it would be four minutes"
 
 
-def test_f41_what_a_recipe_names_stays_inside(project: Attacked, server: HostileServer) -> None:
+def test_f41_files_of_a_recipe_outside_are_refused(project: Attacked, server: HostileServer) -> None:
     (project.folder / "link.pem").symlink_to("/etc/hostname")
     (project.folder / ".git").mkdir()
     (project.folder / ".git" / "config").write_text("token = hunter2")
@@ -232,11 +231,11 @@ def test_f41_what_a_recipe_names_stays_inside(project: Attacked, server: Hostile
     for name, current in tries.items():
         project.baseline(name, ANY, current)
     ran = project.run("compare")
-    assert (ran.exit_code, ran.said.count("BK404")) == (4, len(tries))
+    assert (ran.exit_code, ran.output.count("BK404")) == (4, len(tries))
     assert server.connections == 0
 
 
-def test_f42_a_pipe_for_a_certificate_is_not_waited_for(project: Attacked, server: HostileServer) -> None:
+def test_f42_pipe_as_a_certificate_is_an_error_at_once(project: Attacked, server: HostileServer) -> None:
     os.mkfifo(project.folder / "pipe")
     url = server.url.replace("http:", "https:")
     for name, execution in {"authority": {"verify": "../pipe"}, "certificate": {"cert": "../pipe"}}.items():
@@ -260,8 +259,7 @@ EVIL = {
 }
 
 
-@pytest.mark.parametrize("form", ["", "-v", "--json", "xml", "md"])
-def test_f30_what_an_answer_says_is_only_text(project: Attacked, server: HostileServer, form: str) -> None:
+def test_f30_hostile_answers_are_text_in_every_form(project: Attacked, server: HostileServer) -> None:
     for name, evil in EVIL.items():
         header = evil.encode().decode("latin-1").replace("\n", " ").replace("\r", " ")
         body = json.dumps({"text": evil, evil: 1}, ensure_ascii=False).encode()
@@ -271,27 +269,22 @@ def test_f30_what_an_answer_says_is_only_text(project: Attacked, server: Hostile
         for id in (name, f"{name}-text"):
             stored = {"status": 200, "headers": {"x-evil": "good"}, "body": {"text": "good"}}
             project.baseline(id, stored, asking(f"/{id}", {"keep_headers": ["x-evil"]}))
-    words = ["-o", f"report.{form}"] if form in ("xml", "md") else [form] if form else []
-    ran = project.run("compare", "--no-record", *words)
-    assert ran.exit_code == 1, ran.said
-    said = ran.said
-    if form in ("xml", "md"):
-        said += (project.folder / f"report.{form}").read_text("utf-8")
-    raw = sorted({char for char in said if is_invisible(char)})
-    assert raw == []
-    assert [line for line in said.splitlines() if line.strip().startswith("::")] == []
+    for words in (["--json"], ["-v", "-o", "r.xml", "-o", "r.md"]):
+        ran = project.run("compare", "--no-record", *words)
+        assert ran.exit_code == 1, ran.output
+        pages = [file.read_text("utf-8") for file in project.folder.glob("r.*")]
+        output = ran.output + "".join(pages)
+        assert sorted({char for char in output if is_invisible(char)}) == []
+        assert [line for line in output.splitlines() if line.strip().startswith("::")] == []
+
+
+def test_f21_answers_that_are_not_whole_are_not_captured(project: Attacked, server: HostileServer) -> None:
+    for route in map(named, ("body-drip", "truncated-gzip", "a-repeated-key")):
+        server.routes[f"/{route.name}"] = route.act
+        ran = project.run("capture", "http", f"{server.url}/{route.name}", "--id", "x", "--timeout", "0.6")
+        assert (ran.exit_code, route.code in ran.output) == (3, True), ran.output
+    assert list(project.folder.rglob("*.yaml")) == []
 
 
 def is_invisible(char: str) -> bool:
     return char != "\n" and (char < " " or "\x7f" <= char < "\xa0" or category(char) in ("Cf", "Cs"))
-
-
-@pytest.mark.parametrize("name", ["body-drip", "truncated-gzip", "a-repeated-key"])
-def test_f21_nothing_is_captured_that_did_not_come_whole(
-    project: Attacked, server: HostileServer, name: str
-) -> None:
-    route = named(name)
-    server.routes[f"/{name}"] = route.act
-    ran = project.run("capture", "http", f"{server.url}/{name}", "--id", "x", "--timeout", "0.6")
-    assert (ran.exit_code, route.code in ran.said) == (3, True), ran.said
-    assert list(project.folder.rglob("*.yaml")) == []

@@ -34,7 +34,7 @@ PAIRS = [
 ]
 
 
-def said(ask: object, name: str) -> str:
+def refusal(ask: object, name: str) -> str:
     assert callable(ask)
     with pytest.raises(Refused) as raised:
         ask(name)
@@ -42,7 +42,9 @@ def said(ask: object, name: str) -> str:
 
 
 @pytest.mark.parametrize(("there", "absent"), PAIRS)
-def test_what_is_there_and_what_is_not_are_refused_alike(root: Path, there: str, absent: str) -> None:
+def test_f41_f42_paths_outside_are_refused_alike_if_they_exist_or_not(
+    root: Path, there: str, absent: str
+) -> None:
     around = Surroundings(str(root), str(root / "baselines"))
     asks = [
         lambda name: load(str(root), "baselines/a.yaml", name),
@@ -57,7 +59,7 @@ def test_what_is_there_and_what_is_not_are_refused_alike(root: Path, there: str,
         if "{outside}" in there and ask is asks[1]:
             continue  # only the operator names an absolute path there
         first, second = (
-            said(ask, name).replace("link-there", "L").replace("link-absent", "L") for name in names
+            refusal(ask, name).replace("link-there", "L").replace("link-absent", "L") for name in names
         )
         words = ("there", "absent", "folder")
         for word in words:

@@ -83,7 +83,7 @@ def lay(project: Attacked, how: str, seconds: float = 60) -> list[str]:
     return ["command", "prompt-callable", "prompt-program", "skill-callable", "skill-program"]
 
 
-def test_f40_each_program_gets_the_named_variables_and_no_others(project: Attacked) -> None:
+def test_f40_programs_get_the_named_variables_only(project: Attacked) -> None:
     ids = lay(project, "tells")
     ran = project.run("compare", "--json", env={"NAMED": "yes", "OPENAI_API_KEY": "no", "OTHER": "no"})
     assert sorted(ran.results) == ids
@@ -94,18 +94,18 @@ def test_f40_each_program_gets_the_named_variables_and_no_others(project: Attack
         assert "OTHER" not in told, id
 
 
-def test_f29_a_flood_of_each_program_ends_it(project: Attacked) -> None:
+def test_f29_programs_that_flood_their_output_are_ended(project: Attacked) -> None:
     ids = lay(project, "floods")
     ran = project.measured("compare", "--json")
-    assert ran.outcomes == dict.fromkeys(ids, ("error", "BK322")), ran.said[:2_000]
+    assert ran.outcomes == dict.fromkeys(ids, ("error", "BK322")), ran.output[:2_000]
     assert ran.megabytes < 200
 
 
-def test_f28_time_out_leaves_nothing_of_any_program(project: Attacked) -> None:
+def test_f28_programs_that_time_out_leave_no_process(project: Attacked) -> None:
     for seconds in (1, 5, 25):  # on a busy machine it takes a while until all of them sleep
         ids = lay(project, "sleeps", seconds)
         ran = project.run("compare", "--json")
-        assert ran.outcomes == dict.fromkeys(ids, ("error", "BK321")), ran.said[:2_000]
+        assert ran.outcomes == dict.fromkeys(ids, ("error", "BK321")), ran.output[:2_000]
         pids = list((project.folder.parent / "pids").iterdir())
         if len(pids) >= 2 * len(ids):
             break
@@ -116,35 +116,28 @@ def test_f28_time_out_leaves_nothing_of_any_program(project: Attacked) -> None:
         time.sleep(0.05)
 
 
-WAYS = {
-    "a program of the checkout": ["./run.sh"],
-    "one of the system": ["/bin/sh", "-c", "touch ran"],
-    "one by its name": ["sh", "-c", "touch ran"],
-}
+WAYS = [["./run.sh"], ["/bin/sh", "-c", "touch ran"], ["sh", "-c", "touch ran"]]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_f15_what_a_file_names_is_not_run(project: Attacked, way: str) -> None:
-    """Not by any command, until the operator says so."""
-    script = project.file("baselines/run.sh", "#!/bin/sh\ntouch ran\n")
-    script.chmod(0o755)
-    current = {"input": {"argv": WAYS[way]}, "execution": {"type": "command"}}
-    file = project.baseline("added", {"exit_code": 0, "stdout": "", "stderr": ""}, current)
-    for words in (["compare"], ["compare", "--json"], ["doctor"], ["explain", "added"]):
+def test_f15_program_named_by_a_file_is_not_run_until_the_operator_allows_it(project: Attacked) -> None:
+    project.file("baselines/run.sh", "#!/bin/sh\ntouch ran\n").chmod(0o755)
+    for number, argv in enumerate(WAYS):
+        current = {"input": {"argv": argv}, "execution": {"type": "command"}}
+        project.baseline(f"added{number}", {"exit_code": 0, "stdout": "", "stderr": ""}, current)
+    for words in (["compare"], ["compare", "--json"], ["doctor"], ["explain", "added0"]):
         ran = project.run(*words)
-        assert "BK403" in ran.said, words
+        assert "BK403" in ran.output, words
         assert ran.exit_code == (0 if words == ["doctor"] else 4), words
     draft = project.file("baselines/draft.yaml", json.dumps({"id": "draft", "current": current}))
     assert project.run("capture", "baselines/draft.yaml").exit_code == 4
     draft.unlink()
     assert not list(project.folder.rglob("ran")), "nothing was started"
     allowed = project.run("compare", "--allow-exec")
-    assert allowed.exit_code == 0, allowed.said
+    assert allowed.exit_code == 0, allowed.output
     assert list(project.folder.rglob("ran"))
-    assert file.exists()
 
 
-def test_f15_no_data_file_brings_a_skill_or_a_model_that_runs(project: Attacked) -> None:
+def test_f15_configuration_beside_baselines_allows_nothing(project: Attacked) -> None:
     """What a configuration beside the baselines says counts for nothing."""
     project.file(
         "baselines/baselinekit.yaml",
@@ -157,26 +150,28 @@ def test_f15_no_data_file_brings_a_skill_or_a_model_that_runs(project: Attacked)
     assert not list(project.folder.rglob("ran"))
 
 
-@pytest.mark.parametrize("how", ["leaves", "writes"])
-def test_f38_what_a_callable_prints_is_not_its_result(project: Attacked, how: str) -> None:
+def test_f38_output_of_a_callable_is_not_its_result(project: Attacked) -> None:
     """Not even where it ends before it gives one."""
     project.file("forged.py", FORGED)
-    entry = {"python": f"forged:{how}"}
-    project.configure(skills={"mine": entry}, models={"default": entry})
-    skill = {"input": {}, "execution": {"type": "skill", "skill_name": "mine"}}
-    prompt = {"input": {"text": "Go."}, "execution": {"type": "prompt"}}
-    for id, current in (("skill", skill), ("prompt", prompt)):
-        file = project.baseline(id, [], current)
-        file.write_text(file.read_text().replace("{output: []}", "{output: as it was}"))
+    outcomes = {"leaves": "error", "writes": "failed"}
+    entries = {how: {"python": f"forged:{how}"} for how in outcomes}
+    project.configure(skills=entries, models=entries)
+    for how in outcomes:
+        skill = {"input": {}, "execution": {"type": "skill", "skill_name": how}}
+        prompt = {"input": {"text": "Go."}, "execution": {"type": "prompt", "model": how}}
+        for id, current in ((f"{how}-skill", skill), (f"{how}-prompt", prompt)):
+            file = project.baseline(id, [], current)
+            file.write_text(file.read_text().replace("{output: []}", "{output: as it was}"))
     ran = project.run("compare", "--json")
-    wanted = {"leaves": "error", "writes": "failed"}[how]
-    assert {outcome for outcome, _ in ran.outcomes.values()} == {wanted}, ran.said
+    found = {id: outcome for id, (outcome, _) in ran.outcomes.items()}
+    assert found == {id: outcomes[id.partition("-")[0]] for id in found}, ran.output
+    assert len(found) == 4
 
 
-@pytest.mark.parametrize("name", ["planted:tells; touch ran", "planted:__import__('os').system('touch ran')"])
-def test_f38_the_name_of_a_callable_is_nothing_to_be_run(project: Attacked, name: str) -> None:
-    project.configure(skills={"mine": {"python": name}})
-    project.baseline("skill", [], {"input": {}, "execution": {"type": "skill", "skill_name": "mine"}})
-    ran = project.run("compare")
-    assert (ran.exit_code, "BK324" in ran.err) == (2, True), ran.said
+def test_f38_name_of_a_callable_is_not_evaluated(project: Attacked) -> None:
+    for name in ("planted:tells; touch ran", "planted:__import__('os').system('touch ran')"):
+        project.configure(skills={"mine": {"python": name}})
+        project.baseline("skill", [], {"input": {}, "execution": {"type": "skill", "skill_name": "mine"}})
+        ran = project.run("compare")
+        assert (ran.exit_code, "BK324" in ran.err) == (2, True), ran.output
     assert not list(project.folder.rglob("ran"))

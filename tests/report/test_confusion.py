@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 from report.evalruns import case
-from report.pages import Page
 from report.reports import NASTY, report
 
 from baselinekit.metrics import clustered_interval
@@ -37,11 +36,11 @@ def decided(
     attempts = tuple(
         Attempt(
             number,
-            outcome := "error" if said is None else _OUTCOMES[said == wanted],
+            outcome := "error" if given_class is None else _OUTCOMES[given_class == wanted],
             None,
-            (Grade(grader, "model", outcome, None, classified=Classified(wanted, said)),),
+            (Grade(grader, "model", outcome, None, classified=Classified(wanted, given_class)),),
         )
-        for number, said in enumerate(given, 1)
+        for number, given_class in enumerate(given, 1)
     )
     made = case(id or f"refactor/triggering/{wanted}-{len(given)}", attempts[-1].outcome, attempts=attempts)
     facts = made.case
@@ -66,61 +65,37 @@ FLIPPING = a_run(
 )
 
 
-def test_e12_what_was_not_decided_has_a_column_of_its_own_and_is_no_wrong_answer() -> None:
-    (one,) = classifications(STEADY)
-    assert (one.group, one.grader, one.classes) == ("refactor", "trigger", ["YES", "NO"])
-    assert [[one.cells[wanted, given] for given in ("YES", "NO", None)] for wanted in ("YES", "NO")] == [
+def test_e12_classifications_count_undecided_answers_apart() -> None:
+    (table,) = classifications(STEADY)
+    assert (table.group, table.grader, table.classes) == ("refactor", "trigger", ["YES", "NO"])
+    assert [[table.cells[wanted, given] for given in ("YES", "NO", None)] for wanted in ("YES", "NO")] == [
         [1, 1, 0],
         [0, 1, 1],
     ]
-    assert (one.decided, one.right, one.undecided, one.accuracy) == (3, 2, 1, 2 / 3)
-    assert one.interval == clustered_interval([(1, 1), (1, 0), (1, 1)])
+    assert (table.decided, table.right, table.undecided, table.accuracy) == (3, 2, 1, 2 / 3)
+    assert table.interval == clustered_interval([(1, 1), (1, 0), (1, 1)])
     assert (
-        describe_accuracy(one)
+        describe_accuracy(table)
         == "2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision"
     )
 
 
-def test_e10_the_terminal_shows_a_small_table_and_which_query_flips() -> None:
-    assert list(terminal_lines(classes_blocks(STEADY), PLAIN)) == [
-        "refactor: trigger",
-        "  2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision",
-        "  should be  said YES  said NO  no decision",
-        "  YES               1        1            0",
-        "  NO                0        1            1",
-    ]
-    (one,) = classifications(FLIPPING)
-    assert [query.id for query in one.flipping] == ["refactor/triggering/should-not-match-1"]
-    flips = "  flips  query tch-1  NO 2, YES 1, no decision 1  should be NO"
-    assert list(terminal_lines(classes_blocks(FLIPPING), PLAIN))[-1] == flips
-    assert dict(class_figures(FLIPPING)) == {
-        "refactor: trigger accuracy": "0.833 (0.087 to 1.000, n=6)",
-        "refactor: trigger no decision": "1",
-        "refactor: trigger flips": "1",
-    }
-
-
-def test_once_undecided_is_no_flip_and_nothing_decided_has_no_accuracy() -> None:
-    (one,) = classifications(a_run(decided("YES", "YES", None)))
-    assert one.flipping == []
-    (one,) = classifications(a_run(decided("YES", None)))
-    assert (one.accuracy, describe_accuracy(one)) == (None, "nothing decided, 1 without a decision")
+def test_classifications_of_undecided_answers_have_no_flip_and_no_accuracy() -> None:
+    (table,) = classifications(a_run(decided("YES", "YES", None)))
+    assert table.flipping == []
+    (table,) = classifications(a_run(decided("YES", None)))
+    assert (table.accuracy, describe_accuracy(table)) == (None, "nothing decided, 1 without a decision")
     assert classes_documents(a_run(decided("YES", None)))[0]["low"] is None
 
 
-def test_retries_count_in_no_table() -> None:
-    (one,) = classifications(a_run(decided("YES", "NO", "YES", retried=1)))
-    assert (one.decided, one.right) == (1, 0)
-
-
-def test_each_prompt_and_each_grader_has_a_table_of_its_own() -> None:
+def test_classifications_give_each_prompt_and_grader_a_table() -> None:
     run = a_run(
         decided("YES", "YES", id="refactor/a"),
         decided("YES", "YES", id="weather/a"),
         decided("spam", "ham", id="weather/b", grader="kind"),
         decided("spam", "spam", id="alone", grader="kind"),
     )
-    assert [(one.group, one.grader, one.decided) for one in classifications(run)] == [
+    assert [(table.group, table.grader, table.decided) for table in classifications(run)] == [
         ("refactor", "trigger", 1),
         ("weather", "trigger", 1),
         ("weather", "kind", 1),
@@ -128,14 +103,14 @@ def test_each_prompt_and_each_grader_has_a_table_of_its_own() -> None:
     ]
 
 
-def test_a_run_without_classes_has_no_table() -> None:
+def test_classifications_of_a_run_without_classes_are_empty() -> None:
     run = a_run(case("fine", "passed"))
     assert [*classes_blocks(run), *classes_documents(run), *class_figures(run)] == []
     for path in ("x.md", "x.html", "x.json", "x.junit.xml", "x.ctrf.json"):
         assert not re.search("classified|no decision", render_report(run, path).lower()), path
 
 
-def test_classes_beyond_those_that_are_shown_are_counted() -> None:
+def test_classes_beyond_those_shown_are_counted() -> None:
     run = a_run(*(decided(f"class {n}", f"class {n}", id=f"many/q{n}") for n in range(12)))
     lines = list(terminal_lines(classes_blocks(run), PLAIN))
     assert (len(lines), lines[-1]) == (12, "  … and 4 more classes")
@@ -147,7 +122,7 @@ def test_classes_beyond_those_that_are_shown_are_counted() -> None:
     assert sum(len(row["did"]) for row in document["table"]) < 21 * 3_000 + 1
 
 
-def test_the_result_file_has_it_for_programs_and_reads_back_to_the_same_bytes() -> None:
+def test_result_file_with_classes_reads_back_to_the_same_bytes() -> None:
     text = render_report(FLIPPING, "x.json")
     assert render_report(read(text, "x.json"), "x.json") == text
     stated = json.loads(text)["run"]["classified"]
@@ -171,18 +146,7 @@ def test_the_result_file_has_it_for_programs_and_reads_back_to_the_same_bytes() 
     assert json.loads(render_report(FLIPPING, "x.ctrf.json"))["results"]["extra"]["classified"] == stated
 
 
-def test_pages_have_a_table_of_classes() -> None:
-    page = render_report(FLIPPING, "x.md")
-    assert "| should be | said YES | said NO | no decision |\n|---|---:|---:|---:|\n" in page
-    assert "| NO | 1 | 2 | 1 |" in page
-    assert "| flips | `query tch-1` | NO 2, YES 1, no decision 1 | should be NO |" in page
-    html = render_report(FLIPPING, "x.html")
-    heads = re.findall(r'<th scope="col">([^<]*)</th>', html)
-    assert {"should be", "said YES", "said NO", "no decision", "case", "said"} <= set(heads)
-    assert "Over several attempts, 1 of 2 flip" in Page(html).text
-
-
-def test_a_class_of_a_hostile_name_breaks_out_of_nothing() -> None:
+def test_classes_with_hostile_names_stay_in_their_cells() -> None:
     run = a_run(decided(NASTY, f"{NASTY}|x", NASTY, id="a/b"))
     (row,) = [line for line in render_report(run, "x.md").splitlines() if line.startswith("| should be")]
     assert len(re.findall(r"(?<!\\)\|", row)) == 5, row
@@ -190,16 +154,14 @@ def test_a_class_of_a_hostile_name_breaks_out_of_nothing() -> None:
         assert "\x1b" not in render_report(run, path)
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("AB"), st.lists(st.sampled_from(["A", "B", None]), min_size=1)), min_size=1
-    )
-)
-def test_every_decision_stands_in_one_cell(stated: list[tuple[str, list[str | None]]]) -> None:
+DECISIONS = st.lists(st.sampled_from(["A", "B", None]), min_size=1)
+
+
+@given(st.lists(st.tuples(st.sampled_from("AB"), DECISIONS), min_size=1))
+def test_classifications_put_every_decision_into_one_cell(stated: list[tuple[str, list[str | None]]]) -> None:
     run = a_run(*(decided(wanted, *given, id=f"x/{n}") for n, (wanted, given) in enumerate(stated)))
-    (one,) = classifications(run)
-    cells = [one.cells[wanted, given] for wanted in one.wanted for given in (*one.classes, None)]
-    assert sum(cells) == sum(len(given) for _, given in stated) == one.decided + one.undecided
-    if one.accuracy is not None:
-        low, high = one.interval
-        assert low <= one.accuracy <= high
+    (table,) = classifications(run)
+    cells = [table.cells[wanted, given] for wanted in table.wanted for given in (*table.classes, None)]
+    assert sum(cells) == sum(len(given) for _, given in stated) == table.decided + table.undecided
+    low, high = table.interval
+    assert table.accuracy is None or low <= table.accuracy <= high

@@ -21,7 +21,7 @@ def version(number: int, *more: Any, **facts: Any) -> Result:
     return result(f"get-{number}", "failed", spot(("body", "version"), "value", "1.0", "2.0"), *more, **facts)
 
 
-def test_a_thousand_failures_of_one_kind_fit_a_screen_and_a_comment() -> None:
+def test_share_of_a_thousand_equal_failures_fits_a_screen_and_a_comment() -> None:
     run = report(*(version(n) for n in range(1_000)))
     assert terminal.format_failures(run, PLAIN) == (
         "the same change in 1,000 baselines\n  body.version\n"
@@ -36,7 +36,7 @@ def test_a_thousand_failures_of_one_kind_fit_a_screen_and_a_comment() -> None:
     assert page.count('href="#r') == 200
 
 
-def test_a_thousand_failures_of_their_own_fit_a_screen_and_a_comment() -> None:
+def test_thousand_different_failures_fit_a_screen_and_a_comment() -> None:
     """What is not shown is counted, with what shows it."""
     run = report(*(result(f"get-{n}", "failed", spot((f"k{n}",), "value", n, -n)) for n in range(1_000)))
     screen = terminal.format_failures(run, PLAIN)
@@ -70,34 +70,16 @@ def test_a_thousand_failures_of_their_own_fit_a_screen_and_a_comment() -> None:
         ([result(f"r{n}", "error", code="BK301", reason="no") for n in range(4)], []),
     ],
 )
-def test_what_is_the_same_change(results: list[Result], groups: list[int]) -> None:
+def test_share_groups_the_same_change(results: list[Result], groups: list[int]) -> None:
     assert [len(change.results) for change in share(results)[0]] == groups
 
 
-def test_every_difference_is_told_once_above_or_with_its_baseline() -> None:
+def test_share_keeps_every_difference_once() -> None:
     results = [
         version(n, *(spot((f"k{k}",), "extra", k) for k in range(n)), count=1 + n + 7 * (n == 4))
         for n in range(9)
     ]
     shared, left = share(results)
-    own = sum(one.difference_count for one in left if one is not None)
-    assert own + sum(change.diff.count for change in shared) == sum(one.difference_count for one in results)
+    own = sum(item.difference_count for item in left if item is not None)
+    assert own + sum(change.diff.count for change in shared) == sum(item.difference_count for item in results)
     assert [len(change.results) for change in shared] == [9, 8, 7, 6, 5, 4, 3]  # what most have comes first
-
-
-def test_a_note_is_never_lost() -> None:
-    noted = version(2, notes=("rule x hid a change",))
-    text = terminal.format_failures(report(version(0), version(1), noted), PLAIN)
-    assert "1 difference, 1 of them above" in text
-    assert "note rule x hid a change" in text
-
-
-def test_terminal_shows_key_renamed_in_two_rows_once() -> None:
-    spots = [
-        spot(("users", n, key), kind, "Ada")
-        for n in range(2)
-        for key, kind in (("name", "missing"), ("full_name", "extra"))
-    ]
-    text = terminal.format_failure(result("a", "failed", *spots), PLAIN)
-    assert ("users[*].name  missing in 2" in text, "users[*].full_name  extra in 2" in text) == (True, True)
-    assert "users[0]" not in text

@@ -9,7 +9,7 @@ from baselinekit.report.reviewing import format_file_diff, unified_file
 from baselinekit.report.wording import Style
 
 
-def test_git_applies_it(tmp_path: Path) -> None:
+def test_unified_file_is_a_diff_that_git_applies(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     pairs = [
         ("", "a\n"),
@@ -42,19 +42,19 @@ def test_git_applies_it(tmp_path: Path) -> None:
         assert (tmp_path / f"{number}.txt").read_bytes() == after.encode(), number
 
 
-def test_nothing_changed_is_no_diff() -> None:
+def test_unified_file_without_changes_is_empty() -> None:
     assert unified_file(Rewritten("a", "x\n", "x\n")) == []
     assert format_file_diff(Rewritten("a", "x\n", "x\n"), Style()) == ""
 
 
-def test_a_screen_gets_nothing_that_it_would_obey() -> None:
+def test_format_file_diff_escapes_control_characters() -> None:
     shown = format_file_diff(Rewritten("a", "x\n", "\x1b[2J\u202e\n"), Style(colour=True))
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
     assert "\x1b[31m-x\x1b[0m\n" in shown
 
 
-def test_a_screen_shows_as_much_as_anybody_looks_through() -> None:
+def test_format_file_diff_cuts_long_diffs_with_a_count() -> None:
     before, after = ("".join(f"{sign}{n}\n" for n in range(20_000)) for sign in "ab")
     rewritten = Rewritten("x.json", before, after)
     shown = format_file_diff(rewritten, Style(False, 100)).splitlines()

@@ -13,7 +13,7 @@ from report.reports import report, result, spot
 from baselinekit.errors import InvalidInput
 from baselinekit.model.grades import Attempt, Classified, Grade, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
-from baselinekit.model.results import CaseFacts, Coverage, Repeats, Shard, Typed
+from baselinekit.model.results import CaseFacts, Coverage, Repeats, Report, Shard, Typed
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import compact, path_of, read
@@ -35,7 +35,7 @@ PART = Grade("part", "code", "passed", 1, weight=2, required=False, usage=USAGE,
 
 @given(TEXT, VALUES, SIDES, SIDES, PATHS, st.sampled_from(["failed", "passed"]))
 def test_read_of_what_was_rendered_renders_to_the_same_bytes(
-    text: str, value: Any, one: Any, other: Any, path: Any, outcome: str
+    text: str, value: Any, expected: Any, actual: Any, path: Any, outcome: str
 ) -> None:
     classified = Classified(text, None)
     grade = Grade(
@@ -44,9 +44,9 @@ def test_read_of_what_was_rendered_renders_to_the_same_bytes(
     attempt = Attempt(1, "failed", None, (grade,), text, output=value, usage=USAGE, environment={text: value})
     case = CaseFacts("capability", (attempt,), text, (text,), 2, 0.5, {text: text}, 1, PassRule("mean"))
     failed = result(
-        *("a", outcome, spot(path, "value", one, other, note=text)),
-        resolved=one,
-        environment_drift={text: (one, other)},
+        *("a", outcome, spot(path, "value", expected, actual, note=text)),
+        resolved=expected,
+        environment_drift={text: (expected, actual)},
         usage=USAGE,
         scores={text: 4},
         repeats=Repeats(3, 1, 0),
@@ -56,24 +56,31 @@ def test_read_of_what_was_rendered_renders_to_the_same_bytes(
     )
     run = report(failed, environment={text: value}, spent=ModelUsage(3, 9, Decimal("0.5"), 2, 38, Decimal(1)))
     run = replace(run, shard=Shard(2, 3, 99), coverage=Coverage({text: value}, 2), typed=Typed((text,)))
-    for written in (run, replace(evals(), complete=False, interrupted=True)):
-        page = render_report(written, "x.json")
-        again = read(page, "x.json")
-        assert render_report(again, "x.json") == page
-        assert (again.exit_code, compact(again)) == (written.exit_code, compact(written))
+    assert_reads_back(run)
+
+
+def assert_reads_back(run: Report) -> None:
+    page = render_report(run, "x.json")
+    again = read(page, "x.json")
+    assert render_report(again, "x.json") == page
+    assert (again.exit_code, compact(again)) == (run.exit_code, compact(run))
+
+
+def test_read_of_a_run_of_evals_renders_to_the_same_bytes() -> None:
+    assert_reads_back(replace(evals(), complete=False, interrupted=True))
 
 
 @given(PATHS)
-def test_the_path_of_a_difference_is_read_as_it_is_written(path: tuple[str | int, ...]) -> None:
+def test_path_of_a_rendered_path_is_the_path(path: tuple[str | int, ...]) -> None:
     assert path_of(render_path(path)) == path
 
 
 @pytest.mark.parametrize("text", ["", "a..b", "a.*", "[x]", "a b", '"a', "a[-1]", ".a", '"\\q"', "a$"])
-def test_what_leads_to_no_single_place_is_no_path(text: str) -> None:
+def test_path_of_other_texts_is_none(text: str) -> None:
     assert path_of(text) is None
 
 
-def written(**more: Any) -> dict[str, Any]:
+def write_run(**more: Any) -> dict[str, Any]:
     run = report(
         result("a", "failed", spot(("k",), "value", 1, 2), resolved={"k": 2}),
         result("b", "passed", usage=Usage(cost_usd=Decimal("0.5")), scores={"tone": 4}),
@@ -94,30 +101,20 @@ def problems_of(raw: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("place", "value", "message"),
     [
         (("format",), "baselinekit.results/2", "this version reads 'baselinekit.results/1'"),
         (("format",), 1, "is not a result file"),
         (("run", "started"), "yesterday", "a time such as 2024-01-20T14:00:00Z, found 'yesterday'"),
         (("run", "seconds"), "1", "expected a number of 0 or more, found '1' (string)"),
-        (("run", "seconds"), True, "found true (boolean)"),
         (("run", "seconds"), -1, "expected a number of 0 or more, found -1 (integer)"),
         (("run", "warnings"), [1], "expected a string, found 1 (integer)"),
         (("run", "shard"), {"number": 3, "of": 2, "total": 1}, "there are 2 shards"),
-        (("run", "shard"), {"number": 1}, "the key 'of' is missing: write it again"),
-        (
-            ("run", "spent"),
-            {"calls": 1, "tokens": 1, "cost_usd": None},
-            "expected a number of 0 or more, found null",
-        ),
-        (("run", "coverage"), {}, "the key 'chosen' is missing"),
         (("run", "colour"), "red", "unknown key 'colour': a newer version may have written it"),
         (("run", "intrupted"), True, "did you mean 'interrupted'?"),
         (("summary", "passed"), 2, "says 2 passed, and the results are 1"),
         (("results",), {}, "expected a list, found a mapping"),
-        (("results", 0), None, "expected a mapping, found null"),
         (("results", 0, "outcome"), "fine", "one of passed, failed, error, unscored, skipped"),
-        (("results", 0, "outcome"), ["passed"], "found a list"),
         (("results", 0, "id"), "../../etc", "letters, digits"),
         (("results", 0, "id"), "b", "'b' occurs twice: results[0] has it too"),
         (("results", 0, "line"), 0, "1 or more"),
@@ -125,32 +122,21 @@ def problems_of(raw: Any) -> str:
         (("results", 0, "differences", 0, "path"), "a.*", "expected a list, found 'a.*'"),
         (("results", 0, "differences", 0, "kind"), "odd", "one of missing, extra"),
         (("results", 0, "differences", 0, "line"), 1.5, "expected an integer of 1 or more, found 1.5"),
-        (("results", 0, "environment_drift"), {"os": 1}, "expected a list, found 1"),
-        (("results", 0, "notes"), [None], "expected a string, found null"),
         (("results", 1, "resolved"), {}, "is allowed only in a failed result"),
         (("results", 1, "observed", "scores"), {"tone": "good"}, "expected a number, found 'good'"),
-        (("results", 1, "observed", "cost_usd"), "free", "expected a number of 0 or more, found 'free'"),
     ],
 )
-def test_what_we_never_write_is_told_with_its_place(place: Any, value: Any, said: str) -> None:
-    raw = written()
+def test_read_of_an_invalid_value_names_its_place(place: Any, value: Any, message: str) -> None:
+    raw = write_run()
     inside = raw
     for key in place[:-1]:
         inside = inside[key]
     inside[place[-1]] = value
-    assert said in problems_of(raw)
-
-
-def test_all_that_is_wrong_is_said_at_once_but_not_endlessly() -> None:
-    raw = written()
-    raw["run"]["tool"] = raw["run"]["id"] = 1
-    assert len(problems_of(raw).splitlines()) == 2
-    raw["results"] = [1] * 1000
-    assert len(problems_of(raw).splitlines()) == 20
+    assert message in problems_of(raw)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "BK101 x.json:1:1: not valid JSON"),
         ("[1", "BK101 x.json:1:"),
@@ -161,7 +147,7 @@ def test_all_that_is_wrong_is_said_at_once_but_not_endlessly() -> None:
         ('{"a": NaN}', "BK106"),
     ],
 )
-def test_what_is_no_json_of_ours_is_no_traceback(text: str, said: str) -> None:
+def test_read_of_another_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidInput) as error:
         read(text, "x.json")
-    assert said in str(error.value)
+    assert message in str(error.value)

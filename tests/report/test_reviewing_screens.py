@@ -53,10 +53,10 @@ DIALOGS = [
 ]
 
 
-@pytest.mark.parametrize("text", [HOSTILE, WIDE, "", "a\nb\nc" * 50])
+@pytest.mark.parametrize("text", [HOSTILE, WIDE, ""])
 @pytest.mark.parametrize("dialog", DIALOGS)
-@pytest.mark.parametrize("columns", [40, 80, 200])
-def test_a_screen_fits_and_obeys_nobody(text: str, dialog: Dialog | None, columns: int) -> None:
+@pytest.mark.parametrize("columns", [40, 200])
+def test_format_screen_fits_and_escapes_everything(text: str, dialog: Dialog | None, columns: int) -> None:
     for members in (1, 7):
         scene = replace(_scene(text, members), dialog=dialog)
         lines = format_screen(scene, Style(True, columns), 24)
@@ -67,7 +67,7 @@ def test_a_screen_fits_and_obeys_nobody(text: str, dialog: Dialog | None, column
         assert "::error" not in {line.strip()[:7] for line in lines}
 
 
-def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
+def test_format_screen_ends_with_the_keys() -> None:
     for columns, keys in ((80, "? help  q quit"), (40, "a r s p g d i u ? q")):
         lines = format_screen(_scene("a\n" * 500), Style(False, columns), 12)
         assert len(lines) < 12
@@ -75,7 +75,7 @@ def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
         assert any("more lines" in line for line in lines)
 
 
-def test_a_value_of_another_type_is_told_with_its_type() -> None:
+def test_describe_decision_names_the_types_of_a_retyped_value() -> None:
     (plan, change), *_ = _scene("x").members
     retyped = replace(change, kind="retyped", before=29, after="29")
     line = describe_decision(((plan, retyped),), Decision("accept"), Style(False, 80))
@@ -85,7 +85,7 @@ def test_a_value_of_another_type_is_told_with_its_type() -> None:
     assert '30 (number) -> "30" (string)' in "\n".join(screen)
 
 
-def test_what_was_decided_takes_one_line() -> None:
+def test_describe_decision_takes_one_line() -> None:
     members = list(_scene(HOSTILE).members) * 3
     line = describe_decision(members, Decision("ignore", HOSTILE), Style(False, 60))
     assert width(line) < 60
@@ -105,10 +105,10 @@ def test_what_was_decided_takes_one_line() -> None:
         ("\x1b[1mabc\x1b[0m", 3, "\x1b[1mabc\x1b[0m"),
     ],
 )
-def test_a_line_is_cut_where_the_terminal_ends(text: str, columns: int, shown: str) -> None:
+def test_cut_to_width_counts_columns(text: str, columns: int, shown: str) -> None:
     assert cut_to_width(text, columns) == shown
 
 
-def test_words_are_wrapped_between_each_other() -> None:
+def test_wrap_lines_breaks_between_words() -> None:
     assert list(wrap_lines(["aa", "bb", "cc"], 6)) == ["aa  bb", "cc"]
     assert list(wrap_lines([], 6)) == []

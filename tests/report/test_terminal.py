@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from report.reports import FILE, NASTY, report, result, spot
+from report.reports import NASTY, report, result, spot
 
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
@@ -14,67 +14,7 @@ PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)
 
 
-def test_a_failure_as_it_is_read() -> None:
-    failed = result(
-        "users-list",
-        "failed",
-        spot(("body", "users", 1, "email"), "value", "<<any_email>>", "nobody"),
-        spot(("body", "total"), "type", 20, "20", line=20),
-        spot(("body", "price"), "tolerance", 4.2, 3.8, line=21, rule="tolerance.price", note="delta -0.4"),
-        spot(("headers", "x-id"), "missing", "7", line=9),
-        spot(("body", "new"), "extra", {"a": 1}, line=None),
-        spot(("body", "report"), "value", "a\nb\n", "a\nc\n", line=22),
-        name="User list keeps its shape",
-        criticality="critical",
-        environment_drift={"git.commit": ("1a2b", "3c4d"), "node": ("18", None)},
-        notes=("ignore_fields[0] 'x' matched nothing",),
-        explanation=("only with -v",),
-    )
-    assert terminal.format_failure(failed, PLAIN) == (
-        f"""\
-FAILED  users-list  User list keeps its shape (critical)
-        {FILE}:3   GET http://127.0.0.1:8123/users   6 differences
-
-  body.users[1].email                 {FILE}:14
-    - <<any_email>>
-    + "nobody"
-  body.total  another type            {FILE}:20
-    - 20 (number)
-    + "20" (string)
-  body.price  outside its tolerance   {FILE}:21
-    - 4.2
-    + 3.8
-    (delta -0.4, rule tolerance.price)
-  headers.x-id  missing               {FILE}:9
-    - "7"
-  body.new  not in the baseline
-    + {{"a": 1}}
-  body.report                         {FILE}:22
-    @@ line 1 @@
-    | a
-    - b
-    + c
-
-  changed since capture
-    node: 18 -> null
-    git.commit 1a2b -> 3c4d
-  note ignore_fields[0] 'x' matched nothing
-"""
-    )
-    assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
-
-
-def test_an_error_says_what_where_and_what_to_do() -> None:
-    error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
-    assert terminal.format_failure(error, PLAIN) == (
-        f"ERROR   orders\n        {FILE}:3   GET http://127.0.0.1:8123/users\n"
-        "  BK301 refused the connection: is the service running?\n"
-    )
-    coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
-    assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
-
-
-def test_what_repeats_along_an_array_is_told_once() -> None:
+def test_format_failure_shows_what_repeats_along_an_array_once() -> None:
     rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
     failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
     text = terminal.format_failure(failed, PLAIN)
@@ -85,7 +25,7 @@ def test_what_repeats_along_an_array_is_told_once() -> None:
     assert "missing in 20 " in terminal.format_failure(result("a", "failed", *rows), PLAIN)
 
 
-def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
+def test_format_failure_shows_many_values_of_an_array_by_sample() -> None:
     def prices(count: int) -> Result:
         return result(
             "a", "failed", *(spot(("rows", row, "price"), "value", row, -row) for row in range(count))
@@ -97,7 +37,7 @@ def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
     assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
 
 
-def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
+def test_format_failure_shows_fifty_places_and_counts_the_rest() -> None:
     spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
     text = terminal.format_failure(result("a", "failed", *spots, count=12_345), PLAIN)
     assert text.count("    - 1\n") == 50
@@ -105,7 +45,7 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     assert "… and 12,295 more differences" in text
 
 
-def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
+def test_terminal_output_escapes_control_characters_and_commands() -> None:
     spots = spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY)
     facts = dict.fromkeys(("name", "criticality", "target", "reason"), NASTY)
     lists = {"notes": (NASTY,), "explanation": (NASTY,)}
@@ -123,7 +63,7 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
         assert not re.search(r"(?m)^\s*::", text)
 
 
-def test_colours_come_only_when_wanted() -> None:
+def test_format_failure_uses_colours_only_if_wanted() -> None:
     failed = result("a", "failed", spot(("k",), "value", 1, 2))
     text = terminal.format_failure(failed, COLOURED)
     assert "\x1b[31m- 1\x1b[0m" in text
@@ -164,37 +104,7 @@ def test_format_warnings_has_what_was_not_recorded_and_notes_of_what_passed() ->
     ]
 
 
-OF_TEST = replace(result("a", "skipped"), kind="pytest", target="pytest tests/test_a.py::test_one[a b]")
-
-
-@pytest.mark.parametrize(
-    ("results", "commands"),
-    [
-        ([result("a", "passed")], []),
-        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit review a"]),
-        (
-            [result("a b", "failed")],
-            ["baselinekit compare --id 'a b' -v", "baselinekit review 'a b'"],
-        ),
-        (
-            [result("a", "failed"), result("b", "failed")],
-            ["baselinekit compare --lf -v", "baselinekit review"],
-        ),
-        (
-            [result("a", "error", code="BK301"), result("b", "error", code="BK301"), result("c", "error")],
-            ["baselinekit explain BK301"],
-        ),
-        ([OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([OF_TEST, OF_TEST], ["pytest 'tests/test_a.py::test_one[a b]'"]),
-        ([replace(OF_TEST, target=f"pytest {n}") for n in range(4)], ["pytest"]),
-        ([OF_TEST, result("a", "passed")], []),
-    ],
-)
-def test_next_commands(results: list[Result], commands: list[str]) -> None:
-    assert next_commands.after_compare(report(*results)) == commands
-
-
-def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
+def test_format_failure_aligns_places_beside_wide_characters() -> None:
     keys = [("漢字", "é"), ("a", "e\u0301"), ("abc",)]
     failed = result("x", "failed", *(spot(key, "value", 1, 2) for key in keys))
     lines = terminal.format_failure(failed, PLAIN).splitlines()
@@ -202,7 +112,7 @@ def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
     assert (len(heads), len(set(map(wording.width, heads)))) == (3, 1)
 
 
-def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
+def test_format_failures_shows_few_of_many_errors_with_one_code() -> None:
     def down(number: int) -> list[Result]:
         why = "GET http://127.0.0.1:9/x: no connection"
         return [result(f"b{n}", "error", reason=why, code="BK301") for n in range(number)]

@@ -20,7 +20,7 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(JSON, st.sampled_from([None, 0, 2]))
-def test_what_is_written_reads_back(value: object, indent: int | None) -> None:
+def test_encode_reads_back(value: object, indent: int | None) -> None:
     assert json.loads(encode(value, indent)) == value
 
 
@@ -41,11 +41,11 @@ def test_what_is_written_reads_back(value: object, indent: int | None) -> None:
         ("\x1b\u202e\ud800\x7fä", '"\\u001b\\u202e\\ud800\\u007fä"'),
     ],
 )
-def test_leaves(value: object, text: str) -> None:
+def test_encode_of_leaves(value: object, text: str) -> None:
     assert encode(value) == text
 
 
-def test_what_is_no_value_is_not_written() -> None:
+def test_encode_of_absent_is_an_error() -> None:
     with pytest.raises(TypeError):
         encode([ABSENT])
 
@@ -66,7 +66,7 @@ def test_pair(expected: object, actual: object, types: bool, shown: tuple[str, s
     assert pair(expected, actual, types) == shown
 
 
-def test_long_values_are_cut_with_a_count() -> None:
+def test_pair_cuts_long_values_with_a_count() -> None:
     left, right = pair("a" * 600, "b")
     assert left == '"' + "a" * 499 + " … and 102 more characters"
     assert right == '"b"'

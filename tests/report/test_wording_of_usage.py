@@ -25,7 +25,7 @@ from baselinekit.structs import replace
         ("0.00001", "$0.0000100"),
     ],
 )
-def test_dollars(usd: str, text: str) -> None:
+def test_format_dollars(usd: str, text: str) -> None:
     assert wording.format_dollars(Decimal(usd)) == text
 
 
@@ -38,7 +38,7 @@ def test_dollars(usd: str, text: str) -> None:
         (Usage(0, 0, Decimal(0)), "0 tokens in, 0 out"),
     ],
 )
-def test_what_one_answer_took(usage: Usage, text: str) -> None:
+def test_describe_usage_of_an_answer(usage: Usage, text: str) -> None:
     assert wording.describe_usage(usage) == text
     line = terminal.format_results([replace(result("a", "passed"), usage=usage)], Style())
     assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
@@ -61,12 +61,12 @@ def spending(spent: ModelUsage | None, usage: Usage = Usage()) -> Report:  # noq
         ),
     ],
 )
-def test_what_a_run_took(spent: ModelUsage | None, text: str) -> None:
+def test_headline_has_what_models_took(spent: ModelUsage | None, text: str) -> None:
     assert wording.headline(spending(spent)).endswith(f"s{text}")
     assert text in render_report(spending(spent), "x.md").splitlines()[0]
 
 
-def test_the_result_file_has_the_exact_sums() -> None:
+def test_result_file_has_exact_sums() -> None:
     spent = ModelUsage(2, 9, Decimal("0.000000123456789012345678"), 1, 2_038, Decimal("0.0101"))
     run = spending(spent, Usage(1, None, Decimal("1E-7")))
     text = render_report(run, "x.json")
@@ -79,8 +79,8 @@ def test_the_result_file_has_the_exact_sums() -> None:
     assert "spent" not in json.loads(render_report(spending(None), "x.json"))["run"]
 
 
-def test_what_was_skipped_for_a_limit_says_so_once() -> None:
+def test_collect_warnings_lists_a_limit_once() -> None:
     skipped = replace(result("a", "skipped"), code="BK620", reason="nobody is asked: raise it")
-    told = replace(report(skipped, replace(skipped, id="b")), complete=False)
-    assert wording.collect_warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
+    limited = replace(report(skipped, replace(skipped, id="b")), complete=False)
+    assert wording.collect_warnings(limited) == ["2 skipped: BK620 nobody is asked: raise it"]
     assert wording.collect_warnings(report(result("c", "skipped"))) == []

@@ -54,11 +54,9 @@ def tokens_of(usage: Any) -> Usage:
     return Usage(tokens_in, count(usage.get("output_tokens")), tokens_cached=read[-1] or None)
 
 
-FORM = post.wire_form(
-    "/messages",
-    "https://api.anthropic.com",
-    lambda key: {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {}),
-    _body,
-    _reply,
-    ("a message", "Anthropic"),
-)
+def _headers(key: str | None) -> dict[str, str]:
+    return {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+
+
+_ORIGIN = "https://api.anthropic.com"
+FORM = post.wire_form("/messages", _ORIGIN, _headers, _body, _reply, ("a message", "Anthropic"))

@@ -81,11 +81,9 @@ def _call(function: Any) -> ToolCall:
     return ToolCall(function["name"], arguments if value is ABSENT else value)
 
 
-FORM = post.wire_form(
-    "/chat/completions",
-    "https://api.openai.com",
-    lambda key: {"Authorization": f"Bearer {key}"} if key else {},
-    _body,
-    _reply,
-    ("a chat completion", "OpenAI"),
-)
+def _headers(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+_ORIGIN, _WHAT = "https://api.openai.com", ("a chat completion", "OpenAI")
+FORM = post.wire_form("/chat/completions", _ORIGIN, _headers, _body, _reply, _WHAT)

@@ -24,6 +24,7 @@ _AT_ONCE = 8
 _POLL = 0.05
 _INTERRUPTED = "BK330"
 _NAMES = ("AGENTV_TARGET_PROXY", "BASELINEKIT_TARGET_PROXY")
+Ask = Callable[[ModelQuestion], Answer]
 
 
 class Proxy(ThreadingTCPServer):
@@ -33,14 +34,7 @@ class Proxy(ThreadingTCPServer):
     request_queue_size = 1_024
     daemon_threads = True
 
-    def __init__(
-        self,
-        ask: Callable[[ModelQuestion], Answer],
-        model: str,
-        most: int,
-        seconds: float,
-        declared: Iterable[str] = (),
-    ):
+    def __init__(self, ask: Ask, model: str, most: int, seconds: float, declared: Iterable[str] = ()):
         """`model` is asked unless a request names another one of the `declared` models as its `target`."""
         self.model, self.most = model, most
         self.targets = [*dict.fromkeys((model, *declared))]

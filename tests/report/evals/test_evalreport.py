@@ -32,68 +32,26 @@ def document(run: Report) -> Any:
     return json.loads(render_report(run, "x.eval.json"))["eval_report"]
 
 
-def many() -> Report:
-    results = [case(f"cap-{n}", "passed" if n < 13 else "failed") for n in range(15)]
-    results += [case(f"reg-{n}", "passed" if n else "failed", "regression", "model") for n in range(10)]
-    metrics = (
-        metric("pass rate", 0.88),
-        Metric("pass@1", 0.88, "per case", 0.7, 0.96, 25, 0.9),
-        metric("pass@1", 0.87, "pooled attempts"),
-        metric("pass@3", None, why="25 of 25 cases have fewer than 3 attempts"),
-        Metric("pass^3", 0.68, "pooled attempts", 0.34, 0.88, 25, 0.6),
-        metric("pass^3 unbiased", None),
-    )
-    return suite(*results, metrics=metrics, environment={"model": "demo-1.0"})
-
-
-def test_h66_the_report_has_the_form_that_was_promised() -> None:
-    written = document(many())
-    metadata, summary = written["metadata"], written["summary"]
-    assert (metadata["suite_name"], metadata["run_id"]) == ("Feature X", "eval-20240120-143052")
-    assert metadata["environment"] == {"model": "demo-1.0", "version": "1.2.3", "commit": None}
-    counts = {"total_evals": 25, "passed": 22, "failed": 3, "pass_rate": 0.88}
-    assert {name: summary[name] for name in counts} == counts
-    rates = {name: counts["pass_rate"] for name, counts in summary["by_category"].items()}
-    assert rates == {"capability": 0.867, "regression": 0.9}
-    assert summary["by_grader"] == {"code": {"total": 15, "passed": 13}, "model": {"total": 10, "passed": 9}}
-    assert written["metrics"] == {"pass_at_1": 0.88, "pass_at_3": None, "pass_hat_3": 0.68}
-    assert [failure["eval_id"] for failure in written["failures"]] == ["cap-13", "cap-14", "reg-0"]
-    assert written["failures"][0]["details"]["graders"][0]["details"] == {
-        "expected": "olleh",
-        "actual": "hello",
-    }
-
-
-def test_h66_the_two_pass_rates_say_of_what_they_are() -> None:
+def test_h66_eval_report_has_two_pass_rates() -> None:
     cases = [case(f"c{n}", one) for n, one in enumerate([*["passed"] * 13, "failed", "error"])]  # type: ignore[list-item,arg-type]
     summary = document(suite(*cases))["summary"]
     assert (summary["pass_rate"], summary["pass_rate_of_decided"]) == (0.867, 0.929)
 
 
-def test_every_form_has_the_reason_of_a_skip() -> None:
+def test_reports_have_the_reason_of_a_skip() -> None:
     run = suite(case("a", "skipped", reason="until the key is here"))
     for form in (".md", ".html", ".xml", ".eval.json", ".json"):
         assert "until the key is here" in render_report(run, f"x{form}"), form
     assert document(run)["skipped"] == [{"eval_id": "a", "reason": "until the key is here"}]
 
 
-def test_h66_of_nothing_there_is_no_rate() -> None:
+def test_h66_eval_report_of_nothing_has_no_rate() -> None:
     assert document(suite())["summary"]["pass_rate"] is None
     assert document(suite(case("a", "skipped")))["summary"]["pass_rate"] is None
     assert suite().exit_code != 0
 
 
-def test_h72_the_page_lists_what_passed_and_what_did_not() -> None:
-    page = render_report(many(), "x.md")
-    assert "### Capability Evals (13/15 passed)" in page
-    assert "### Regression Evals (9/10 passed)" in page
-    assert "- [ ] cap-13 (FAILED)\n" in page
-    assert "```diff\n@@ expected and actual @@\n- olleh\n+ hello\n```" in page
-    assert "| `pass@1` | per case | 0.880 | 0.700 to 0.960 | 25 | 0.9 | FAIL |" in page
-    assert "| `pass^3` | pooled attempts | 0.680 | 0.340 to 0.880 | 25 | 0.6 | PASS |" in page
-
-
-def test_recommendations_name_each_case_and_what_to_do() -> None:
+def test_eval_report_recommends_what_to_do_for_each_case() -> None:
     tried = tuple(Attempt(n + 1, outcome, None) for n, outcome in enumerate(("passed", "failed", "passed")))
     run = suite(
         case("fine"),
@@ -110,7 +68,7 @@ def test_recommendations_name_each_case_and_what_to_do() -> None:
     assert document(suite(case("fine")))["recommendations"] == []
 
 
-def test_h67_a_suite_may_keep_the_details_to_itself() -> None:
+def test_h67_without_details_hides_outputs_in_every_form() -> None:
     run = without_details(suite(case("a", "failed", output="a secret of the house", reason="it differs")))
     for form in ("x.md", "x.eval.json", "x.json", "x.html"):
         page = render_report(run, form)

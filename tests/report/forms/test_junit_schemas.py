@@ -22,7 +22,7 @@ RUNS: dict[str, Callable[[], Report]] = {
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 @pytest.mark.parametrize("run", RUNS)
-def test_a_report_is_valid(run: str, schema: str) -> None:
+def test_junit_report_is_valid_by_every_schema(run: str, schema: str) -> None:
     text = render_report(RUNS[run](), "x.junit.xml")
     assert [*invalid(ElementTree.fromstring(text), SCHEMAS[schema])] == []
 
@@ -39,7 +39,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("old", "new"), BROKEN)
-def test_what_no_schema_allows_is_seen(old: str, new: str) -> None:
+def test_invalid_finds_what_no_schema_allows(old: str, new: str) -> None:
     text = render_report(a_run(), "x.junit.xml")
     assert old in text
     root = ElementTree.fromstring(text.replace(old, new))
