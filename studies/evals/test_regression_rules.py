@@ -1,4 +1,4 @@
-"""How often the two rules of `run --compare-to` call a run worse: the exact test of pairs, and AgentV's mean."""
+"""How often the two rules of `run --compare-to` call a run worse: the exact test of pairs, AgentV's mean."""
 
 import json
 from pathlib import Path
