@@ -226,6 +226,10 @@ def describe_value(value: Json, name: str | int = "") -> str:
     return f"{mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)} ({kind})"
 
 
+Read = tuple[T | None, list[Problem]]
+"""What was read, and the problems of it."""
+
+
 class Mistakes(list[Problem]):
     """The problems that were found in a record, with paths into it."""
 

@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.reading import load
+from baselinekit.store.reading import discover_files, load
 from benchmarks import data
 from benchmarks.measure import Say, about, in_turn, inside
 from benchmarks.results import Found, Scale, beside

@@ -301,7 +301,7 @@ def play_result(text: str) -> Json:
 def import_everything() -> None:
     """Once, so that the forked runs need not."""
     for module in pkgutil.walk_packages(baselinekit.__path__, "baselinekit."):
-        if not module.name.endswith(("__main__", "minilm", "embedding", "cluster", "confined")):
+        if not module.name.endswith(("__main__", "embedding", "cluster", "confined")):
             importlib.import_module(module.name)
 
 

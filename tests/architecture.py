@@ -22,7 +22,7 @@ metrics escape judge codes errors lazy structs
 
 PURE = """escape metrics values secrets.variables clients.trust files schema placeholders importers matching
 graders learning changes moving.promptfoo moving.promptfooasserts moving.reading moving.skillevals
-moving.templates moving.vcr"""
+moving.vcr"""
 """The rules: they touch no file, clock, socket or client."""
 
 OWNERS = {
@@ -33,15 +33,15 @@ OWNERS = {
     "prometheus_client": "kinds.bodies",
     "deepdiff": "matching.explain",
     "jsonschema": "graders.by_schema",
-    "markdown_it": "graders.reply_code",
+    "markdown_it": "graders.by_function",
     "referencing": "graders.by_schema",
-    "jinja2": "report.html.page moving.templates",
+    "jinja2": "report.html.page moving.promptfooasserts",
     "markupsafe": "report.html.page",
     "regex": "placeholders.table",
     "jsonpath_ng": "values.jsonpath",
     "click": "cli",
-    "numpy": "clients.models.minilm",
-    "safetensors": "clients.models.minilm",
+    "numpy": "clients.models.embedding",
+    "safetensors": "clients.models.embedding",
     "tokenizers": "clients.models.embedding",
     "distributed": "commands.cluster",
     "pytest": "pytest_plugin",
@@ -56,13 +56,13 @@ CLIENT_FILES = "clients.http clients.programs.process report.wording report.term
 
 RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay"}
 FEATURES = {
-    "eva": {"cli.promote", "cli.export", "cli.doctor"}
+    "eva": {"cli.promote", "cli.convert", "cli.doctor"}
     | {"evals.attempts", "evals.casebaselines", "evals.checks", "evals.run"},
-    "agentv": {"cli.generate", "evals.sidebyside"},
-    "moving": {"cli.convert_options", "cli.converting", "pytest_plugin.taking"},
+    "agentv": {"cli.convert", "evals.earlier"},
+    "moving": {"cli.convert", "pytest_plugin.taking"},
 }
-"""Folders of other tools, each with the modules that import it when it is chosen. Tables name what else is in
-them, so that all else works without them."""
+"""Folders of other tools, each with the modules that import it when it is chosen. Tables name the other
+modules in them, so that everything works without them."""
 
 
 PRINTS = "cli __main__ library pytest_plugin judge clients.programs.call sandbox.confined"
@@ -109,12 +109,12 @@ CUT_ELSEWHERE = {
     "cli.demo": "lines of the demo's own page",
     "report.reviewing": "lines of a page",
     "report.differences": "lines and words of a text that was masked",
-    "clients.models.minilm": "of a file of the folder that holds a model",
+    "clients.models.embedding": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
     "store.journal": "a folder, by the name that the configuration gives to a model",
     "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
-    "report.evals.terminal": "the end of a note while it is typed",
+    "report.evalterminal": "the end of a note while it is typed",
     "report.sections": "a commit",
     "report.history": "a commit",
     "report.wording": "a commit",
@@ -122,7 +122,7 @@ CUT_ELSEWHERE = {
     "store.at_revision": "a commit",
     "suites.settings": "a time",
 }
-"""Who cuts a text, and why half a secret cannot come of it."""
+"""The modules that cut a text, and why half a secret cannot come of it."""
 
 _LEAST_CUT = 11
 _A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")

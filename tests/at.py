@@ -1,5 +1,5 @@
-"""`baselinekit` at another time: at.py SECONDS FILE PROGRAM WORDS…, so many seconds ahead of the machine.
-What it sleeps moves the time on, in that file; without a name of one it waits as ever."""
+"""`baselinekit` at another time: at.py SECONDS FILE PROGRAM WORDS…, that many seconds ahead of the machine.
+Sleeping moves the time on, in that file; without a file name it really waits."""
 
 import sys
 import time

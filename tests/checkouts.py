@@ -13,7 +13,7 @@ WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com")
 
 
 class Checkout:
-    """A folder with files, committed whenever a test says so."""
+    """A folder with files, which a test commits."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -42,6 +42,6 @@ class Checkout:
     def asked(self, folder: str = "") -> Git:
         return Git(EXECUTE, str(self.folder / folder))
 
-    def project(self, folder: str = "", **said: str) -> Project:
+    def project(self, folder: str = "", **operator: str) -> Project:
         where = os.path.join(str(self.folder), folder)
-        return open_project(Operator(cwd=os.path.normpath(where), execute=EXECUTE, **said))  # type: ignore[arg-type]
+        return open_project(Operator(cwd=os.path.normpath(where), execute=EXECUTE, **operator))  # type: ignore[arg-type]

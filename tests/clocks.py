@@ -1,9 +1,9 @@
 """The time of day that a test hands to what it starts, and which of the times that come back are of that run.
 
 A console begins at a moment of ours (`--at`, or `# clock:` of a golden case), and from there the clock goes
-on. Who sleeps by it does not wait: it moves on by so much, for everybody who goes by it. What is no program
-of ours tells the machine's time. Both are known to the second: no date is taken for granted, and an old time
-in a file is still compared as it stands."""
+on. Sleeping by it does not wait: it moves on by that time, for everything that goes by it. Other programs
+show the machine's time. Both are known to the second: no date is taken for granted, and an old time
+in a file is still compared as it is."""
 
 import re
 import threading
@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 BEGINS = "2031-08-09T10:11:12Z"
-"""Nobody's today: what reads the machine's clock instead of the one that it was handed shows."""
+"""No real day of a run: code that reads the machine's clock instead of the one it was given is found."""
 
 TIMES = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
@@ -25,8 +25,8 @@ _ROUNDED = 1.0
 
 
 class Slept:
-    """The seconds that sleeps have moved a clock on: a file, since who sleeps is another process than the
-    service that it asks."""
+    """The seconds that sleeps have moved a clock on: a file, since the process that sleeps is another one
+    than the service."""
 
     def __init__(self, file: Path):
         self.file = file
@@ -39,7 +39,7 @@ class Slept:
             return 0.0
 
     def sleep(self, seconds: float) -> None:
-        """Those who sleep at the same time wake up one after the other, as late as all of them would."""
+        """Threads that sleep at the same time wake up one after the other, after the sum of their times."""
         with self._lock:
             new = self.file.with_suffix(".new")
             new.write_text(repr(self.seconds() + seconds), "ascii")
@@ -47,7 +47,7 @@ class Slept:
 
 
 class Clock:
-    """`begins` is where it stands when it is made; None is the machine's own time. `slept`: what has moved it
+    """`begins` is its time when it is made; None is the machine's own time. `slept`: what has moved it
     on since."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Clock:
         return self._machine() + self.ahead + self._slept()
 
     def later(self, days: float) -> None:
-        """So many days go by at once. What was written before is of another time then."""
+        """That many days go by at once. What was written before is of another time then."""
         self._earlier.append((self._since, self.now()))
         self.ahead += timedelta(days=days).total_seconds()
         self._since = self.now()
@@ -103,7 +103,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def told(text: str, word_for: Callable[[str], str]) -> str:
+def with_words_for_times(text: str, word_for: Callable[[str], str]) -> str:
     """A text with a word for each time in it."""
     return TIMES.sub(lambda match: word_for(match[0]), text)
 

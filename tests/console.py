@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import known
-from clocks import Clock, Slept, clock, told
+from clocks import Clock, Slept, clock, with_words_for_times
 from warm import Warm, warm
 
 from baselinekit import __version__
@@ -51,7 +51,7 @@ NORMALISED: list[tuple[str, str]] = [
     (r"platform: [\w.-]+", "platform: {platform}"),
     (r"(Try '[^']*) -h' for help", r"\1 --help' for help"),  # click 8.2
 ]
-"""The one place that says what may differ from run to run, and what is written instead: these, and the times
+"""The one list of what may differ from run to run, and what is written instead: these, and the times
 of the run itself (clocks.py)."""
 
 
@@ -87,12 +87,12 @@ class Console:
         for joined, step in steps:
             if ran.exit_code and joined == "&&":
                 continue
-            one = self._step(step, together, folder)
-            ran = Ran(one.exit_code, ran.stdout + one.stdout, ran.stderr + one.stderr)
+            finished = self._step(step, together, folder)
+            ran = Ran(finished.exit_code, ran.stdout + finished.stdout, ran.stderr + finished.stderr)
         return ran
 
     def _step(self, step: str, together: bool, folder: Path) -> Ran:
-        """From the server of runs, with a shell for what stands before and behind a pipe."""
+        """From the server of runs, with a shell for what is before and behind a pipe."""
         ours = _ours(step)
         if not ours or (together and ours.filters and not ours.merged):
             return self._in_a_shell(step, together, folder)
@@ -149,10 +149,10 @@ class Console:
             text = text.replace(self.service.url, "{url}")
         for pattern, instead in NORMALISED:
             text = re.sub(pattern, instead, text)
-        return told(text, self.clock.word_for)
+        return with_words_for_times(text, self.clock.word_for)
 
     def later(self, days: float) -> None:
-        """Commands from now on run so many days later."""
+        """Commands from now on run that many days later."""
         self.clock.later(days)
         self.put_the_program()
 
@@ -183,12 +183,12 @@ class Console:
 
 
 def at(ahead: float, slept: str = "") -> list[str]:
-    """What starts `baselinekit` by a clock that is so many seconds ahead; its name and words come after."""
+    """What starts `baselinekit` by a clock that is that many seconds ahead; its name and words come after."""
     return [sys.executable, "-P", str(ROOT / "tests/at.py"), str(ahead), slept]
 
 
 def _words(command: str) -> tuple[dict[str, str], list[str]]:
-    """The variables before `baselinekit` and the words after it, where it needs no shell to tell them."""
+    """The variables before `baselinekit` and the words after it, where it needs no shell to find them."""
     assigned = _ASSIGNED.match(command)
     variables, rest = (assigned[0], command[assigned.end() :]) if assigned else ("", command)
     if not rest.startswith("baselinekit ") or _FOR_A_SHELL.search(_QUOTED.sub("", command)):
@@ -209,7 +209,7 @@ class _Ours:
 
 
 def _ours(step: str) -> _Ours | None:
-    """A step that needs no shell to tell which words `baselinekit` is given."""
+    """A step whose words for `baselinekit` are known without a shell."""
     pipe = _cut(step, r" \| ")
     at = next((number for number, part in enumerate(pipe) if _words(_plain(part)[0])[1]), None)
     if at is None or at not in (0, len(pipe) - 1) or any("baselinekit " in part for part in pipe[:at]):
@@ -218,8 +218,8 @@ def _ours(step: str) -> _Ours | None:
     feeder, filters = " | ".join(pipe[:at]), " | ".join(pipe[at + 1 :])
     if (merged and not filters) or (feeder and stdin != os.devnull):
         return None
-    if not all(_READS_ALL.match(one) for one in pipe[at + 1 :]):
-        return None  # who closes a pipe ends whoever writes into it
+    if not all(_READS_ALL.match(part) for part in pipe[at + 1 :]):
+        return None  # a program that closes its pipe ends the one that writes into it
     return _Ours(*_words(line), feeder, stdin, merged, filters)
 
 
@@ -250,7 +250,7 @@ def _steps(line: str) -> list[tuple[str, str]]:
 
 
 def _cut(line: str, pattern: str) -> list[str]:
-    """A line taken apart, but for what stands in quotes."""
+    """A line taken apart, but for what is in quotes."""
     hidden = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
     ends = [0, *(place for found in re.finditer(pattern, hidden) for place in found.span()), len(line)]
     return [line[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
@@ -275,7 +275,7 @@ def console(
     folder: Path, service: str = "", at: str = "", zone: str = "", waits: bool = False
 ) -> Iterator[Console]:
     """A console in a folder, with a service of that name beside it. `at`, `zone`: when it begins, and where.
-    `waits`: who sleeps really waits."""
+    `waits`: sleeping really waits."""
     folder.mkdir(parents=True, exist_ok=True)
     bin = folder.parent / f"{folder.name}-bin"
     bin.mkdir()

@@ -44,8 +44,8 @@ comparison:
 def baseline(id: str, output: str, rules: str = "") -> str:
     """A file as a hand writes it; `output` is YAML, without its indentation."""
     body = "".join(f"    {line}\n" if line else "\n" for line in output.splitlines())
-    told = "".join(f"  {line}\n" for line in rules.splitlines())
-    return HEAD.format(id=id) + body + TAIL.format(id=id, rules=told)
+    rule_lines = "".join(f"  {line}\n" for line in rules.splitlines())
+    return HEAD.format(id=id) + body + TAIL.format(id=id, rules=rule_lines)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Eval cases as tests write them down, run against a program that the test stands for."""
+"""Eval cases as tests write them down, run against a program that the test plays."""
 
 import json
 import threading
@@ -63,14 +63,14 @@ class World:
         if not (root / "baselinekit.yaml").exists():
             (root / "baselinekit.yaml").write_text(CONFIG)
 
-    def execute(self, asked: ProcessSpec) -> ProcessResult:
-        if not asked.stdin:  # git, which is asked where we are
+    def execute(self, spec: ProcessSpec) -> ProcessResult:
+        if not spec.stdin:  # git, which is asked where we are
             return ProcessResult(1, b"", b"", 0.001)
-        given = json.loads(asked.stdin)["input"]
-        self.limits.append(asked.timeout)
+        given = json.loads(spec.stdin)["input"]
+        self.limits.append(spec.timeout)
         self.calls.append(given)
-        said = self.answers(given, self.calls.count(given))
-        return ProcessResult(0, said.encode(), b"", 0.001)
+        answer = self.answers(given, self.calls.count(given))
+        return ProcessResult(0, answer.encode(), b"", 0.001)
 
     def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
@@ -123,4 +123,4 @@ def tried(result: Result) -> list[str]:
 
 def metric(report: Report, name: str, view: str = "per case") -> float | None:
     assert report.suite is not None
-    return next(one.value for one in report.suite.metrics if (one.name, one.view) == (name, view))
+    return next(found.value for found in report.suite.metrics if (found.name, found.view) == (name, view))

@@ -119,7 +119,7 @@ def follow_me() -> None:
     stops = [_instruction(0x20, 0)]  # the number of the call
     for left, number in zip(range(len(_BY_NUMBER), 0, -1), _BY_NUMBER, strict=True):
         stops.append(_instruction(0x15, number, yes=left + 4))
-    # To whoever is not root it could close itself (clients/programs/process.py): it is told that it has.
+    # A process that is not root could close itself (clients/programs/process.py): the call seems to work.
     stops += [_instruction(0x15, _PRCTL, no=2), _instruction(0x20, 16), _instruction(0x15, 4, yes=1)]
     stops += [_instruction(0x06, verdict) for verdict in (0x7FFF0000, 0x00050000, 0x7FF00000)]
     code = ctypes.create_string_buffer(b"".join(stops))
@@ -226,7 +226,7 @@ class _Follower:
 
 
 class _Stopped:
-    """A task at the door of a system call: its registers and its memory."""
+    """A task that is about to make a system call: its registers and its memory."""
 
     def __init__(self, task: int):
         self._task = task

@@ -1,5 +1,5 @@
-"""What the two common schemas of JUnit XML allow, as tables: that of Jenkins (its xUnit plugin's junit-10)
-and that of Ant's JUnit task (JUnit.xsd), which most validators take for the standard."""
+"""What the two common schemas of JUnit XML allow, as tables: the one of Jenkins (its xUnit plugin's junit-10)
+and the one of Ant's JUnit task (JUnit.xsd), which most validators take for the standard."""
 
 import re
 from collections.abc import Iterator

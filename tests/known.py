@@ -1,8 +1,8 @@
-"""What a test may count on, whoever started the run, and where: the environment, the mask of new files, and
+"""What a test may count on, in every run on every machine: the environment, the mask of new files, and
 which signals are heard. Made once for the process of the tests (conftest.py); what a test starts inherits it.
 
-What stays of the developer's own is the way to programs and libraries, the folder for scratch files, and what
-says how thorough a run is. Nothing else: no locale, zone, colour, proxy, HOME, git setting or CI variable."""
+What stays of the developer's own is the way to programs and libraries, the folder for scratch files, and the
+variables for how thorough a run is: no locale, zone, colour, proxy, HOME, git setting or CI variable."""
 
 import atexit
 import locale
@@ -21,7 +21,7 @@ KEPT = {
 }
 KEPT_BEGINNINGS = ("PYTEST_", "COVERAGE_")
 GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
-"""git without the settings of whoever runs the tests."""
+"""git without the settings of the person who runs the tests."""
 
 ZONE = "<+0545>-05:45"
 """Far from UTC and no whole hour: a local time that is written where UTC belongs shows. In a form that needs
@@ -56,7 +56,7 @@ def _scratch() -> str:
 
 
 def hear_signals() -> None:
-    """Nobody starts deaf. nohup, a shell that puts something into the background, or a careless parent leaves
+    """No process starts deaf. nohup, a shell that puts a job into the background, or a careless parent leaves
     signals ignored or held back, and every child would inherit that.
 
     A hang-up that was ignored still does not end the tests themselves: it has a handler that does nothing,

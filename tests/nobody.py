@@ -1,8 +1,8 @@
-"""Becoming a user who may write nothing of others', for what root would be allowed to do.
+"""Becoming a user without the rights of root, for tests of what may not be written.
 
 Python, the checkout and the folders for tests may lie below a home that only its owner may enter, and much is
-imported only when it is needed. So whoever becomes nobody may still read everything, where the system grants
-that: Linux, and root with all its rights (that of a container often lacks this one)."""
+imported only when it is needed. So the user nobody may still read everything, where the system grants that:
+on Linux, for root with all its rights (in a container this one is often missing)."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ _READ_ALL = 1 << 2  # CAP_DAC_READ_SEARCH
 
 
 def become_nobody() -> None:
-    """For good, in this process. Who is not root is bound already."""
+    """For good, in this process. A user other than root is bound already."""
     if os.geteuid():
         return
     kernel = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -35,8 +35,7 @@ def become_nobody() -> None:
 
 
 def open_to_all(folder: Path) -> None:
-    """Where nobody may not read everything: the way to a folder of a test is opened, and none above those for
-    tests."""
+    """Let every user reach the folder of a test. Folders above those for tests are left alone."""
     scratch = Path(tempfile.gettempdir()).resolve()
     for path in (folder, *folder.parents):
         if scratch in path.parents and path.stat().st_uid == os.geteuid():

@@ -68,18 +68,18 @@ def _small(escaped: str) -> str:
 
 BY_CHARACTER: dict[str, Callable[[str], str]] = {
     "plain": str,
-    "url": lambda one: quote(one, safe=""),
-    "url, small": lambda one: _small(quote(one, safe="")),
+    "url": lambda char: quote(char, safe=""),
+    "url, small": lambda char: _small(quote(char, safe="")),
     "url, path": quote,
-    "url, browser": lambda one: quote(one, safe="!'()*"),
+    "url, browser": lambda char: quote(char, safe="!'()*"),
     "form": quote_plus,
-    "form, small": lambda one: _small(quote_plus(one)),
+    "form, small": lambda char: _small(quote_plus(char)),
     "html": html.escape,
-    "html, numbers": lambda one: html.escape(one).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
-    "html, no quotes": lambda one: html.escape(one, quote=False),
-    "json": lambda one: json.dumps(one)[1:-1],
-    "json, no ascii": lambda one: json.dumps(one, ensure_ascii=False)[1:-1],
-    "json, slashes": lambda one: json.dumps(one)[1:-1].replace("/", "\\/"),
+    "html, numbers": lambda char: html.escape(char).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+    "html, no quotes": lambda char: html.escape(char, quote=False),
+    "json": lambda char: json.dumps(char)[1:-1],
+    "json, no ascii": lambda char: json.dumps(char, ensure_ascii=False)[1:-1],
+    "json, slashes": lambda char: json.dumps(char)[1:-1].replace("/", "\\/"),
 }
 """Spellings that go character by character: what each of them becomes."""
 
@@ -105,11 +105,11 @@ IN_BULK: dict[str, tuple[Callable[[str], str], float]] = {
     **{f"base64 of more, {shift}": (_around(_b64, shift), 4 / 3) for shift in range(3)},
     **{f"base64 of more, for URLs, {shift}": (_around(_url_safe, shift), 4 / 3) for shift in range(3)},
 }
-"""Spellings of the whole, and how many characters of them stand for one of the secret."""
+"""Spellings of the whole, and how many of their characters encode one of the secret."""
 
 
 def _swapped(text: str) -> str:
-    return "".join(one.upper() if at % 3 else one for at, one in enumerate(text))
+    return "".join(char.upper() if at % 3 else char for at, char in enumerate(text))
 
 
 SECRETS = list(dict.fromkeys(_made()))
@@ -117,7 +117,7 @@ assert len(SECRETS) >= 300
 
 
 def least(secret: str) -> int:
-    """So many characters of a secret, one after the other, are too many."""
+    """This number of characters of a secret, one after the other, is too many."""
     return 6 if len(secret) >= 12 else max(2, len(secret) // 2)
 
 
@@ -130,8 +130,8 @@ def spellings(secret: str) -> Iterator[tuple[str, str]]:
 
 
 def windows(secret: str, name: str, only: str = "") -> set[str]:
-    """What of a spelling may stand nowhere. Of what is encoded with more around it, that is what the secret
-    alone decides."""
+    """The parts of a spelling that may occur nowhere. Of a secret that is encoded with more around it, these
+    are the parts that depend on the secret alone."""
     count = least(secret)
     if name in BY_CHARACTER:
         parts = [*map(BY_CHARACTER[name], secret)]
@@ -142,9 +142,11 @@ def windows(secret: str, name: str, only: str = "") -> set[str]:
     size = max(4, -(-int(count * wide * each * 10) // 10) + 2)
     text = spell(secret)
     if "more" in name:
-        other = spell("".join(chr(ord("z") - ord(one) % 7) if one.isascii() else one for one in secret))
+        other = spell("".join(chr(ord("z") - ord(char) % 7) if char.isascii() else char for char in secret))
         if len(other) == len(text):
-            parts = [at for at, (one, another) in enumerate(zip(text, other, strict=True)) if one != another]
+            parts = [
+                at for at, (char, another) in enumerate(zip(text, other, strict=True)) if char != another
+            ]
             text = text[parts[0] : parts[-1] + 1]
     return {text[at : at + size] for at in range(len(text) - size + 1)}
 

@@ -25,7 +25,7 @@ CASE = """\
     last_passed: null
     failure_count: 0
 """
-"""One of many in a file, which nobody has compared yet."""
+"""One of many in a file, which was never compared."""
 
 ODD_WORDS = """no yes on off y N true null ~ = << <<any_uuid>> .inf -.INF .nan - ? : , . .. ... --- 1e3 0o17
 017 0x1F 1_000 +1 -0 0b1 1.2.3 12:30:45 2024-01-15 2024-01-15T10:30:00Z a:b a:[b a#b {a} [b &a *b !c %d @e `f
@@ -71,21 +71,21 @@ values = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, other: Any) -> bool:
     """Equal, types and key order included; a Decimal is a number that a float cannot hold."""
-    if isinstance(one, float | Decimal) and isinstance(other, float | Decimal):
-        return one == other
-    if type(one) is not type(other):
+    if isinstance(first, float | Decimal) and isinstance(other, float | Decimal):
+        return first == other
+    if type(first) is not type(other):
         return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    if isinstance(first, dict):
+        return list(first) == list(other) and all(same(first[key], other[key]) for key in first)
+    if isinstance(first, list):
+        return len(first) == len(other) and all(map(same, first, other))
+    return bool(first == other)
 
 
 class Hand:
-    """Somebody who writes YAML in a style of their own, decided by `choose(options)`."""
+    """A person who writes YAML in one style, decided by `choose(options)`."""
 
     def __init__(self, choose: Callable[[list[Any]], Any]):
         self.choose = choose
@@ -99,7 +99,7 @@ class Hand:
         return text.replace("\n", self.newline)
 
     def block(self, value: Any, column: int, lead: str | None = None) -> str:
-        """Lines, each with its end. `lead`: what stands on the first line already."""
+        """Lines, each with its end. `lead`: what the first line begins with."""
         indent = " " * column
         lead = indent if lead is None else lead
         text = ""

@@ -1,5 +1,5 @@
 """What others run from our checkout: the action, the hook, and the examples. They parse, they name what
-exists, no input becomes part of a script, and the script of the action does what it says."""
+exists, no input becomes part of a script, and the script of the action does what its page promises."""
 
 import os
 import re
@@ -24,7 +24,7 @@ EXAMPLES = sorted((ROOT / "docs/examples").glob("*.yml"))
 COMMAND = re.compile(r"(?m)(?:^|^\$ |- |\brun: )baselinekit ([a-z]+)([^\n|]*)")
 
 
-def of(name: str) -> dict[str, Any]:
+def step_named(name: str) -> dict[str, Any]:
     return next(step for step in STEPS if step.get("name") == name)
 
 
@@ -40,7 +40,7 @@ def scripts(document: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [ROOT / "action.yml", *EXAMPLES], ids=lambda path: path.name)
-def test_f31_no_script_holds_anything_that_an_event_or_an_input_says(path: Path) -> None:
+def test_f31_action_scripts_contain_no_event_or_input(path: Path) -> None:
     found = scripts(yaml.safe_load(path.read_text("utf-8")))
     assert found or path.name == "baselinekit.yml"
     assert not [text for text in found if "${{" in text]
@@ -51,19 +51,19 @@ def test_f31_no_script_holds_anything_that_an_event_or_an_input_says(path: Path)
     [ROOT / "action.yml", ROOT / ".pre-commit-hooks.yaml", ROOT / "docs/ci.md", *EXAMPLES],
     ids=lambda p: p.name,
 )
-def test_commands_and_options_exist(path: Path) -> None:
+def test_documented_commands_and_options_exist(path: Path) -> None:
     for name, rest in COMMAND.findall(path.read_text("utf-8")):
         command = cli.get_command(click.Context(cli), name)
         assert command is not None, name
         if isinstance(command, click.Group):
             command = command.get_command(click.Context(command), rest.split()[0])
             assert command is not None, rest
-        known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+        known = {option for item in command.params for option in (*item.opts, *item.secondary_opts)}
         used = {word.split("=")[0] for word in rest.split(" -- ")[0].split() if re.match(r"--?[a-z]", word)}
         assert used <= known, (name, used - known)
 
 
-def test_the_examples_use_the_inputs_that_the_action_has() -> None:
+def test_example_workflows_use_inputs_of_the_action() -> None:
     document = yaml.safe_load((ROOT / "docs/examples/baselinekit.yml").read_text("utf-8"))
     used = [step for step in document["jobs"]["compare"]["steps"] if "baselinekit@" in step.get("uses", "")]
     assert used
@@ -76,14 +76,14 @@ def test_the_examples_use_the_inputs_that_the_action_has() -> None:
         assert "pull_request_target" not in example.read_text("utf-8")
 
 
-def test_each_input_reaches_the_script_that_needs_it_by_its_environment() -> None:
+def test_action_passes_every_input_by_environment() -> None:
     handed = re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", (ROOT / "action.yml").read_text("utf-8"))
     assert set(handed) == set(ACTION["inputs"])
-    install = of("Install baselinekit")["run"]
+    install = step_named("Install baselinekit")["run"]
     assert shlex.split(install)[:5] == ["python", "-I", "-m", "pip", "install"]
 
 
-def test_the_hook_checks_the_files_that_it_is_there_for() -> None:
+def test_pre_commit_hook_selects_our_files() -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert hook["entry"] == "baselinekit doctor"
     assert hook["pass_filenames"] is False
@@ -110,8 +110,8 @@ class Runner:
         self.base = ""
 
     def compare(self, **inputs: str) -> subprocess.CompletedProcess[str]:
-        step = of("Compare")
-        given = {name: one["default"] for name, one in ACTION["inputs"].items()}
+        step = step_named("Compare")
+        given = {name: item["default"] for name, item in ACTION["inputs"].items()}
         given |= {name.replace("_", "-"): value for name, value in inputs.items()}
         filled = {
             key: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
@@ -148,7 +148,7 @@ def runner(tmp_path: Path) -> Any:
         yield Runner(terminal)
 
 
-def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner) -> None:
+def test_f31_action_compares_annotates_and_stores_results(runner: Runner) -> None:
     before = (runner.folder / "svc/baselines/with space/one.yaml").read_text()
     done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
     assert done.returncode == 1, done.stderr
@@ -157,16 +157,16 @@ def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner
         "baselinekit refresh --from results.json one --allow-exec --config svc/baselinekit.yaml"
         in runner.summary.read_text("utf-8")
     )
-    told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
-    assert told["exit-code"] == "1"
-    assert {path.name for path in Path(told["results"]).iterdir()} == {
+    outputs = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
+    assert outputs["exit-code"] == "1"
+    assert {path.name for path in Path(outputs["results"]).iterdir()} == {
         *("results.json", "report.html", "results.junit.xml")
     }
     assert (runner.folder / "svc/c d.md").read_text("utf-8").startswith("## baselinekit: 1 failed")
     assert (runner.folder / "svc/baselines/with space/one.yaml").read_text() == before
 
 
-def test_f31_no_input_of_the_action_is_executed(runner: Runner) -> None:
+def test_f31_action_executes_no_input(runner: Runner) -> None:
     shot = "$(touch shot) `touch shot`; touch shot"
     for inputs in (
         {"paths": f"{shot}\n-o x\n"},
@@ -181,14 +181,14 @@ def test_f31_no_input_of_the_action_is_executed(runner: Runner) -> None:
     assert not (runner.folder / "svc/x").exists()
 
 
-def test_paths_stand_one_a_line_and_record_writes(runner: Runner) -> None:
+def test_action_paths_are_one_per_line_and_record_writes(runner: Runner) -> None:
     paths = "\nbaselines/with space/one.yaml\n\nbaselines/with space/two.yaml\n"
     done = runner.compare(working_directory="svc", args="--allow-exec", paths=paths, record="true")
     assert "2 failed in" in done.stdout
     assert "failure_count: 1" in (runner.folder / "svc/baselines/with space/one.yaml").read_text()
 
 
-def test_an_invalid_file_is_annotated_and_ends_the_step(runner: Runner) -> None:
+def test_action_invalid_file_is_annotated_and_ends_step(runner: Runner) -> None:
     (runner.folder / "svc/baselines/bad.yaml").write_text("id: x\nbaselin: {}\n")
     done = runner.compare(working_directory="svc", args="--allow-exec")
     assert done.returncode == 2
@@ -206,7 +206,7 @@ GRANTS = "version: 1\ncommands: {says: [echo]}\n"
 
 
 class PullRequest(Runner):
-    """A checkout of a pull request: `main`, and one commit of somebody else on top."""
+    """A checkout of a pull request: `main`, and one commit of another person on top."""
 
     def __init__(self, terminal: Console, before: dict[str, str], after: dict[str, str]):
         super().__init__(terminal)
@@ -215,9 +215,9 @@ class PullRequest(Runner):
         self.head = self.commit(after)
 
     def git(self, *words: str, folder: Path | None = None) -> str:
-        who = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
         done = subprocess.run(
-            ["git", *who, *words],
+            ["git", *author, *words],
             cwd=folder or self.folder,
             env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.temp)},
             stdin=subprocess.DEVNULL,
@@ -262,7 +262,7 @@ DENIES = {"baselinekit.yaml": "version: 1\ncommands: {says: [rm, -rf]}\n"}
         ({"README": "x"}, OURS, 4, "note: baselinekit.yaml does not exist at {base}: the defaults apply"),
     ],
 )
-def test_the_configuration_of_the_base_counts_in_a_pull_request(
+def test_action_pull_request_uses_configuration_of_base(
     terminal: Console, base: dict[str, str], head: dict[str, str], exit_code: int, words: str
 ) -> None:
     pull = PullRequest(terminal, base, head)
@@ -278,7 +278,7 @@ def test_the_configuration_of_the_base_counts_in_a_pull_request(
         assert pull.compare().returncode == 0, "what is pushed is in the repository already"
 
 
-def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Path) -> None:
+def test_action_fetches_missing_base(terminal: Console, tmp_path: Path) -> None:
     pull = PullRequest(terminal, EMPTY, OURS)
     pull.git("config", "uploadpack.allowAnySHA1InWant", "true")
     shallow = tmp_path / "shallow"
@@ -289,7 +289,7 @@ def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Pat
     assert pull.git("rev-parse", "--is-shallow-repository") == "true"
 
 
-def test_a_base_that_cannot_be_had_ends_the_step(terminal: Console, tmp_path: Path) -> None:
+def test_action_unknown_base_ends_step(terminal: Console, tmp_path: Path) -> None:
     pull = PullRequest(terminal, EMPTY, OURS)
     for base in ("0" * 40, "--upload-pack=touch shot", "$(touch shot)", "no-such-branch"):
         pull.base = base

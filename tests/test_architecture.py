@@ -1,4 +1,4 @@
-"""The rules of ARCHITECTURE.md, each asked of the package, and of a snippet that breaks it."""
+"""The rules of ARCHITECTURE.md, each checked on the package and on a snippet that breaks it."""
 
 import ast
 import json
@@ -17,22 +17,22 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = architecture.package_of(ROOT)
 
 ArchitectureRule = Callable[[architecture.Package], Iterator[str]]
-RULES_ASKED: list[ArchitectureRule] = [order, features, circles, pure, clocks, owners, clients, kinds, cuts]
+RULES: list[ArchitectureRule] = [order, features, circles, pure, clocks, owners, clients, kinds, cuts]
 
 
-def test_every_file_begins_with_what_it_is() -> None:
-    """And is read here, for all rules: whoever asks first would pay for the others."""
+def test_every_module_has_a_docstring() -> None:
+    """The sources are parsed here, once for all rules."""
     trees = {name: architecture.nodes(source)[0] for name, source in PACKAGE.items()}
     assert [name for name, tree in trees.items() if ast.get_docstring(tree) is None] == []  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rule", RULES_ASKED, ids=lambda rule: rule.__name__)
-def test_the_package_keeps_the_rule(rule: ArchitectureRule) -> None:
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_package_keeps_architecture_rule(rule: ArchitectureRule) -> None:
     broken = list(rule(PACKAGE))
     assert not broken, "\n" + (rule.__doc__ or "") + "\n" + "\n".join(broken)
 
 
-def test_setup_cfg_names_only_files_and_folders_that_exist() -> None:
+def test_setup_cfg_names_existing_files() -> None:
     comments = [line for line in (ROOT / "setup.cfg").read_text("utf-8").splitlines() if "#" in line]
     named = re.findall(r"(?<![\w/.*])[\w./*-]+(?:\.py|/)(?![\w/*])", "\n".join(comments))
     rings = ("tests/", "drills/", "studies/")
@@ -41,8 +41,8 @@ def test_setup_cfg_names_only_files_and_folders_that_exist() -> None:
     assert [place for place in places if not list(ROOT.glob(place))] == []
 
 
-def test_every_test_file_has_a_name_of_its_own() -> None:
-    """The tests are no package, so pytest imports each of them by its name alone."""
+def test_names_of_test_files_are_unique() -> None:
+    """The tests are not a package, so pytest imports each of them by its name alone."""
     rings = (ROOT / ring for ring in ("tests", "drills", "studies"))
     names = Counter(path.name for ring in rings for path in ring.rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
@@ -98,7 +98,7 @@ SNIPPETS = {
         (cuts, "cli.x", "x = f'{text:.80}'"),
     ],
 )
-def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: str) -> None:
+def test_architecture_rule_finds_violation(rule: ArchitectureRule, module: str, source: str) -> None:
     reach_back = {"kinds.http": "from baselinekit import errors"} if rule is circles else {}
     assert list(rule({**SNIPPETS, **reach_back, module: source}))
 
@@ -123,7 +123,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (kinds, "clients.trust", "x = parts.scheme == 'http'"),
     ],
 )
-def test_what_is_allowed_is_allowed(rule: ArchitectureRule, module: str, source: str) -> None:
+def test_architecture_rule_allows_correct_code(rule: ArchitectureRule, module: str, source: str) -> None:
     assert list(rule({**SNIPPETS, module: source})) == []
 
 
@@ -142,7 +142,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
+def test_help_and_version_load_only_click(option: str) -> None:
     code = LOADED.replace("OPTION", repr(option))
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -1,5 +1,5 @@
-"""The benchmarks measure what they say: both sides give the right answer on the same data, a wrong one is no
-figure, and the table in benchmarks/README.md is that of the stored results."""
+"""The benchmarks measure what they claim: both sides give the right answer on the same data, and the table in
+benchmarks/README.md shows the stored results."""
 
 import json
 import os
@@ -21,7 +21,7 @@ LOOSE = pytest.mark.parametrize("loose", [False, True], ids=["literal", "rules"]
 @pytest.mark.slow
 @LOOSE
 @pytest.mark.parametrize("change", [data.equal, data.renamed(3)], ids=["equal", "failing"])
-def test_our_matcher_and_deepdiff_find_the_same_number_of_places(
+def test_matcher_and_deepdiff_find_same_number_of_places(
     change: Callable[[list[data.Record]], int], loose: bool
 ) -> None:
     case = data.case(data.records(12), change, loose=loose)
@@ -40,7 +40,7 @@ def test_page_shows_the_stored_results() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_a_quick_run_of_each_subject(name: str, tmp_path: Path) -> None:
+def test_benchmark_subject_runs_quickly(name: str, tmp_path: Path) -> None:
     """A thorough one makes a second round, which finds what the first one left."""
     kept = tmp_path / "results.json"
     rounds = "2" if os.environ.get("BASELINEKIT_THOROUGH") else "1"

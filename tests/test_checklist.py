@@ -1,4 +1,4 @@
-"""tests/checklist.md says what each number in the name of a test means, and which tests hold it.
+"""tests/checklist.md explains each number in the name of a test, and lists its tests.
 
 `BASELINEKIT_GOLDEN=write pytest tests/test_checklist.py` writes its list of tests anew; read the diff."""
 
@@ -25,7 +25,7 @@ def numbered(source: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def borne_by() -> Mapping[str, set[str]]:
+def names_by_number() -> Mapping[str, set[str]]:
     found = defaultdict(set)
     for file in (file for ring in RINGS for file in ring.rglob("test_*.py")):
         for number, name in numbered(file.read_text("utf-8")):
@@ -34,7 +34,7 @@ def borne_by() -> Mapping[str, set[str]]:
     return found
 
 
-def written_anew(page: str, tests: Mapping[str, set[str]]) -> str:
+def rewritten(page: str, tests: Mapping[str, set[str]]) -> str:
     def row(match: re.Match[str]) -> str:
         names = ", ".join(f"`{name}`" for name in sorted(tests.get(match[1], ())))
         return f"| {match[1]} | {match[2]} | {names} |"
@@ -44,34 +44,34 @@ def written_anew(page: str, tests: Mapping[str, set[str]]) -> str:
 
 def rows() -> list[tuple[str, str, list[str]]]:
     found = ROW.findall(PAGE.read_text("utf-8"))
-    return [(number, asked, re.findall(r"`(\w+)`", names)) for number, asked, names in found]
+    return [(number, promise, re.findall(r"`(\w+)`", names)) for number, promise, names in found]
 
 
-def test_every_number_in_the_name_of_a_test_has_a_row() -> None:
+def test_checklist_has_row_for_every_number() -> None:
     numbers = [number for number, _, _ in rows()]
     assert len(set(numbers)) == len(numbers)
-    assert borne_by().keys() <= set(numbers)
+    assert names_by_number().keys() <= set(numbers)
 
 
-def test_every_row_says_what_it_asks() -> None:
-    for number, asked, _ in rows():
-        assert len(asked) > 30, number
+def test_checklist_rows_are_described() -> None:
+    for number, promise, _ in rows():
+        assert len(promise) > 30, number
 
 
-def test_each_row_names_the_tests_that_there_are() -> None:
+def test_checklist_names_existing_tests() -> None:
     page = PAGE.read_text("utf-8")
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
-        page = written_anew(page, borne_by())
+        page = rewritten(page, names_by_number())
         PAGE.write_text(page, "utf-8")
-    assert page == written_anew(page, borne_by())
+    assert page == rewritten(page, names_by_number())
     assert [number for number, _, names in rows() if not names] == []
 
 
-def test_every_line_of_the_table_is_read() -> None:
+def test_checklist_every_line_is_parsed() -> None:
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| [A-Z]\d", line)]
     assert len(lines) == len(rows())
 
 
-def test_no_test_of_one_is_lost_unseen() -> None:
+def test_checklist_has_at_least_200_tests() -> None:
     """More may come; where one goes, its promise is to be tested elsewhere first."""
-    assert sum(len(names) for names in borne_by().values()) >= 200
+    assert sum(len(names) for names in names_by_number().values()) >= 200

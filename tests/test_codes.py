@@ -35,20 +35,20 @@ def codes_used() -> dict[str, str]:
     }
 
 
-def test_every_code_that_is_raised_is_explained() -> None:
+def test_codes_raised_are_explained() -> None:
     assert {code: module for code, module in codes_used().items() if code not in CODES} == {}
 
 
-def test_every_code_that_is_explained_is_raised() -> None:
+def test_codes_explained_are_raised() -> None:
     assert sorted(set(CODES) - set(codes_used())) == []
 
 
-def test_each_page_is_the_page_of_a_family() -> None:
+def test_code_pages_are_the_families() -> None:
     assert sorted(page.stem for page in PAGES.glob("*.md")) == sorted(FAMILIES.values())
 
 
 @pytest.mark.parametrize(("begins", "family"), FAMILIES.items())
-def test_page_is_well_formed(begins: str, family: str) -> None:
+def test_code_page_is_well_formed(begins: str, family: str) -> None:
     page = (PAGES / f"{family}.md").read_text("utf-8")
     assert re.match(rf"# {begins}xx: \S.{{10,}}\n\n## ", page)
     assert page.rstrip("\n") + "\n" == page
@@ -62,7 +62,7 @@ def test_page_is_well_formed(begins: str, family: str) -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_text_of_a_code_is_shown_by_markdown_as_it_is_printed(code: str) -> None:
+def test_code_text_is_shown_by_markdown_as_printed(code: str) -> None:
     assert len(CODES[code].text) > 60
     for paragraph in CODES[code].text.split("\n\n"):
         is_example = [line.startswith("    ") for line in paragraph.split("\n") if line]
@@ -72,7 +72,7 @@ def test_text_of_a_code_is_shown_by_markdown_as_it_is_printed(code: str) -> None
             assert not TO_MARKDOWN.search(re.sub(r"`[^`]*`", "", paragraph)), "put it between two `"
 
 
-def test_explain_knows_a_code_in_any_case_and_no_other() -> None:
+def test_explain_code_in_any_case() -> None:
     code = explain("bk501")
     assert isinstance(code, Code)
     assert code == CODES["BK501"]
@@ -92,7 +92,7 @@ def index(introduction: str) -> str:
     return text
 
 
-def test_index_in_the_docs_is_complete() -> None:
+def test_codes_index_in_docs_is_complete() -> None:
     """BASELINEKIT_GOLDEN=write renews it."""
     shown = INDEX.read_text("utf-8")
     wanted = index(shown.partition("\n## ")[0])
@@ -102,7 +102,7 @@ def test_index_in_the_docs_is_complete() -> None:
         assert shown == wanted, "run: BASELINEKIT_GOLDEN=write pytest tests/test_codes.py"
 
 
-def test_every_file_of_the_package_besides_python_is_in_the_wheel() -> None:
+def test_package_data_includes_every_file() -> None:
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", "utf-8")
     named: set[Path] = set()

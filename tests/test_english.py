@@ -35,8 +35,8 @@ def odd_words(text: str, *patterns: re.Pattern[str]) -> list[str]:
     plain = " ".join(text.split())
     return [
         plain[max(match.start() - 30, 0) : match.end() + 20]
-        for one in patterns
-        for match in one.finditer(plain)
+        for pattern in patterns
+        for match in pattern.finditer(plain)
     ]
 
 

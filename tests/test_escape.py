@@ -29,23 +29,23 @@ NASTY = st.text(st.sampled_from("ab`|\\<>[]!@#*_~&:\n\t \x1b\x00\x9b\u202e\u200b
         ("a\tb\nc", "a\tb\nc"),
     ],
 )
-def test_visible_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
+def test_escape_controls_shows_control_characters(text: str, shown: str) -> None:
     assert escape.escape_controls(text) == shown
 
 
-SEEN = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd")
+VISIBLE = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd")
 """Of the class of invisible characters, and yet signs that one sees: the Arabic number sign, say."""
 
-UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100\U000e01ef")
+INVISIBLE = set("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100\U000e01ef")
 """Letters and accents by their class, and nothing to look at."""
 
 
 @pytest.mark.slow
-def test_f30_of_all_characters_those_that_cannot_be_seen_are_shown_by_number() -> None:
+def test_f30_escape_controls_shows_every_invisible_character() -> None:
     for number in range(0x110000):
         character = chr(number)
-        unseen = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in UNSEEN
-        if unseen and character not in SEEN and character not in "\n\t":
+        unseen = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in INVISIBLE
+        if unseen and character not in VISIBLE and character not in "\n\t":
             assert escape.escape_controls(character).isascii(), hex(number)
         elif unicodedata.category(character)[0] in "LNPSZ":
             assert escape.escape_controls(character) == character, hex(number)
@@ -53,13 +53,13 @@ def test_f30_of_all_characters_those_that_cannot_be_seen_are_shown_by_number() -
 
 @given(ANY_TEXT)
 @example("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r\n")
-def test_one_line_is_one_line_for_every_reader(text: str) -> None:
+def test_one_line_has_no_line_break(text: str) -> None:
     assert len(escape.one_line(text).splitlines()) <= 1
 
 
 @given(ANY_TEXT)
 @example("\x7f \U000e0041 \u202e \\u202e")
-def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
+def test_json_string_reads_back_and_is_escaped(text: str) -> None:
     written = escape.json_string(text)
     assert escape.escape_controls(written) == written
     pairs_joined = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
@@ -73,7 +73,7 @@ def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
         *("so ##[add-mask]x", "so ##vso[task.setvariable variable=a]b", "##teamcity[buildStop]"),
     ],
 )
-def test_no_line_commands_the_runner(line: str) -> None:
+def test_escape_ci_commands_leaves_no_command(line: str) -> None:
     assert not re.search(r"(?m)^\s*::|##\w*\[", escape.escape_ci_commands(line))
     assert not re.search(r"##\w*\[", escape.json_string(line))
     assert json.loads(escape.json_string(line)) == line
@@ -82,7 +82,7 @@ def test_no_line_commands_the_runner(line: str) -> None:
 
 @given(ANY_TEXT)
 @example("\x00\x0b\x1b\ufffe\uffff\ud800 <b> & ]]>")
-def test_xml_always_parses(text: str) -> None:
+def test_xml_text_always_parses(text: str) -> None:
     element = ElementTree.Element("a", {"b": escape.xml(text)})
     element.text = escape.xml(text)
     ElementTree.fromstring(ElementTree.tostring(element, encoding="unicode"))
@@ -90,7 +90,7 @@ def test_xml_always_parses(text: str) -> None:
 
 @given(st.text(st.sampled_from("`a\n~")))
 @example("```\n</details>\n````")
-def test_a_fence_is_longer_than_any_run_inside(text: str) -> None:
+def test_markdown_block_fence_is_longer_than_text_runs(text: str) -> None:
     first, *_, last = escape.markdown_block(text, "diff").split("\n")
     fence = first.removesuffix("diff")
     assert last == fence
@@ -100,7 +100,7 @@ def test_a_fence_is_longer_than_any_run_inside(text: str) -> None:
 @given(NASTY)
 @example("")
 @example("a\\|b ![x](http://evil) @team")
-def test_a_code_span_ends_where_it_should_and_keeps_its_cell(text: str) -> None:
+def test_markdown_code_stays_in_span_and_cell(text: str) -> None:
     span = escape.markdown_code(text)
     fence = re.match("`+", span)
     assert fence is not None
@@ -113,7 +113,7 @@ def test_a_code_span_ends_where_it_should_and_keeps_its_cell(text: str) -> None:
 
 
 @given(NASTY)
-def test_plain_words_have_no_markup(text: str) -> None:
+def test_markdown_text_has_no_markup(text: str) -> None:
     words = escape.markdown_text(text)
     assert "\n" not in words
     assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]<>|!~&]", words)
@@ -121,5 +121,5 @@ def test_plain_words_have_no_markup(text: str) -> None:
     assert not re.match(r"\s*[-+=]|\s*\d+[.)]", words)
 
 
-def test_mentions_and_issues_are_broken_and_still_readable() -> None:
+def test_markdown_text_breaks_mentions_and_issues() -> None:
     assert escape.markdown_text("@team fixes #12").replace("\u2060", "") == "@team fixes \\#12"

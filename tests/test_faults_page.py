@@ -25,20 +25,20 @@ def faults_tested() -> Iterator[str]:
             yield from (fault.upper() for fault in name.strip("_").split("_"))
 
 
-def test_each_row_has_a_test_and_each_test_a_row() -> None:
+def test_faults_page_rows_match_tests() -> None:
     promised = [fault for fault, _, _ in rows()]
     assert len(set(promised)) == len(promised)
     assert sorted(promised) == sorted(set(faults_tested()))
 
 
-def test_each_row_says_something_and_its_codes_exist() -> None:
-    for fault, what, seen in rows():
+def test_faults_page_rows_are_described_with_existing_codes() -> None:
+    for fault, what, promise in rows():
         assert len(what) > 15, fault
-        assert len(seen) > 30, fault
-        for code in re.findall(r"BK\d+", what + seen):
+        assert len(promise) > 30, fault
+        for code in re.findall(r"BK\d+", what + promise):
             assert explain(code) is not None, (fault, code)
 
 
-def test_every_line_of_a_table_is_read() -> None:
+def test_faults_page_every_line_is_parsed() -> None:
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| F\d", line)]
     assert len(lines) == len(rows())

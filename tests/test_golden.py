@@ -4,8 +4,8 @@ A case is a folder below tests/golden:
 
     cmd             command lines, run in order by a shell in a copy of files/. `# service: demo` (or
                     three-users) starts the demo service, whose address is {url} here and in files/, and
-                    the line `! upgrade` upgrades it. `# clock: 2026-03-01T12:00:00Z` says when it begins, and
-                    `! later 60` that so many days go by. What a command sleeps moves that clock; with
+                    the line `! upgrade` upgrades it. `# clock: 2026-03-01T12:00:00Z` sets when it begins, and
+                    `! later 60` lets that many days go by. Sleeping moves that clock on; with
                     `# waits` it really waits
     expected.txt    each command with its exit code, its standard output and its standard error
     files/          the folder before (optional)
@@ -13,7 +13,7 @@ A case is a folder below tests/golden:
 
 `BASELINEKIT_GOLDEN=write pytest tests/test_golden.py` writes expected.txt and after/ anew; read the diff.
 What differs from run to run is listed in tests/console.py. A time of the run is written {now}, {now+1h} if it
-is so many hours away, {before} if it is of before the days that went by; any other stands as it is."""
+is that many hours away, {before} if it is from before the days that went by; any other is kept as it is."""
 
 import os
 import shutil
@@ -30,13 +30,13 @@ WRITE = os.environ.get("BASELINEKIT_GOLDEN") == "write"
 
 
 def play(case: Path, folder: Path, write: bool = False, at: str = "", zone: str = "") -> None:
-    """Run a case in a folder, and compare what it did with what is on file, or put that on file."""
+    """Run a case in a folder, and compare what it did with the stored files, or write those."""
     lines = (case / "cmd").read_text("utf-8").splitlines()
     service = next((line.split(":")[1].strip() for line in lines if line.startswith("# service:")), "")
     begins = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("# clock:")), at)
     with console(folder, service, begins, zone, waits="# waits" in lines) as terminal:
         copy_filled(case / "files", terminal)
-        transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
+        transcript = "\n".join(_played(line, terminal) for line in lines if line and not line.startswith("#"))
         before = tree(case / "files")
         now = _in_order({path: normalised_bytes(content, terminal) for path, content in tree(folder).items()})
         if write:
@@ -49,15 +49,14 @@ def play(case: Path, folder: Path, write: bool = False, at: str = "", zone: str 
 
 
 def _in_order(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The uses of a prompt stand in the order in which threads came to their end: here in that of their
-    text."""
+    """The uses of a prompt are in the order in which threads ended: sort them."""
     return {
         path: b"".join(sorted(content.splitlines(keepends=True))) if path.endswith(USES) else content
         for path, content in files.items()
     }
 
 
-def _told(line: str, terminal: Console) -> str:
+def _played(line: str, terminal: Console) -> str:
     if line == "! upgrade":
         terminal.service.upgrade()
         return "! upgrade\n"
@@ -116,7 +115,7 @@ def test_golden(case: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
-    """A case that changes one file, makes another, and says something on both streams."""
+    """A case that changes one file, makes another, and prints on both streams."""
     folder = tmp_path / "case"
     (folder / "files" / "sub").mkdir(parents=True)
     (folder / "files" / "a.txt").write_bytes(b"one\r\n")
@@ -131,7 +130,7 @@ def case(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_case_is_written_as_it_is_read(case: Path, tmp_path: Path) -> None:
+def test_golden_case_written_is_read_back(case: Path, tmp_path: Path) -> None:
     assert (case / "expected.txt").read_text("utf-8") == (
         "$ echo two >> a.txt && pwd && date -u +%Y-%m-%dT%H:%M:%SZ\n"
         "--- stdout\n{folder}\n{now}\n--- exit 0\n\n"
@@ -154,7 +153,7 @@ def test_a_case_is_written_as_it_is_read(case: Path, tmp_path: Path) -> None:
         ("after/new/c", "", "not empty"),
     ],
 )
-def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str, old: str, new: str) -> None:
+def test_golden_case_that_differs_fails(case: Path, tmp_path: Path, path: str, old: str, new: str) -> None:
     file = case / path
     file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
     with pytest.raises(AssertionError):
@@ -174,9 +173,7 @@ def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str
         ("echo '{}' > a.txt; baselinekit nosuch - < a.txt; cat < a.txt", "{}\n", 0),
     ],
 )
-def test_a_command_means_what_it_means_to_a_shell(
-    tmp_path: Path, command: str, out: str, exit_code: int
-) -> None:
+def test_console_runs_command_like_a_shell(tmp_path: Path, command: str, out: str, exit_code: int) -> None:
     """Also where it is run without one."""
     with console(tmp_path / "x") as terminal:
         ran = terminal.run(command)

@@ -1,4 +1,4 @@
-"""The Python side of a program that judges: what its function is told, and what of its answer is printed."""
+"""The Python side of a program that judges: what its function gets, and what of its result is printed."""
 
 import json
 import subprocess
@@ -27,14 +27,14 @@ from baselinekit.values.texts import no_mask
 CASE = {"candidate_answer": "42", "config": None, "sidecar": {"camelCase": 1}}
 
 
-def said_by(check: Any, stdin: bytes = json.dumps(CASE).encode()) -> tuple[Any, int]:
+def printed_by(check: Any, stdin: bytes = json.dumps(CASE).encode()) -> tuple[Any, int]:
     printed, code = answer(check, stdin, verdict)
     assert printed.endswith("\n")
     return json.loads(printed), code
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "printed"),
     [
         (True, {"score": 1.0}),
         (False, {"score": 0.0}),
@@ -45,29 +45,31 @@ def said_by(check: Any, stdin: bytes = json.dumps(CASE).encode()) -> tuple[Any, 
         ({"score": 0.5, "reasoning": "ü"}, {"score": 0.5, "reasoning": "ü"}),
     ],
 )
-def test_a21_what_a_function_returns_is_a_verdict(made: Any, said: Any) -> None:
-    assert said_by(lambda case: made) == (said, 0)
-    assert verdict_in(verdict(made).encode(), no_mask).score == said["score"]
+def test_a21_judge_function_result_is_a_verdict(made: Any, printed: Any) -> None:
+    assert printed_by(lambda case: made) == (printed, 0)
+    assert verdict_in(verdict(made).encode(), no_mask).score == printed["score"]
 
 
 @pytest.mark.parametrize(
     "made", [None, "0.5", 2, -0.1, float("nan"), {}, {"score": "1"}, [1], {"score": 1, "hits": "a"}]
 )
-def test_a22_what_is_no_verdict_is_an_error_with_its_miss(made: Any) -> None:
-    said, code = said_by(lambda case: made)
-    assert (said["score"], len(said["misses"]), code) == (0, 1, 1)
+def test_a22_judge_invalid_verdict_is_an_error_with_miss(made: Any) -> None:
+    printed, code = printed_by(lambda case: made)
+    assert (printed["score"], len(printed["misses"]), code) == (0, 1, 1)
 
 
-def test_a22_a_function_that_raises_could_not_judge(capsys: pytest.CaptureFixture[str]) -> None:
-    said, code = said_by(lambda case: case.nothing)
-    assert (said["score"], code) == (0, 1)
-    assert said["misses"] == ["AttributeError: there is no 'nothing', but candidate_answer, config, sidecar"]
+def test_a22_judge_function_that_raises_scores_0(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, code = printed_by(lambda case: case.nothing)
+    assert (printed["score"], code) == (0, 1)
+    assert printed["misses"] == [
+        "AttributeError: there is no 'nothing', but candidate_answer, config, sidecar"
+    ]
     assert "Traceback" in capsys.readouterr().err
     for stdin in (b"", b"[]", b"{", b"\xff"):
-        assert said_by(lambda case: 1, stdin)[1] == 1
+        assert printed_by(lambda case: 1, stdin)[1] == 1
 
 
-def test_a20_the_case_is_read_by_name_or_by_key_and_its_own_keys_stay() -> None:
+def test_a20_judge_case_is_read_by_attribute_or_key() -> None:
     case = Told(CASE)
     assert (case.candidate_answer, case["candidate_answer"], case.config) == ("42", "42", None)
     assert case.sidecar == {"camelCase": 1}
@@ -75,23 +77,23 @@ def test_a20_the_case_is_read_by_name_or_by_key_and_its_own_keys_stay() -> None:
         _ = case.question
 
 
-def test_what_a_function_prints_is_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_judge_prints_of_function_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     def check(case: Told) -> bool:
         sys.stdout.write("a log\n")
         return True
 
-    assert said_by(check) == ({"score": 1.0}, 0)
+    assert printed_by(check) == ({"score": 1.0}, 0)
     assert capsys.readouterr() == ("", "a log\n")
 
 
-def test_a_function_may_wait_for_something() -> None:
+def test_judge_function_may_be_async() -> None:
     async def check(case: Told) -> float:
         return 0.5
 
-    assert said_by(check) == ({"score": 0.5}, 0)
+    assert printed_by(check) == ({"score": 0.5}, 0)
 
 
-def test_a30_a_template_returns_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a30_prompt_template_function_gives_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(lambda case: f"Is {case.candidate_answer} right?", json.dumps(CASE).encode(), prompt) == (
         "Is 42 right?",
         0,
@@ -100,7 +102,7 @@ def test_a30_a_template_returns_the_prompt(capsys: pytest.CaptureFixture[str]) -
         assert answer(lambda case, made=made: made, b"{}", prompt) == ("", 1)
 
 
-def test_of_a_file_that_is_imported_nothing_is_run() -> None:
+def test_judge_imported_file_runs_nothing() -> None:
     def check(case: Told) -> bool:
         return True
 
@@ -108,13 +110,13 @@ def test_of_a_file_that_is_imported_nothing_is_run() -> None:
     assert prompt_template(check) is check
 
 
-def test_a25_a_program_that_may_ask_nobody_has_no_target() -> None:
+def test_a25_target_without_proxy_is_none() -> None:
     assert target() is None
 
 
-def test_a25_it_asks_through_the_proxy_and_is_told_what_it_may_not() -> None:
-    def ask(asked: ModelQuestion) -> Answer:
-        return Answer(" / ".join(message.content for message in asked.messages))
+def test_a25_target_asks_through_proxy_within_limit() -> None:
+    def ask(question: ModelQuestion) -> Answer:
+        return Answer(" / ".join(message.content for message in question.messages))
 
     with Proxy(ask, "judge", 3, 60.0) as proxy:
         found = proxy.environment
@@ -130,7 +132,7 @@ def test_a25_it_asks_through_the_proxy_and_is_told_what_it_may_not() -> None:
 
 
 @pytest.mark.slow
-def test_a21_the_documented_judge_runs_as_a_program_and_is_loaded_at_once(tmp_path: Path) -> None:
+def test_a21_documented_judge_runs_as_a_program(tmp_path: Path) -> None:
     script = tmp_path / "check.py"
     script.write_text(
         "from baselinekit.judge import judge\n"

@@ -19,14 +19,16 @@ from baselinekit.lazy import LazyPattern, lazy_pattern
         (r" a  b # two letters", re.VERBOSE, "xaby"),
     ],
 )
-def test_it_finds_what_a_compiled_one_finds(source: str, flags: int, text: str) -> None:
+def test_lazy_pattern_matches_like_compiled(source: str, flags: int, text: str) -> None:
     lazy, compiled = lazy_pattern(source, flags), re.compile(source, flags)
     for _ in range(2):  # also when it has been used before
         for find in ("match", "search", "fullmatch"):
             ours, theirs = getattr(lazy, find)(text), getattr(compiled, find)(text)
             assert (ours and (ours.span(), ours.groups())) == (theirs and (theirs.span(), theirs.groups()))
         assert (lazy.search(text, 1, 3) and compiled.search(text, 1, 3)) or not compiled.search(text, 1, 3)
-        assert [one.span() for one in lazy.finditer(text)] == [one.span() for one in compiled.finditer(text)]
+        assert [match.span() for match in lazy.finditer(text)] == [
+            match.span() for match in compiled.finditer(text)
+        ]
         assert lazy.sub("-", text) == compiled.sub("-", text)
         assert lazy.split(text) == compiled.split(text)
         assert lazy.findall(text) == compiled.findall(text)
@@ -37,8 +39,8 @@ def test_it_finds_what_a_compiled_one_finds(source: str, flags: int, text: str) 
         )
 
 
-def test_every_one_of_the_package_can_be_compiled() -> None:
-    """What nobody has used yet would be found wrong by its first user."""
+def test_lazy_patterns_of_package_compile() -> None:
+    """A pattern that was never used could be wrong until its first use."""
     found = 0
     for module in pkgutil.walk_packages(baselinekit.__path__, "baselinekit."):
         if module.name != "baselinekit.__main__":

@@ -41,15 +41,13 @@ COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
         (999, 1000, 0.9944411, 0.9999747),
     ],
 )
-def test_the_interval_is_that_of_clopper_and_pearson(
-    passes: int, replays: int, low: float, high: float
-) -> None:
+def test_pass_interval_is_clopper_pearson(passes: int, replays: int, low: float, high: float) -> None:
     assert pass_interval(passes, replays) == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.slow
 @given(COUNTS, st.fractions(0, 1, max_denominator=50))
-def test_the_tail_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
+def test_chance_of_at_most_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
     passes, replays = counts
     exact = sum(comb(replays, k) * rate**k * (1 - rate) ** (replays - k) for k in range(passes + 1))
     assert chance_of_at_most(passes, replays, float(rate)) == pytest.approx(float(exact), abs=1e-9)
@@ -59,31 +57,31 @@ def test_the_tail_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
     ("k", "value"),
     [(1, 0.3), (2, 0.5333333), (3, 0.7083333), (5, 0.9166667), (7, 0.9916667), (8, 1.0), (10, 1.0)],
 )
-def test_h50_one_of_k_attempts_passes(k: int, value: float) -> None:
+def test_h50_pass_at_k_known_values(k: int, value: float) -> None:
     assert pass_at_k(10, 3, k) == pytest.approx(value, abs=1e-7)
 
 
 @pytest.mark.parametrize(("attempts", "passed", "k"), [(2, 0, 3), (0, 0, 1), (2, 2, 3), (9, 9, 10)])
-def test_h51_of_fewer_attempts_nobody_can_tell(attempts: int, passed: int, k: int) -> None:
+def test_h51_pass_at_k_of_too_few_attempts_is_none(attempts: int, passed: int, k: int) -> None:
     assert pass_at_k(attempts, passed, k) is None
     assert pass_hat_k_unbiased(attempts, passed, k) is None
 
 
 @pytest.mark.parametrize("wrong", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (-1, -1, 1)])
-def test_h51_counts_that_cannot_be_are_refused(wrong: tuple[int, int, int]) -> None:
+def test_h51_pass_at_k_impossible_counts_are_refused(wrong: tuple[int, int, int]) -> None:
     for rule in (pass_at_k, pass_hat_k, pass_hat_k_unbiased):
         with pytest.raises(ValueError, match="attempts passed"):
             rule(*wrong)
 
 
-def test_h52_all_of_k_attempts_pass() -> None:
+def test_h52_pass_hat_k_known_values() -> None:
     assert [pass_hat_k(10, 8, k) for k in (1, 3, 5)] == pytest.approx([0.8, 0.512, 0.32768])
     assert [pass_hat_k_unbiased(10, 8, k) for k in (1, 3, 5)] == pytest.approx([0.8, 0.4666667, 0.2222222])
     assert pass_hat_k(0, 0, 3) == 0.0
 
 
 @given(COUNTS, st.integers(1, 60))
-def test_pass_at_k_is_what_drawing_without_putting_back_gives(counts: tuple[int, int], k: int) -> None:
+def test_pass_at_k_is_drawing_without_replacement(counts: tuple[int, int], k: int) -> None:
     passed, attempts = counts
     found = pass_at_k(attempts, passed, k)
     if k > attempts:
@@ -96,7 +94,7 @@ def test_pass_at_k_is_what_drawing_without_putting_back_gives(counts: tuple[int,
     assert unbiased <= pass_hat_k(attempts, passed, k) + 1e-12 <= (found or 0.0) + 2e-12
 
 
-def test_h54_the_names_of_metrics_and_the_thresholds_on_the_way_to_users() -> None:
+def test_h54_metric_name_and_presets() -> None:
     names = {"pass@1": ("@", 1), "pass_at_1": ("@", 1), "pass^3": ("^", 3), "pass_hat_3": ("^", 3)}
     names |= {"PASS@10": ("@", 10), "pass@1 ": ("@", 1)}
     assert {name: metric_name(name) for name in names} == names
@@ -108,19 +106,19 @@ def test_h54_the_names_of_metrics_and_the_thresholds_on_the_way_to_users() -> No
 
 
 @pytest.mark.parametrize("passed", range(8))
-def test_cases_with_one_attempt_have_the_exact_interval(passed: int) -> None:
+def test_clustered_interval_of_single_attempts_is_exact(passed: int) -> None:
     cases = [(1, int(number < passed)) for number in range(7)]
     assert clustered_interval(cases) == pytest.approx(pass_interval(passed, 7), abs=1e-9)
 
 
-def test_attempts_that_agree_within_each_case_tell_as_much_as_the_cases() -> None:
+def test_clustered_interval_equal_attempts_count_as_one() -> None:
     alike = clustered_interval([(10, 10)] * 7 + [(10, 0)] * 3)
     assert alike == pytest.approx(pass_interval(7, 10), abs=1e-9)
     assert clustered_interval([]) == clustered_interval([(0, 0)]) == wilson(0.0, 0) == (0, 1)
     assert clustered_interval([(10, 10)] * 5) == pytest.approx(pass_interval(5, 5), abs=1e-9)
 
 
-def test_attempts_that_differ_within_each_case_tell_more_than_the_cases() -> None:
+def test_clustered_interval_different_attempts_narrow_it() -> None:
     low, high = clustered_interval([(10, 7)] * 10)
     few, many = pass_interval(7, 10), pass_interval(70, 100)
     assert few[0] < low <= many[0] + 1e-9
@@ -132,7 +130,7 @@ def test_attempts_that_differ_within_each_case_tell_more_than_the_cases() -> Non
 
 
 def units(*raters: str) -> list[list[int | None]]:
-    """Rows of raters, `.` where one said nothing, as columns of units."""
+    """Rows of raters, `.` where one gave no rating, as columns of units."""
     rows = [[None if word == "." else int(word) for word in rater.split()] for rater in raters]
     return [list(column) for column in zip(*rows, strict=True)]
 
@@ -162,11 +160,11 @@ TWO_OBSERVERS = units("0 1 0 0 0 0 0 0 1 0", "1 1 1 0 0 1 0 0 0 0")
         (TWO_OBSERVERS, "nominal", 0.095),
     ],
 )
-def test_krippendorffs_alpha_is_as_published(ratings: list, level: str, alpha: float) -> None:
+def test_krippendorff_published_values(ratings: list, level: str, alpha: float) -> None:
     assert krippendorff(ratings, level) == pytest.approx(alpha, abs=0.0005)  # type: ignore[arg-type]
 
 
-def test_what_is_not_defined_is_not_a_number() -> None:
+def test_agreement_undefined_is_none() -> None:
     assert krippendorff([[1, 1], [1, 1]], "nominal") is None
     assert krippendorff([[1, None], [None, 2]], "ordinal") is None
     assert cohen_kappa([1, 1], [1, 1]) is None
@@ -186,13 +184,11 @@ def test_what_is_not_defined_is_not_a_number() -> None:
         ([3], 1, 5, 1.0),
     ],
 )
-def test_agreement_on_a_scale_follows_the_distance(
-    values: list[float], low: float, high: float, agreement: float
-) -> None:
+def test_scale_agreement_by_distance(values: list[float], low: float, high: float, agreement: float) -> None:
     assert scale_agreement(values, low, high) == pytest.approx(agreement)
 
 
-def test_rankings_agree_by_the_pairs_that_they_order_alike() -> None:
+def test_ranking_agreement_by_pairs() -> None:
     first, same, other = {1: 1.0, 2: 2.0, 3: 3.0}, {1: 1.0, 2: 2.0, 3: 3.0}, {1: 3.0, 2: 2.0, 3: 1.0}
     assert ranking_agreement([first, same]) == 1.0
     assert ranking_agreement([first, other]) == 0.0
@@ -220,7 +216,7 @@ UNITS = st.integers(2, 4).flatmap(
         (0, 0, 1),
     ],
 )
-def test_mcnemar_is_exact(lost: int, won: int, chance: float) -> None:
+def test_mcnemar_exact_known_values(lost: int, won: int, chance: float) -> None:
     assert mcnemar_exact(lost, won) == pytest.approx(chance, abs=1e-6)
     assert mcnemar_exact(won, lost) == mcnemar_exact(lost, won)
 
@@ -238,13 +234,11 @@ def test_mcnemar_is_exact(lost: int, won: int, chance: float) -> None:
         ((4, 4), (0, 4), 0.0285714),
     ],
 )
-def test_fisher_is_exact_and_three_attempts_can_never_tell(
-    before: tuple[int, int], now: tuple[int, int], chance: float
-) -> None:
+def test_fisher_exact_known_values(before: tuple[int, int], now: tuple[int, int], chance: float) -> None:
     assert fisher_exact(*before, *now) == pytest.approx(chance, abs=1e-6)
 
 
-def test_holm_steps_down() -> None:
+def test_holm_adjust_known_values() -> None:
     assert holm_adjust([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm_adjust([]) == []
 
@@ -262,5 +256,5 @@ def raters(table: tuple[int, int, int, int]) -> tuple[list[bool], list[bool]]:
     ("table", "kappa"),
     [((20, 5, 10, 15), 0.4), ((45, 15, 25, 15), 0.130435), ((25, 35, 5, 35), 0.259259), ((7, 0, 0, 3), 1.0)],
 )
-def test_kappa_is_that_of_cohen(table: tuple[int, int, int, int], kappa: float) -> None:
+def test_cohen_kappa_known_values(table: tuple[int, int, int, int], kappa: float) -> None:
     assert cohen_kappa(*raters(table)) == pytest.approx(kappa, abs=1e-6)

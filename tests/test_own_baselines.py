@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
         "compare --base-url {url} --var demo_url={url} --no-record -o results.json",
     ],
 )
-def test_our_own_baselines_hold(command: str, tmp_path: Path) -> None:
+def test_own_baselines_pass(command: str, tmp_path: Path) -> None:
     with console(tmp_path / "x", "demo") as terminal:
         filled = command.replace("results.json", shlex.quote(str(terminal.folder / "results.json")))
         ran = terminal.run(f"cd {shlex.quote(str(ROOT))} && CI=true baselinekit {filled}", together=True)

@@ -19,8 +19,8 @@ def ours(terminal: Console) -> None:
             ROOT / name, terminal.folder / name, ignore=shutil.ignore_patterns("results", ".*.jsonl")
         )
     shutil.copy(ROOT / "baselinekit.yaml", terminal.folder)
-    said = terminal.run("baselinekit grade --import evals/people/fixtures/ratings.yaml", together=True)
-    assert (said.exit_code, said.stdout) == (0, "2 new ratings, 1 new item\n")
+    imported = terminal.run("baselinekit grade --import evals/people/fixtures/ratings.yaml", together=True)
+    assert (imported.exit_code, imported.stdout) == (0, "2 new ratings, 1 new item\n")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def ours(terminal: Console) -> None:
         (" summary", 4),
     ],
 )
-def test_our_own_evals_pass(wanted: str, count: int, tmp_path: Path) -> None:
+def test_own_evals_pass(wanted: str, count: int, tmp_path: Path) -> None:
     with console(tmp_path / "x", "demo") as terminal:
         ours(terminal)
         ran = terminal.run(f"CI=true {RUN}{wanted}", together=True)
@@ -42,7 +42,7 @@ def test_our_own_evals_pass(wanted: str, count: int, tmp_path: Path) -> None:
     assert (summary["passed"], summary["failed"], summary["error"], summary["skipped"]) == (count, 0, 0, 0)
 
 
-def test_they_notice_when_the_model_is_replaced(tmp_path: Path) -> None:
+def test_own_evals_fail_for_replaced_model(tmp_path: Path) -> None:
     with console(tmp_path / "x", "demo") as terminal:
         ours(terminal)
         terminal.service.upgrade()

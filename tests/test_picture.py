@@ -11,9 +11,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return picture.scene(tmp_path_factory.mktemp("picture") / "shop")
 
 
-def test_the_picture_on_file_is_what_the_commands_print_today(printed: str) -> None:
+def test_picture_is_up_to_date(printed: str) -> None:
     assert picture.PICTURE.read_text("utf-8") == picture.svg(printed), "run: make picture"
 
 
-def test_the_readme_shows_it() -> None:
+def test_readme_shows_the_picture() -> None:
     assert "(docs/picture.svg)" in (picture.ROOT / "README.md").read_text("utf-8")

@@ -3,15 +3,15 @@
 Every block marked ```console is run, line by line, the blocks of one document in one folder:
 
     $ command           is run by a shell; `> ` on the next line goes on with it
-    its output          must be just that, standard error included; `...` stands for anything, also within a
+    its output          must be just that, standard error included; `...` matches anything, also within a
                         line, and as a line of its own for any number of lines
 
-Words after `console`: `no-run` (only shown), `exit=N` (the last command ends so; otherwise 2 and what a shell
-says of a broken command are faults), `demo` (the demo service runs; http://127.0.0.1:8080 in the document
-stands for its address), `serve` (the one command of the block is that service: it runs until the end of the
-document, at a free port). A block marked ```yaml file=NAME (any language) is first written to that file.
-Times, ports and versions may differ: tests/console.py says which. A document shows whatever time it likes;
-what is printed in its place has to be a time of that run, or one that stands in the document itself."""
+Words after `console`: `no-run` (only shown), `exit=N` (the last command ends so; otherwise 2 and the exit
+codes of a broken command are faults), `demo` (the demo service runs; http://127.0.0.1:8080 in the document
+is replaced by its address), `serve` (the one command of the block is that service: it runs until the end of
+the document, at a free port). A block marked ```yaml file=NAME (any language) is first written to that file.
+Times, ports and versions may differ: tests/console.py lists them. A document shows whatever time it likes;
+what is printed in its place has to be a time of that run, or one of the document itself."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from clocks import TIMES, told
+from clocks import TIMES, with_words_for_times
 from console import ROOT, Console, at, console
 
 ADDRESS = "http://127.0.0.1:8080"
@@ -52,7 +52,7 @@ def blocks(document: str) -> list[Block]:
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a block with the output that stands below it."""
+    """Each command of a block with the output below it."""
     for part in re.split(r"(?m)^\$ ", text)[1:]:
         command, *lines = part.split("\n")
         while lines and lines[0].startswith("> "):
@@ -83,7 +83,7 @@ def play(document: str, folder: Path, at: str = "", zone: str = "") -> int:
             if name := part.value("file"):
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(_here(part.text, terminal), "utf-8")
+                target.write_text(_with_url(part.text, terminal), "utf-8")
             if not part.runs:
                 continue
             shown = list(commands(part.text))
@@ -111,9 +111,9 @@ def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
     ) as process:
         assert process.stdout is not None
         try:
-            said = "".join(process.stdout.readline() for _ in _tidy(expected))
-            url = said.partition(" ")[0]
-            assert matches(expected, said.replace(url, ADDRESS)), said
+            printed = "".join(process.stdout.readline() for _ in _tidy(expected))
+            url = printed.partition(" ")[0]
+            assert matches(expected, printed.replace(url, ADDRESS)), printed
             yield replace(terminal, service=SimpleNamespace(url=url))
         finally:
             process.send_signal(signal.SIGINT)
@@ -123,21 +123,21 @@ def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
 def _check(
     command: str, expected: str, exit_code: str, terminal: Console, own: Set[str] = frozenset()
 ) -> None:
-    ran = terminal.run(_here(command, terminal), together=True)
-    wanted = told(terminal.normalised(_here(expected, terminal)), lambda time: "{now}")
-    printed = told(ran.stdout, lambda time: "{now}" if time in own else time)
+    ran = terminal.run(_with_url(command, terminal), together=True)
+    wanted = with_words_for_times(terminal.normalised(_with_url(expected, terminal)), lambda time: "{now}")
+    printed = with_words_for_times(ran.stdout, lambda time: "{now}" if time in own else time)
     assert matches(wanted, printed), f"$ {command}\n--- shown\n{wanted}\n--- but it printed\n{printed}"
     fine = ran.exit_code == int(exit_code) if exit_code else ran.exit_code not in BROKEN
     assert fine, f"$ {command}\nended with {ran.exit_code}\n{ran.stdout}"
 
 
-def _here(text: str, terminal: Console) -> str:
+def _with_url(text: str, terminal: Console) -> str:
     return text.replace(ADDRESS, terminal.service.url) if terminal.service else text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_what_the_document_shows_is_what_happens(path: Path, tmp_path: Path) -> None:
+def test_document_examples_run(path: Path, tmp_path: Path) -> None:
     play(path.read_text("utf-8"), tmp_path / "project")
 
 
@@ -168,11 +168,11 @@ def broken_links(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_document_links_exist(page: Path) -> None:
     assert broken_links(page) == []
 
 
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+def test_broken_links_finds_missing_file_and_heading(tmp_path: Path) -> None:
     page = tmp_path / "a.md"
     page.write_text(
         "# One: `two`, 3\n[a](#one-two-3) [b](#four) [c](b.md) [d](a.md#one-two-3) [e](https://x.y/#z)\n"
@@ -180,13 +180,13 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken_links(page) == ["#four", "b.md"]
 
 
-def test_every_page_is_in_the_index() -> None:
+def test_docs_index_lists_every_page() -> None:
     index = (ROOT / "docs/README.md").read_text("utf-8")
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert pages <= set(re.findall(r"\]\((\w[\w-]*\.md)", index))
 
 
-def test_the_readme_runs_something() -> None:
+def test_readme_has_runnable_example() -> None:
     assert any(part.runs for part in blocks((ROOT / "README.md").read_text("utf-8")))
 
 
@@ -218,7 +218,7 @@ $ exit 2
 """
 
 
-def test_a_good_document_runs(tmp_path: Path) -> None:
+def test_play_runs_correct_document(tmp_path: Path) -> None:
     assert play(GOOD, tmp_path / "x") == 5
 
 
@@ -234,6 +234,6 @@ def test_a_good_document_runs(tmp_path: Path) -> None:
         ("$ exit 2", "$ exit 1"),
     ],
 )
-def test_a_document_that_no_longer_holds_fails(old: str, new: str, tmp_path: Path) -> None:
+def test_play_fails_for_wrong_document(old: str, new: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         play(GOOD.replace(old, new), tmp_path / "x")

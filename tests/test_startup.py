@@ -1,4 +1,4 @@
-"""How long a command takes to start: one compare, against the libraries that it stands on, and how much of
+"""How long a command takes to start: one compare, against the libraries that it needs, and how much of
 our code it loads. The goals are 1.8 times, 45 modules and 8,000 lines."""
 
 import json
@@ -91,7 +91,7 @@ def project(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_compare_of_one_baseline_starts_about_as_fast_as_its_libraries(tmp_path: Path) -> None:
+def test_startup_compare_time_against_libraries(tmp_path: Path) -> None:
     """Both are run in turn, so that a busy machine slows both down; the least of each counts."""
     project(tmp_path)
     with served() as url:
@@ -117,9 +117,7 @@ finally:
 
 
 @pytest.mark.parametrize("name", ["modules", "lines"])
-def test_compare_of_one_baseline_loads_no_more_of_our_code_than_setup_cfg_says(
-    name: str, tmp_path: Path
-) -> None:
+def test_startup_compare_loads_no_more_code_than_setup_cfg_allows(name: str, tmp_path: Path) -> None:
     project(tmp_path)
     with served() as url:
         typed = [sys.executable, "-c", LOADED, "compare", "--base-url", url, "--record"]

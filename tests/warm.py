@@ -85,9 +85,9 @@ class Ended:
         return self.out + self.err
 
 
-def _ended(told: dict[str, Any]) -> Ended:
-    raw = tuple(text.encode("latin-1") for text in told["raw"])
-    return Ended(**{**told, "raw": raw, "seen": [faults.Seen(*one) for one in told["seen"]]})
+def _ended(answer: dict[str, Any]) -> Ended:
+    raw = tuple(text.encode("latin-1") for text in answer["raw"])
+    return Ended(**{**answer, "raw": raw, "seen": [faults.Seen(*call) for call in answer["seen"]]})
 
 
 class Warm:
@@ -112,9 +112,9 @@ class Warm:
         stdin: str = os.devnull,
     ) -> Ended:
         """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
-        `harmless`: as a user who may not write everywhere, which root may. `merged`: what it says on standard
-        error stands in `out`, where it was said. `ahead`: by a clock so many seconds ahead of ours.
-        `slept`: the file in which what it sleeps moves that on (at.py). `stdin`: the file that it reads."""
+        `harmless`: as a user who may not write everywhere, which root may. `merged`: standard error goes
+        to `out`, in its place. `ahead`: by a clock that many seconds ahead of ours. `slept`: the file in
+        which sleeping moves that clock on (at.py). `stdin`: the file that it reads."""
         return self._ordered(
             folder,
             words,
@@ -131,7 +131,7 @@ class Warm:
         )[0]
 
     def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
-        """The same command so many times at once."""
+        """The same command that many times at once."""
         return self._ordered(folder, words, times=times)
 
     def _ordered(self, folder: Path, words: Sequence[str], **how: Any) -> list[Ended]:
@@ -147,7 +147,7 @@ class Warm:
         except BrokenPipeError:
             answer = b""
         assert answer, f"the server of runs has ended: {self._server.wait(LONGEST)}"
-        return [_ended(told) for told in json.loads(answer)]
+        return [_ended(answer) for answer in json.loads(answer)]
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def warm() -> Iterator[Warm]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            process_group=0,  # in our session: who looks for what left it does not find this one
+            process_group=0,  # in our session: a search for processes that left it does not find this one
         )
         try:
             yield Warm(server)
@@ -186,8 +186,8 @@ def serve(scratch: Path) -> dict[str, Any]:
                 return dict(order)
             children.append(child)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        told = [_watched(child, order, began) | _said(scratch, n) for n, child in enumerate(children)]
-        answer = json.dumps(told).encode() + b"\n"
+        answers = [_watched(child, order, began) | _streams(scratch, n) for n, child in enumerate(children)]
+        answer = json.dumps(answers).encode() + b"\n"
         while answer:
             answer = answer[os.write(1, answer) :]
         if (scratch / "modules").exists():
@@ -210,7 +210,7 @@ def _warm_up(scratch: Path) -> None:
     os.chdir(before)
 
 
-def _said(scratch: Path, number: int) -> dict[str, list[str]]:
+def _streams(scratch: Path, number: int) -> dict[str, list[str]]:
     """As JSON takes bytes."""
     streams = [scratch / f"{name}{number}" for name in ("out", "err")]
     return {"raw": [path.read_bytes().decode("latin-1") for path in streams]}

@@ -8,7 +8,7 @@ import os
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.graders.verdict import exact_fraction, verdict_of
+from baselinekit.graders.base import exact_fraction, verdict_of
 from baselinekit.model.grades import Attempt, Grade, PassRule
 from baselinekit.model.results import CaseFacts, Report, Result
 from baselinekit.model.values import Json, Path

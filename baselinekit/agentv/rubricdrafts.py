@@ -10,9 +10,9 @@ from baselinekit.agentv.form import CASES, LINE
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import language
-from baselinekit.graders.by_rubric import RubricItem, item_problems
+from baselinekit.graders.base import texts_of_case
+from baselinekit.graders.by_template import RubricItem, item_problems
 from baselinekit.graders.judging import ask_until_readable, nonce_of, question, reply, unusable_reply
-from baselinekit.graders.wire import texts_of_case
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion
 from baselinekit.model.values import Edit, Json, Path
@@ -93,19 +93,17 @@ class Draft(Struct):
     error: Problem | None = None
 
 
-def draft(
-    lacking: CaseWithoutRubric, model: str, ask: Callable[[ModelQuestion], Answer], mask: Mask
-) -> Draft:
+def draft(found: CaseWithoutRubric, model: str, ask: Callable[[ModelQuestion], Answer], mask: Mask) -> Draft:
     """Draft a rubric, in at most three tries. Of what a case is asked, the model sees the first question."""
-    texts = {name.replace("_", " "): text for name, text in texts_of_case(lacking.case).items() if text}
+    texts = {name.replace("_", " "): text for name, text in texts_of_case(found.case).items() if text}
     nonce = nonce_of(*texts.values())
     example = {"id": "…", "expected_outcome": "…", "weight": 1, "required": True}
     asked = question(model, _TASK, texts, {RUBRICS: [example]})
     try:
         result = ask_until_readable(asked, ask, mask, lambda text: read_draft(text, nonce), _RETRIES)
     except BaselinekitError as failure:
-        return Draft(lacking, [], failure.problems[0])
-    return Draft(lacking, result.value or [], None if result.value else result.errors[-1].problems[0])
+        return Draft(found, [], failure.problems[0])
+    return Draft(found, result.value or [], None if result.value else result.errors[-1].problems[0])
 
 
 def read_draft(text: str, nonce: str) -> list[DraftedItem]:

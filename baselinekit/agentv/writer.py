@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from baselinekit.agentv.evaluators import JUDGE, RUBRIC, TYPES
-from baselinekit.agentv.form import CASES
+from baselinekit.agentv.form import CASES, JUDGE, RUBRIC, TYPES
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
@@ -15,18 +14,9 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
+from baselinekit.suites import writing
 from baselinekit.suites.targets import DEFAULT
-from baselinekit.suites.writing.sayings import (
-    Loss,
-    WriteRequest,
-    Written,
-    as_name,
-    format_messages,
-    question_of,
-    received_id,
-    stated_fields,
-    tidy,
-)
+from baselinekit.suites.writing import Loss, WriteRequest, Written
 
 _HEAD = ("name", "weight", "required")
 _RENAMED_LIMITS = {"max_seconds": ("threshold", 1000), "max_usd": ("budget", 1)}
@@ -46,7 +36,7 @@ def write(wish: WriteRequest) -> Written:
     document = _without_empty(
         {
             "description": wish.description,
-            "dataset": as_name(wish.name),
+            "dataset": writing.as_name(wish.name),
             "tags": tags,
             "execution": _without_empty({"target": target}),
             CASES: [_format_case(case, tags, target, taken_ids, wish) for case in cases],
@@ -60,7 +50,7 @@ def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
-    variables = question_of(case, wish.root).variables
+    variables = writing.question_of(case, wish.root).variables
     reason = hint = ""
     if case.baseline is not None:
         reason, hint = "a baseline is no case", "keep its file: a suite can name it"
@@ -78,25 +68,21 @@ def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
 def _format_case(
     case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
-    id = stem = case.target_id or received_id(case) or case.id.partition("/")[2] or case.id
-    number = 1
-    while id in taken_ids:
-        number += 1
-        id = f"{stem}-{number}"
-    taken_ids.add(id)
+    stem = case.target_id or writing.received_id(case) or case.id.partition("/")[2] or case.id
+    id = writing.numbered(stem, taken_ids)
     wanted, asked = case.wanted, case.wanted.asked
     if not asked:
-        messages = question_of(case, wish.root).messages
+        messages = writing.question_of(case, wish.root).messages
         asked = tuple(TraceMessage(role, Scope().expand(text)) for role, text in messages)
     tags = [tag for tag in case.tags if tag not in shared_tags]
     facts = {"description": case.description, "tags": tags, "conversation_id": wanted.conversation_id}
     entry = {"id": id, **_without_empty(facts), "expected_outcome": wanted.outcome}
-    entry["input"] = format_messages(asked, "user")
+    entry["input"] = writing.format_messages(asked, "user")
     if wanted.messages:
-        entry["expected_output"] = format_messages(wanted.messages, "assistant")
+        entry["expected_output"] = writing.format_messages(wanted.messages, "assistant")
     graders = [*case.graders]
     if graders and _is_rubric_of_case(graders[0]):
-        entry["rubrics"] = stated_fields(graders.pop(0).method)["rubrics"]
+        entry["rubrics"] = writing.stated_fields(graders.pop(0).method)["rubrics"]
     evaluators = [evaluator for grader in graders if (evaluator := _format_evaluator(grader))]
     if evaluators == [{"name": JUDGE, "type": JUDGE}]:
         evaluators = []
@@ -125,10 +111,10 @@ def _format_evaluator(grader: Grader) -> dict[str, Json] | None:
         return None
     entry: dict[str, Json] = {"name": grader.name, "type": type}
     if grader.weight != 1:
-        entry["weight"] = tidy(grader.weight)
+        entry["weight"] = writing.tidy(grader.weight)
     if grader.required:
         entry["required"] = True
-    config = stated_fields(grader.method)
+    config = writing.stated_fields(grader.method)
     if isinstance(grader.method, Composite):
         parts = [_format_evaluator(part) for part in grader.method.parts]
         if None in parts:
@@ -141,8 +127,8 @@ def _format_evaluator(grader: Grader) -> dict[str, Json] | None:
         return {**entry, "evaluators": parts, "aggregator": aggregator, **pass_at}
     for key, (theirs, factor) in _RENAMED_LIMITS.items():
         if key in config:
-            config[theirs] = tidy(round(config.pop(key) * factor, 9))
+            config[theirs] = writing.tidy(round(config.pop(key) * factor, 9))
     for call in config.get("expected", ()):
         if "max_seconds" in call:
-            call["max_duration_ms"] = tidy(round(call.pop("max_seconds") * 1000, 9))
+            call["max_duration_ms"] = writing.tidy(round(call.pop("max_seconds") * 1000, 9))
     return entry | config

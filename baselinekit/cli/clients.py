@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import reduce
+from functools import cached_property, reduce
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,7 @@ from baselinekit.store import atomic
 from baselinekit.structs import replace
 
 if TYPE_CHECKING:  # loaded when they are used
-    from baselinekit.clients.http import Client
     from baselinekit.clients.models.recording import Mode, Shelf
-    from baselinekit.clients.programs.process import Processes
     from baselinekit.store.journal import AnswerJournal
 
 
@@ -45,7 +44,8 @@ _REPEAT_SECONDS = 3.0
 @contextmanager
 def open_clients(now: Now, sleep: Sleep | None, stop: Stop) -> Iterator[RunContext]:
     """Open the real clients until the run is over."""
-    http, processes = LazyClient(_http_client), LazyClient(_processes)
+    http = LazyClient(lambda: import_module("baselinekit.clients.http").Client())
+    processes = LazyClient(lambda: import_module("baselinekit.clients.programs.process").Processes())
 
     def cancel() -> None:
         http.load().cancel()
@@ -86,7 +86,7 @@ def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
         def begin(total: int) -> Callable[[Outcome], None]:
             if not sys.stderr.isatty():
                 return lambda outcome: None
-            from baselinekit.cli.progress import show_progress
+            from baselinekit.cli.drawing import show_progress
 
             return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
 
@@ -131,23 +131,11 @@ class LazyClient:
             return self.client
 
 
-def _http_client() -> "Client":
-    from baselinekit.clients.http import Client
-
-    return Client()
-
-
-def _processes() -> "Processes":
-    from baselinekit.clients.programs.process import Processes
-
-    return Processes()
-
-
 # The models as a command asks them: built at the first question, behind the recorded answers.
 
 
 CACHE = f"{atomic.STATE_FOLDER}/calls"
-CHECK_ONLY = RecordingOptions(offline=".")
+CHECKS = RecordingOptions(offline=".")
 """For commands that ask no model: only the entries of the models are checked."""
 
 
@@ -164,21 +152,20 @@ class LazyModels:
     ):
         """`resume`: whether this continues a stopped run; None if the command cannot be resumed. `about`:
         what is run, which identifies the run to continue."""
-        self._project, self._clients, self._recording, self._resume = project, clients, recording, resume
-        self._about = about
+        self.project, self._clients, self.recording, self.resume = project, clients, recording, resume
+        self.about = about
         self.part = 0, 1
         self._lock = threading.Lock()
         self._journal: AnswerJournal | None = None
         self._models: Any = None
         self._source: Any = None
         self._embedding: Any = None
-        self._shelves: dict[Mode, Shelf] | None = None
         self._spent_elsewhere: ModelUsage | None = None
         self._not_kept: list[str] = []
 
     def go_on(self) -> None:
         """Open, and so lock, the journal if a run is resumed; CannotReplay if that run is still under way."""
-        if self._resume:
+        if self.resume:
             self._journal = self._create_journal()
 
     def ask(self, ask: ModelQuestion) -> Answer:
@@ -190,7 +177,7 @@ class LazyModels:
     def check(self, name: str) -> None:
         with self._lock:
             models = self.make_models()
-        models.check(name, self._recording.offline is None)
+        models.check(name, self.recording.offline is None)
 
     def similar(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         if not pairs:
@@ -199,8 +186,8 @@ class LazyModels:
             if self._embedding is None:
                 from baselinekit.clients.models.embedding import Embedding, find_folder
 
-                model = self._project.config.models.get("embedding")
-                self._embedding = Embedding(find_folder(model.folder if model else None, self._project.root))
+                model = self.project.config.models.get("embedding")
+                self._embedding = Embedding(find_folder(model.folder if model else None, self.project.root))
         similarities: list[float] = self._embedding.similarities(pairs)
         return similarities
 
@@ -237,44 +224,38 @@ class LazyModels:
             from baselinekit.clients.models.dispatch import Models
             from baselinekit.clients.models.post import World
 
-            project = self._project
-            world = World(
-                self._clients.send,
-                self._clients.execute,
-                self._clients.sleep,
-                project.root,
-                lambda name: str(project.scope.lookup(name)),
-                project.redactor.mask_declared,
-                project.trust,
-                project.config.http.verify if project.config.http.verify is not None else True,
-            )
+            project, clients, verify = self.project, self._clients, self.project.config.http.verify
+            means = clients.send, clients.execute, clients.sleep, project.root
+            secrets = (lambda name: str(project.scope.lookup(name))), project.redactor.mask_declared
+            world = World(*means, *secrets, project.trust, True if verify is None else verify)
             self._models = Models(project.models, self.limits, world, *self.part)
         return self._models
 
     @property
     def limits(self) -> Limits:
-        return effective_limits(self._project.config.limits, self._recording)
+        return effective_limits(self.project.config.limits, self.recording)
 
     def wrap_recording(self, source: Any) -> Any:
         """The models, wrapped so that recorded answers are used first."""
         from baselinekit.clients.models.recording import Recording
         from baselinekit.store.journal import Cassettes
 
-        project, recording = self._project, self._recording
+        project, recording = self.project, self.recording
         if recording.offline is not None:
             cassettes = Cassettes(project.root, operator_path(project, recording.offline))
             return Recording(source, cassettes, "offline")
-        for mode, shelf in self.shelves().items():
+        for mode, shelf in self.shelves.items():
             source = Recording(source, shelf, mode)
         return source
 
+    @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
         """Where answers are kept; the one that is asked first comes last."""
         from baselinekit.store.journal import Cassettes
 
-        project, recording = self._project, self._recording
+        project, recording = self.project, self.recording
         shelves: dict[Mode, Shelf] = {}
-        if self._resume is not None:
+        if self.resume is not None:
             self._journal = self._journal or self._create_journal()
             shelves |= {"journal": self._journal} if self._journal else {}
         if recording.cache:
@@ -286,13 +267,11 @@ class LazyModels:
     def take(self, done: ChunkDone[Any]) -> None:
         """Count and keep what other processes have asked, as if it had been asked here."""
         with self._lock:
-            if done.answers and self._shelves is None:
-                self._shelves = self.shelves()
             for answer in done.answers:
                 self._keep(answer)
             if done.spent is not None:
                 self._spent_elsewhere = added_usage(self._spent_elsewhere or ModelUsage(), done.spent)
-        self._project.redactor.take_plain(done.plain)
+        self.project.redactor.take_plain(done.plain)
 
     def take_over(self) -> None:
         """Count what was spent elsewhere against the limits of what is asked here from now on."""
@@ -302,7 +281,7 @@ class LazyModels:
                 self._spent_elsewhere = None
 
     def _keep(self, answer: NewAnswer) -> None:
-        shelf = (self._shelves or {}).get(answer.where)
+        shelf = self.shelves.get(answer.where)
         try:
             if shelf is not None and answer.record is None:
                 shelf.drop(answer.model, answer.name)
@@ -318,18 +297,16 @@ class LazyModels:
         from baselinekit.store.journal import AnswerJournal, name_of
 
         try:
-            return AnswerJournal(self._project.root, name_of("answers", self._about), bool(self._resume))
+            return AnswerJournal(self.project.root, name_of("answers", self.about), bool(self.resume))
         except NotRecorded:
             return None
         except CannotReplay:
-            if self._resume:
+            if self.resume:
                 raise
             return None
 
 
-def with_models(
-    context: RunContext, project: Project, recording: RecordingOptions = CHECK_ONLY
-) -> RunContext:
+def with_models(context: RunContext, project: Project, recording: RecordingOptions = CHECKS) -> RunContext:
     """The context with the models of the project among its clients."""
     return LazyModels(project, context.clients, recording).added_to(context)
 

@@ -8,37 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
-from baselinekit.cli.options import (
-    BaseOptions,
-    Number,
-    ProjectOptions,
-    RecordingOptions,
-    SelectionOptions,
-    WhereOptions,
-    argument,
-    command,
-    command_line,
-    flag,
-    including,
-    jobs_option,
-    option,
-    project_of,
-    project_options,
-    record_policy,
-    several,
-    typed_command,
-)
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
 from baselinekit.commands.compare import compare as compare_baselines
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.judging import ComparePolicy, JudgedBaseline
+from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
 from baselinekit.report.wording import format_lines, headline
@@ -49,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from baselinekit.clients.programs.git import Git
-    from baselinekit.commands.executor import Elsewhere
-    from baselinekit.model.baselines import Entry
 
 
 @dataclass(eq=False, repr=False)
@@ -64,56 +41,43 @@ class CompareOptions:
     4 refused, 5 nothing selected, 130 interrupted.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    selection: SelectionOptions = including(SelectionOptions)
-    last_failed: bool = flag("--lf", help="Only those that did not pass last time.")
-    failed_first: bool = flag("--ff", help="Start with those that did not pass last time.")
-    changed_since: str | None = option(
-        metavar="REV", help="Only those affected by the changes since this commit."
-    )
-    shard: str | None = option(metavar="N/OF", help="Compare one part of several; `report` combines them.")
-    jobs: int = jobs_option("How many at once.", 8)
-    where: WhereOptions = including(WhereOptions)
-    first: bool = flag("-x", help="Stop at the first that does not pass.")
-    maxfail: int | None = option(type=click.IntRange(1), help="Stop after this many that did not pass.")
-    repeat: int = option(
-        type=click.IntRange(1, 1000), default=1, metavar="N", help="Replay each N times: is it flaky?"
-    )
-    min_pass_rate: float = option(
-        type=Number(0, 1, min_open=True),
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
+    last_failed: bool = cli.flag("--lf", help="Only those that did not pass last time.")
+    failed_first: bool = cli.flag("--ff", help="Start with those that did not pass last time.")
+    changed_since: str | None = cli.option("REV", help="Only those that changes since this commit affect.")
+    shard: str | None = cli.option("N/OF", help="Compare one part of several; `report` combines them.")
+    jobs: int = cli.jobs_option("How many at once.", 8)
+    where: cli.WhereOptions = cli.including(cli.WhereOptions)
+    first: bool = cli.flag("-x", help="Stop at the first that does not pass.")
+    maxfail: int | None = cli.count(help="Stop after this many that did not pass.")
+    repeat: int = cli.count("N", most=1000, default=1, help="Replay each N times: is it flaky?")
+    min_pass_rate: float = cli.option(
+        "RATE",
+        type=cli.Number(0, 1, min_open=True),
         default=1.0,
-        metavar="RATE",
         help="With --repeat: the share of replays that must pass, such as 0.8; the default is all.",
     )
-    record: bool | None = option(
-        "--record/--no-record",
-        default=None,
-        help="Write last_passed and failure_count; in CI the default is not to.",
-    )
-    since: BaseOptions = including(BaseOptions)
-    strict_rules: bool = flag(help="A rule that matches nothing, or cannot be checked, is an error.")
-    outputs: tuple[str, ...] = several(
-        "-o", metavar="PATH", help="Write a report: x.json, x.html, x.md, x.junit.xml."
-    )
-    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
-    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = flag(
-        "-v", "--verbose", help="Also print what passed, and explain the differences in words."
-    )
-    watch: bool = flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
-    resume: bool = flag(help="Continue where the last run stopped, without asking any model again.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options()
+    record: bool | None = cli.record_option()
+    since: cli.BaseOptions = cli.including(cli.BaseOptions)
+    strict_rules: bool = cli.flag(help="A rule that matches nothing, or cannot be checked, is an error.")
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="A report: x.json, x.html, x.md, x.junit.xml.")
+    as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Print also what passed, and the differences in words.")
+    watch: bool = cli.flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
+    resume: bool = cli.flag(help="Continue where the last run stopped, without asking any model again.")
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
 
 
-@command(CompareOptions)
+@cli.command(CompareOptions)
 def compare(options: CompareOptions) -> int:
     delivery.check(options.outputs)
     if not options.watch:
         return compare_once(options).exit_code
     if options.as_json:
-        message = "--json is one document, and --watch never ends"
-        raise InvalidInput(Problem("BK508", message, "leave out one"))
+        raise cli.misuse("--json is one document, and --watch never ends", "leave out one")
     from baselinekit.cli.watch import Watch
 
     return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
@@ -123,7 +87,7 @@ def compare_once(
     options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
 ) -> Report:
     """One compare. `among` and `first`: the ids of a round of `--watch`."""
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     action = "" if options.quiet or options.as_json else "comparing"
     with real_context() as context, with_progress(context, action) as context:
         models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
@@ -141,11 +105,16 @@ def compare_once(
                 shard=selection.parse_shard(options.shard) if options.shard else None,
                 since=options.changed_since,
             )
-            elsewhere = _elsewhere(project, options, policy, context, models)
+            elsewhere = None
+            if options.where.dask is not None or min(options.where.processes, options.jobs) > 1:
+                from baselinekit.cli.elsewhere import Job, compare_elsewhere
+
+                job = Job(context, models, options.jobs, policy.maxfail is not None)
+                elsewhere = compare_elsewhere(job, options.where, options.paths, policy)
             with elsewhere or nullcontext():
-                how = policy, context, command_line(project), elsewhere
+                how = policy, context, cli.command_line(project), elsewhere
                 report = compare_baselines(project, options.paths, chosen, *how)
-            typed = replace(typed_command(), unkept=report.typed.unkept)
+            typed = replace(cli.typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)
     remember_not_passed(project.root, report)
@@ -161,7 +130,7 @@ def compare_once(
 def find_weakened(
     project: Project,
     context: RunContext,
-    options: BaseOptions,
+    options: cli.BaseOptions,
     find: "Callable[[Project, Git, str, bool], BaselineChanges]",
 ) -> BaselineChanges | None:
     """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
@@ -173,7 +142,7 @@ def find_weakened(
         return find(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
         message = "--fail-on-weakened needs a commit to compare with"
-        raise InvalidInput(Problem("BK508", message, "add --base origin/main, or another commit"))
+        raise cli.misuse(message, "add --base origin/main, or another commit")
     return None
 
 
@@ -183,26 +152,11 @@ def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: 
     return since.find_weakened(project, git, ref, is_strict)
 
 
-def _elsewhere(
-    project: Project, options: CompareOptions, policy: ComparePolicy, context: RunContext, models: LazyModels
-) -> "Elsewhere[Entry, JudgedBaseline] | None":
-    """Several processes or a cluster; None for threads of this process."""
-    if options.where.dask is None and min(options.where.processes, options.jobs) == 1:
-        return None
-    from baselinekit.cli.shipping import compare_elsewhere
-    from baselinekit.cli.worker import Job
-
-    common = (project, context, models, options.recording, options.resume, "compare")
-    job = Job(*common, options.jobs, policy.maxfail is not None)
-    return compare_elsewhere(job, options.where, options.paths, policy)
-
-
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
-    record = record_policy(project, options.record)
+    record = cli.record_policy(project, options.record)
     times, rate = options.repeat, options.min_pass_rate
     if rate < 1 and times == 1:
-        message = "--min-pass-rate needs several replays"
-        raise InvalidInput(Problem("BK508", message, "say how many: --repeat 5"))
+        raise cli.misuse("--min-pass-rate needs several replays", "say how many: --repeat 5")
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)

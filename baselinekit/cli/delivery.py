@@ -39,12 +39,6 @@ def check(outputs: Sequence[str]) -> None:
             check_place(output)
 
 
-def is_result_file(output: str) -> bool:
-    """Whether a path is that of a result file, and a regular file or not there yet."""
-    target = os.path.realpath(output)
-    return form_of(output) is form_of("x.json") and (os.path.isfile(target) or not os.path.lexists(target))
-
-
 def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[str] = ()) -> Report:
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
     the others, as the results have been paid for: the returned report says so. `read`: the result files that
@@ -184,19 +178,15 @@ def summarise(page_in: Callable[[int], str]) -> None:
 
 
 def notify(
-    project: Project,
-    report: Report,
-    exit_code: int,
-    judged: Sequence[GateResult] = (),
-    by_suite: bool | None = None,
+    project: Project, report: Report, code: int, judged: Sequence[GateResult] = (), suite: bool | None = None
 ) -> None:
-    """Send the notification; a failure to do so is only a warning. `by_suite`: the setting of the suite."""
+    """Send the notification; a failure to do so is only a warning. `suite`: the setting of the suite."""
     from baselinekit.cli.clients import real_context
     from baselinekit.evals import notifying
 
-    if not notifying.is_wanted(project, exit_code, by_suite):
+    if not notifying.is_wanted(project, code, suite):
         return
-    notice = notifying.notice(report, exit_code, judged, os.environ)
+    notice = notifying.notice(report, code, judged, os.environ)
     with real_context() as context:
         warning = notifying.notify(project, notice, context.clients)
     if warning:

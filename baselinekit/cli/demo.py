@@ -76,12 +76,10 @@ class DemoOptions:
     baselinekit demo --serve --upgrade   the same, upgraded
     """
 
-    folder: str | None = option("--dir", metavar="NAME", help="Where its files go. [default: baselines-demo]")
+    folder: str | None = option("--dir", "NAME", help="Where its files go. [default: baselines-demo]")
     serve: bool = flag(help="Only start the API and the model, until Ctrl-C, for your own commands.")
     port: int | None = option(
-        metavar="N",
-        type=click.IntRange(0, 65535),
-        help="With --serve: the port; 0 takes any that is free.  [default: 8080]",
+        "N", type=click.IntRange(0, 65535), help="With --serve: the port; 0: any free one. [default: 8080]"
     )
     upgrade: bool = flag(help="With --serve: start the upgraded versions.")
 

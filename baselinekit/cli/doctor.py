@@ -1,50 +1,34 @@
 """`baselinekit doctor` and `baselinekit calibrate`: check files, and how well judges agree with people."""
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 
 import click
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import real_context, with_models
-from baselinekit.cli.options import (
-    ASKING,
-    ProjectOptions,
-    RecordingOptions,
-    argument,
-    command,
-    flag,
-    including,
-    option,
-    project_of,
-    project_options,
-    refuse_without_effect,
-    several,
-)
 from baselinekit.cli.remotefiles import RemoteFiles
+from baselinekit.clients import trust
 from baselinekit.clients.programs.git import Git
-from baselinekit.clients.trust import (
-    host_of,
-    imports_from_its_folder,
-    in_ci,
-    programs_from_checkout,
-    unrestricted_programs,
-)
 from baselinekit.commands import gitsetup
-from baselinekit.commands.doctor import Findings, find_short_secrets, move_large_outputs
+from baselinekit.commands.doctor import (
+    Findings,
+    Orphan,
+    Orphans,
+    find_orphans,
+    find_short_secrets,
+    move_large_outputs,
+)
 from baselinekit.commands.history import Part, load_parts
-from baselinekit.commands.loading import load
-from baselinekit.commands.orphans import Orphan, Orphans, find_orphans
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
-from baselinekit.evals.checks import examine_all
-from baselinekit.evals.judgeprograms import describe_judges
+from baselinekit.evals.checks import describe_judges, examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
@@ -54,8 +38,7 @@ from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
-from baselinekit.suites.dialects.table import has_folder
-from baselinekit.suites.loading import load_partly
+from baselinekit.suites.loading import has_folder, load_partly
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets
@@ -92,47 +75,49 @@ class DoctorOptions:
     supply it. 5 there is nothing to check.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    fix: bool = flag(help="First move large outputs out of their files into files beside them.")
-    results: tuple[str, ...] = several(
-        "--from", metavar="RESULTS", help="Result files: also list the baselines that they never run."
-    )
-    prune: bool = flag(help="Remove the files that nothing needs, after a question.")
-    yes: bool = flag("-y", "--yes", help="With --prune: do not ask.")
-    fail_on_unused: bool = flag(help="Exit code 1 if nothing needs a file.")
-    ci: bool = flag(help="Also print what a run may do, and who allows it.")
-    probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
-    as_json: bool = flag("--json", help="Print the findings as JSON.")
-    project: ProjectOptions = project_options()
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
+    results: tuple[str, ...] = cli.several("--from", "RESULTS", help="Also list what those runs never ran.")
+    prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
+    yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
+    fail_on_unused: bool = cli.flag(help="Exit code 1 if nothing needs a file.")
+    ci: bool = cli.flag(help="Also print what a run may do, and who allows it.")
+    probe_judges: bool = cli.flag(help="Test each judge on texts whose verdict is known.")
+    as_json: bool = cli.flag("--json", help="Print the findings as JSON.")
+    project: cli.ProjectOptions = cli.project_options()
 
 
-@command(DoctorOptions)
+@cli.command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        refuse_without_effect("a probe of judges", *of_the_whole)
+        cli.refuse_without_effect("a probe of judges", *of_the_whole)
         return probe_judges(project, options)
     if options.paths:
-        refuse_without_effect("the check of some paths", *of_the_whole)
+        cli.refuse_without_effect("the check of some paths", *of_the_whole)
     if not options.prune:
-        refuse_without_effect("doctor without --prune", "yes")
+        cli.refuse_without_effect("doctor without --prune", "yes")
     parts = load_parts(options.results, os.getcwd())
     unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
     with real_context() as context:
-        clients = with_models(context, project, RecordingOptions()).clients
+        clients = with_models(context, project, cli.RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
         try:
             findings = examine_all(project, options.paths, clients, sandbox.check)
         except InvalidInput as error:
-            raise InvalidInput(*(_without_ids(problem, project) for problem in error.problems)) from None
+            # elsewhere a path that is missing may be meant as an id
+            hint = "doctor takes files and folders: check the name"
+            problems = (replace(one, hint=hint) if "--id " in one.hint else one for one in error.problems)
+            raise InvalidInput(*problems) from None
         if unused is None and not options.paths:
             # of files that cannot be read, the findings already report why
             with suppress(*((BaselinekitError,) if findings.problems else ())):
                 unused = find_orphans(project, clients, parts)
         # in CI every clone is new and merges nothing: a missing merge driver does not matter
-        missing = None if in_ci(os.environ) else gitsetup.missing_driver(Git(clients.execute, project.root))
+        git = Git(clients.execute, project.root)
+        missing = None if trust.in_ci(os.environ) else gitsetup.missing_driver(git)
     other_notes = [note for note in findings.notes if not (options.fix and note.code == "BK116")]
     notes = (*left_notes, *other_notes, *find_short_secrets(project), *([missing] if missing else ()))
     findings = replace(findings, notes=notes)
@@ -175,8 +160,7 @@ def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> O
         for orphan in removable:
             screen.line(_describe_unused(orphan), err=options.as_json)
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            message = f"--prune would remove {files}, and there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", message, "add --yes"))
+            raise cli.misuse(f"--prune would remove {files}, and there is no terminal to ask in", "add --yes")
         click.confirm(f"Remove {files}?", abort=True, err=True)
     for orphan in removable:
         remove(project.root, orphan.file)
@@ -191,19 +175,6 @@ def _describe_unused(orphan: Orphan) -> str:
 def _has_nothing(findings: Findings) -> bool:
     evals = findings.cases + findings.gates + findings.prompts
     return not (findings.checked or findings.drafts or evals or findings.problems or findings.shape)
-
-
-def _without_ids(problem: Problem, project: Project) -> Problem:
-    """The problem with a hint that holds here: a path that is missing may be meant as an id, which other
-    commands select by an option."""
-    meant = re.search(r"--id (.+)\)$", problem.hint)
-    if problem.code != "BK111" or meant is None:
-        return problem
-    files: list[str] = []
-    with suppress(BaselinekitError):  # some file is wrong, which a plain call reports
-        files = [baseline.source.file for baseline in load(project, ()) if baseline.id == meant[1]]
-    hint = f"the baseline of this id: {shlex.join(['baselinekit', 'doctor', *files])}"
-    return replace(problem, hint=hint if files else "check the name")
 
 
 def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
@@ -264,19 +235,23 @@ def all_permissions(project: Project) -> list[str]:
     """Describe what a run may do, and who permits it."""
     by_config = project.config_file or "no configuration"
     by_config += f" as of {project.operator.config_from}" if project.operator.config_from else ""
-    trust, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
-    origins, hosts = trust.named_origins, trust.allow_hosts
-    named_hosts = {*map(host_of, origins | trust.configured_origins), *(hosts or ())}
+    allowed, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
+    origins, hosts = allowed.named_origins, allowed.allow_hosts
+    named_hosts = {*map(trust.host_of, origins | allowed.configured_origins), *(hosts or ())}
     models = dict(sorted(project.models.items()))
     skills = project.config.skills
     argv = {name: command.argv for name, command in commands}
     skill_argv = {name: skill.command for name, skill in skills.items() if skill.command}
     model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
-    shadowed = [name for name, words in model_argv.items() if imports_from_its_folder(words)]
-    full = ", ".join([*unrestricted_programs({**skill_argv, **argv}), *shadowed])
-    parts = programs_from_checkout(
-        {**skill_argv, **argv, **model_argv}, lambda word: _is_of_checkout(project.root, word)
-    )
+    shadowed = [name for name, words in model_argv.items() if trust.imports_from_its_folder(words)]
+    full = ", ".join([*trust.unrestricted_programs({**skill_argv, **argv}), *shadowed])
+    root = os.path.realpath(project.root)
+
+    def is_of_checkout(word: str) -> bool:  # paths start at the root
+        path = os.path.realpath(os.path.join(root, word))
+        return os.path.isfile(path) and os.path.commonpath([root, path]) == root
+
+    parts = trust.programs_from_checkout({**skill_argv, **argv, **model_argv}, is_of_checkout)
     parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
     parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
     checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
@@ -286,6 +261,8 @@ def all_permissions(project: Project) -> list[str]:
     def listed(names: Iterable[str], otherwise: str = "none") -> str:
         return ", ".join(sorted(names)) or otherwise
 
+    module = "baselinekit.eva.scripts"
+    scripts = import_module(module).describe_scripts(project) if has_folder("eva") else ()
     own = f"commands named in {by_config}: {listed(project.config.commands)}"
     return [
         f"requests go to {'any origin (no allow_hosts is set)' if hosts is None else ', '.join(hosts)}",
@@ -294,7 +271,7 @@ def all_permissions(project: Project) -> list[str]:
         f"a file may set: timeout {limits.timeout} s, max_body {limits.max_body:,}, "
         f"retries {limits.retries}, redirects {limits.redirects}{'' if limits.verify else ', verify: false'}",
         f"secrets ({listed(project.scope.secrets)}) go to {listed(origins, 'no origin')}",
-        f"{own}; {'any program (--allow-exec)' if trust.allow_exec else 'no other program'}",
+        f"{own}; {'any program (--allow-exec)' if allowed.allow_exec else 'no other program'}",
         *([f"full grants: with {full} {_FULL_GRANT}"] if full else []),
         *([f"code of the checkout, {_FROM_A_PULL_REQUEST}: {checkout_files}"] if checkout_files else []),
         f"variables that files may set: {settable or 'none'}",
@@ -303,16 +280,9 @@ def all_permissions(project: Project) -> list[str]:
         f"files are read below {project.root}",
         f"files of public git repositories, without a password: {public}",
         *describe_targets(project.targets, project.config_file or ""),
-        *_describe_scripts(project),
+        *scripts,
         *_describe_judges(project),
     ]
-
-
-def _describe_scripts(project: Project) -> Iterator[str]:
-    if has_folder("eva"):
-        from baselinekit.eva.scripts import describe_scripts
-
-        yield from describe_scripts(project)
 
 
 def _describe_judges(project: Project) -> Iterator[str]:
@@ -323,13 +293,6 @@ def _describe_judges(project: Project) -> Iterator[str]:
         yield f"judges were not looked for: {error.problems[0].message}"
     else:
         yield from describe_judges(project, suite.cases)
-
-
-def _is_of_checkout(root: str, word: str) -> bool:
-    """Whether a word of the configuration is a file of the project; paths start at the root."""
-    root = os.path.realpath(root)
-    path = os.path.realpath(os.path.join(root, word))
-    return os.path.isfile(path) and os.path.commonpath([root, path]) == root
 
 
 def describe_model(entry: tuple[str, Model]) -> str:
@@ -349,16 +312,14 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
     """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
     with real_context() as context:
-        models = with_models(context, project, RecordingOptions()).clients.models
+        models = with_models(context, project, cli.RecordingOptions()).clients.models
         for judge in judges:
             models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
         documents = [
-            {
-                **{key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")},
-                **{key: getattr(result.grade, key) for key in ("outcome", "code", "reason")},
-            }
+            {key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")}
+            | {key: getattr(result.grade, key) for key in ("outcome", "code", "reason")}
             for result in probes
         ]
         screen.show_document(documents)
@@ -394,25 +355,23 @@ class CalibrateOptions:
     The result is written beside the file, as x.measured.json, and every run shows it from then on.
     """
 
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(metavar="FILE", help="This suite; default: PATHS, or the suite in evals/.")
-    as_json: bool = flag("--json", help="Print what was measured as JSON.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options(ASKING)
+    paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
+    suite: str | None = cli.option("FILE", help="This suite; default: PATHS, or the suite in evals/.")
+    as_json: bool = cli.flag("--json", help="Print what was measured as JSON.")
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@command(CalibrateOptions)
+@cli.command(CalibrateOptions)
 def calibrate(options: CalibrateOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)
     with real_context() as context:
         models = with_models(context, project, options.recording).clients.models
         measured = measure(project.root, judges, models.ask)
     if options.as_json:
-        documents = [
-            {"file": judge.file, **asdict(found), "accuracy": found.accuracy} for judge, found in measured
-        ]
-        screen.show_document(documents)
+        rows = [{"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured]
+        screen.show_document(rows)
         return 0
     for judge, agreement in measured:
         screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))

@@ -4,18 +4,8 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import screen
-from baselinekit.cli.options import (
-    ProjectOptions,
-    argument,
-    command,
-    complete_ids,
-    project_of,
-    project_options,
-    refuse_without_effect,
-)
+from baselinekit.cli import options as cli, screen
 from baselinekit.codes import explain as meaning_of
-from baselinekit.errors import InvalidInput, Problem
 
 # `baselinekit explain CODE|ID`.
 
@@ -28,27 +18,26 @@ class ExplainOptions:
     compared, and which values the placeholders accept.
     """
 
-    subject: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
-    project: ProjectOptions = project_options()
+    subject: str = cli.argument(metavar="CODE|ID", shell_complete=cli.complete_ids)
+    project: cli.ProjectOptions = cli.project_options()
 
 
-@command(ExplainOptions)
+@cli.command(ExplainOptions)
 def explain(options: ExplainOptions) -> None:
     subject = options.subject
     code = meaning_of(subject)
     if code is not None:
-        refuse_without_effect("the explanation of a code")
+        cli.refuse_without_effect("the explanation of a code")
         screen.line(f"{subject.upper()}: {code.title}\n\n{code.text}")
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():
-        hint = "codes are at the start of messages"
-        raise InvalidInput(Problem("BK508", f"there is no code {subject}", hint))
+        raise cli.misuse(f"there is no code {subject}", "codes are at the start of messages")
     from baselinekit.cli.clients import real_context, with_models
     from baselinekit.commands.doctor import describe_baseline
     from baselinekit.commands.loading import load
     from baselinekit.commands.selection import Selection, select
 
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(subject,)))[0]
     with real_context() as context:
         for line in describe_baseline(project, baseline, with_models(context, project).clients):
@@ -66,10 +55,10 @@ class SchemaOptions:
     For other files add this first line: # yaml-language-server: $schema=PATH
     """
 
-    of: str = argument(type=click.Choice(["baselines", "evals"]), default="baselines")
+    of: str = cli.argument(type=click.Choice(["baselines", "evals"]), default="baselines")
 
 
-@command(SchemaOptions)
+@cli.command(SchemaOptions)
 def schema(options: SchemaOptions) -> None:
     if options.of == "evals":
         from baselinekit.suites.authoring import json_schema

@@ -13,7 +13,7 @@ from baselinekit.cli import screen
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.languages import language
 from baselinekit.files.text import decode
-from baselinekit.store.recordmerge import merge_records, without_record
+from baselinekit.store.record import merge_records, without_record
 
 _SIDES = ["ours", "base", "theirs"]
 _MAX_CONFLICTS = 127

@@ -8,36 +8,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselinekit.cli import delivery, screen
+from baselinekit.cli import delivery, options as cli, screen
+from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.keys import Keyboard, Region, run_session
-from baselinekit.cli.options import (
-    READING,
-    ProjectOptions,
-    argument,
-    command,
-    flag,
-    option,
-    project_of,
-    project_options,
-    read_text,
-    several,
-)
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, agreements, import_ratings, sheet
+from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
 from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
-from baselinekit.report import resultfile
-from baselinekit.report.evals.terminal import (
-    describe_count,
-    format_note,
-    format_question,
-    format_queue,
-    format_queue_json,
-    format_sheet,
-)
+from baselinekit.report import evalterminal as terminal, resultfile
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
@@ -65,29 +44,19 @@ class GradeOptions:
     130 interrupted; with --finish the exit code of the run.
     """
 
-    cases: tuple[str, ...] = argument(nargs=-1, metavar="[CASE|KEY]...")
-    rater: str | None = option(
-        "--as", metavar="NAME", help="Who rates; the default is BASELINEKIT_RATER, or your login name."
-    )
-    value: str | None = option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
-    note: str = option(metavar="TEXT", default="", help="With --value: why.")
-    change: bool = flag(help="With --value: replace your earlier rating.")
-    listed: bool = flag("--list", help="List the queue, including what is settled.")
-    as_json: bool = flag("--json", help="The queue as JSON.")
-    export: str | None = option(
-        metavar="FILE", help="Write the queue to a file; with --as, a form to fill in."
-    )
-    imported: str | None = option(
-        "--import", metavar="FILE", help="Import a file of ratings; - reads standard input."
-    )
-    finish: str | None = option(
-        metavar="RESULTS", help="Complete a result file with the ratings given since."
-    )
-    outputs: tuple[str, ...] = several(
-        "-o", metavar="PATH", help="With --finish: write to this file instead of back to the same one."
-    )
-    drop: bool = flag(help="Remove unrated items from the queue.")
-    project: ProjectOptions = project_options(READING)
+    cases: tuple[str, ...] = cli.argument(nargs=-1, metavar="[CASE|KEY]...")
+    rater: str | None = cli.option("--as", "NAME", help="Who rates [default: BASELINEKIT_RATER, else login].")
+    value: str | None = cli.option("VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
+    note: str = cli.option("TEXT", default="", help="With --value: why.")
+    change: bool = cli.flag(help="With --value: replace your earlier rating.")
+    listed: bool = cli.flag("--list", help="List the queue, including what is settled.")
+    as_json: bool = cli.flag("--json", help="The queue as JSON.")
+    export: str | None = cli.option("FILE", help="Write the queue to a file; with --as, a form to fill in.")
+    imported: str | None = cli.option("--import", "FILE", help="Import ratings; - reads standard input.")
+    finish: str | None = cli.option("RESULTS", help="Complete a result file with the ratings given since.")
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="With --finish: write to this file instead.")
+    drop: bool = cli.flag(help="Remove unrated items from the queue.")
+    project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
 # `baselinekit grade`.
@@ -97,15 +66,13 @@ _PENDING = 3
 _MOST_NAMED = 5
 
 
-@command(GradeOptions)
+@cli.command(GradeOptions)
 def grade(options: GradeOptions) -> int:
     names = ("value", "export", "imported", "finish", "listed", "drop")
     actions = [name for name in names if getattr(options, name) not in (None, False)]
     if len(actions) > 1 or (options.as_json and actions not in ([], ["listed"])):
-        raise InvalidInput(
-            Problem("BK508", "these options cannot be combined", "run the command once for each")
-        )
-    queue = Queue(project_of(options.project), clock())
+        raise cli.misuse("these options cannot be combined", "run the command once for each")
+    queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)
     if options.export is not None:
@@ -145,9 +112,9 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
     if options.as_json:
         choices = [describe_item_choices(standing.item) for standing in standings]
-        screen.show_json(format_queue_json(standings, choices, agreements(standings)))
+        screen.show_json(terminal.format_queue_json(standings, choices, agreements(standings)))
         return _PENDING if waiting else 0
-    screen.show(format_queue(standings if options.listed else waiting, screen.style_of()))
+    screen.show(terminal.format_queue(standings if options.listed else waiting, screen.style_of()))
     for agreement in agreements(standings) if options.listed else ():
         values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
         screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
@@ -164,13 +131,13 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     """Enter one rating, for scripts."""
     rater = name_rater(options, is_login_enough=False)
     if len(options.cases) != 1:
-        raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
+        raise cli.misuse("--value is for one case", "name it: baselinekit grade CASE")
     item = select_item(queue.standings(options.cases), rater, options)
     scale = item.method.rating_scale
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
     standing = queue.rate(item, rating, options.change)
     state = standing.grade.verdict or standing.grade.outcome
-    progress = describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
+    progress = terminal.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
     line = f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it"
     screen.line(screen.safe_line(line))
     return 0
@@ -209,7 +176,7 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
 
 
 def import_file(queue: Queue, name: str) -> int:
-    text = read_text("--import", name, "what baselinekit grade --export wrote")
+    text = cli.read_text("--import", name, "what baselinekit grade --export wrote")
     imported = import_ratings(queue, text, "standard input" if name == "-" else name)
     parts = [count_noun(imported.ratings, "new rating")]
     parts += [f"{imported.known:,} known already"] if imported.known else []
@@ -221,7 +188,7 @@ def import_file(queue: Queue, name: str) -> int:
 
 def finish_report(queue: Queue, options: GradeOptions, name: str) -> int:
     delivery.check(options.outputs)
-    text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
+    text = cli.read_text("--finish", name, "what baselinekit run -o results.json wrote")
     outcome = finish(resultfile.read(text, name), queue)
     report = outcome.report
     if options.outputs:
@@ -303,16 +270,17 @@ class Session(MutableStruct):
             self.show_item()
 
     def show_item(self) -> None:
-        self.region.say(format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide_style()))
+        self.region.say(terminal.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide))
 
-    def wide_style(self) -> Style:
+    @property
+    def wide(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
 
     def step(self, keys: Keyboard) -> bool:
         """Draw the question and handle one key. Return whether the session goes on."""
         item, answer = self.waiting[self.at], self.answer
-        number = min(len(answer.values), len(self.sheet.questions) - 1)
-        self.region.draw(format_question(self.sheet, number, answer.typed, answer.message, self.wide_style()))
+        nth = min(len(answer.values), len(self.sheet.questions) - 1)
+        self.region.draw(terminal.format_question(self.sheet, nth, answer.typed, answer.message, self.wide))
         key = keys.key()
         answer.message = ""
         if key == "s":
@@ -344,9 +312,8 @@ class Session(MutableStruct):
             return
         self.rated.append(self.at)
         late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
-        line = (
-            f"kept     {item.case}  {words_for(value, scale)}{'  with a note' if answer.note else ''}{late}"
-        )
+        noted = "  with a note" if answer.note else ""
+        line = f"kept     {item.case}  {words_for(value, scale)}{noted}{late}"
         self.region.say(screen.safe_line(line) + "\n")
         self.go_to(self.at + 1)
 
@@ -376,7 +343,7 @@ class Session(MutableStruct):
         """Read a line; Escape keeps the previous note."""
         text = note
         while True:
-            self.region.draw(format_note(case, text, self.wide_style()))
+            self.region.draw(terminal.format_note(case, text, self.wide))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

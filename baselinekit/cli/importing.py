@@ -1,35 +1,32 @@
 """What `baselinekit capture FILE` reads: files of other tools, recognised by their content, our own with
-recipes, and prompt folders."""
+recipes, and prompt folders, of which each case becomes a baseline of its checks and its score."""
 
 import os
-import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from baselinekit.cli import recipes
-from baselinekit.cli.capture_options import DraftOptions
-from baselinekit.cli.capturing import capture_batch, capture_options
-from baselinekit.cli.options import command, parse_pairs, project_of, read_text
-from baselinekit.cli.recipes import with_files
+from baselinekit.cli.clients import real_context
+from baselinekit.cli.options import operator_of, parse_pairs, project_of, read_text
+from baselinekit.cli.recipes import DraftOptions, with_files
 from baselinekit.clients.trust import check_inside
-from baselinekit.commands.capture import NewBaseline, group_of
-from baselinekit.commands.importing import Batch, reader_of, summarize
-from baselinekit.commands.loading import load
+from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, group_of
+from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
+from baselinekit.commands.loading import load, load_partly
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
+from baselinekit.evals import casebaselines, selection
 from baselinekit.importers.drafts import HINT_FOR_URL, DraftRecipe, ImportChoices, flaw_of_url
+from baselinekit.model.baselines import Baseline
 from baselinekit.report.next_commands import lies_in
 from baselinekit.store.project import CONFIG_NAME, place_in_config, project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import replace
+from baselinekit.suites.promptfolders import folders_below
 
 
-@command(DraftOptions, name="")
-def capture_files(options: DraftOptions) -> int:
-    # imported here, as requests need no evals
-    from baselinekit.cli.casecapture import read_cases, split_prompt_paths
-
-    settings = capture_options(options.storing, options.group)
+def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Batch]:
+    """What reads the files, as often as it is called."""
     prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
@@ -52,7 +49,7 @@ def capture_files(options: DraftOptions) -> int:
             batch = summarize(project, files, lambda draft: _record(draft, options, project), settings)
         return replace(batch, new=[*batch.new, *_drafts(paths, project)]) if paths else batch
 
-    return capture_batch(read, options.storing, settings, options.many, options.recording)
+    return read
 
 
 def _choices(options: DraftOptions, project: Project) -> ImportChoices:
@@ -85,24 +82,16 @@ def _drafts(paths: Sequence[str], project: Project) -> list[NewBaseline]:
     if not drafts:
         hint = "a file needs an id and a `current:`"
         raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
-    _refuse_unread(project, [draft.source.file for draft in drafts])
-    return [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
-
-
-def _refuse_unread(project: Project, files: Sequence[str]) -> None:
-    """Refuse drafts where neither `compare` nor `run` looks: what was captured would never be compared."""
-    problems = []
-    for file in dict.fromkeys(files):
-        if not lies_in(file, (*project.folders, *project.eval_folders)):
-            folder = project.folders[0]
-            message = f"a compare does not look there, only in {', '.join(project.folders)}"
-            is_there = os.path.isdir(os.path.join(project.root, folder))
-            create = "" if is_there else f"mkdir -p {shlex.quote(folder)} && "
-            move = shlex.join(["mv", file, os.path.join(folder, os.path.basename(file))])
-            hint = f"{create}{move}, or name its folder in {CONFIG_NAME} (`baselines:`)"
-            problems.append(Problem("BK529", message, hint, Place(file)))
+    hint = f"move it below {project.folders[0]}, or name its folder in {CONFIG_NAME} (`baselines:`)"
+    message = f"a compare does not look there, only in {', '.join(project.folders)}"
+    problems = [
+        Problem("BK529", message, hint, Place(file))
+        for file in dict.fromkeys(draft.source.file for draft in drafts)
+        if not lies_in(file, (*project.folders, *project.eval_folders))
+    ]
     if problems:
         raise InvalidInput(*problems)
+    return [NewBaseline(draft, os.path.dirname(draft.source.file)) for draft in drafts]
 
 
 def _text(path: str) -> str | None:
@@ -113,10 +102,7 @@ def _text(path: str) -> str | None:
     try:
         return read_text("capture", path, "a file of requests")
     except InvalidInput as error:
-        if any(problem.code == "BK106" for problem in error.problems):
-            hint = "take out of it what is not to be asked, and give the parts"
-            raise InvalidInput(*(replace(problem, hint=hint) for problem in error.problems)) from None
-        if path == "-":
+        if path == "-" or error.problems[0].code == "BK106":  # too large
             raise
         return None
 
@@ -142,3 +128,74 @@ def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict
         group = options.group or group_of(parse_record(record), project)
         record["current"] = with_files(draft.current, group, project)
     return record
+
+
+def split_prompt_paths(paths: Sequence[str], project: Project) -> tuple[list[str], list[str]]:
+    """Split the arguments into those that mean prompt folders (a folder, its eval file, an id, an alias, a
+    folder of such folders) and the others. A folder that also holds recipes without an output is ambiguous,
+    and refused."""
+    cases: list[str] = []
+    others: list[str] = []
+    for path in paths:
+        folders = _prompts_at(path, project) if path != "-" else []
+        drafts = _drafts_below(path, project) if folders else []
+        if drafts:
+            recipes = f"recipes without an output ({drafts[0].source.file})"
+            message = f"{path} holds both prompt folders ({folders[0] or '.'}) and {recipes}"
+            hint = "name each by its path, and capture them by two commands"
+            raise InvalidInput(Problem("BK508", message, hint))
+        (cases if folders else others).append(path)
+    return cases, others
+
+
+def _prompts_at(path: str, project: Project) -> list[str]:
+    folder = selection.resolve_path_or_prompt(project, path)
+    exists = os.path.lexists(os.path.join(project.root, folder))
+    return folders_below(project.root, [folder]) if exists else []
+
+
+def _drafts_below(path: str, project: Project) -> list[Baseline]:
+    """The recipes without an output below a path. Invalid files are skipped: compare reports those."""
+    target = os.path.normpath(os.path.join(project.root, selection.resolve_path_or_prompt(project, path)))
+    folders = (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
+    pairs = ((folder, os.path.commonpath([target, folder])) for folder in folders if os.path.isdir(folder))
+    inner = [folder if shared == target else target for folder, shared in pairs if shared in (target, folder)]
+    loaded = load_partly(project, inner)[0] if inner else []
+    return [draft for draft in loaded if draft.baseline is None]
+
+
+def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
+    """The cases of prompt folders. The script before a case is run, unless nothing is to be captured. Trigger
+    queries cannot be captured: only a judge is asked about them."""
+    project, paths = project_of(options.project), list[str]()
+    for path in options.paths:  # a folder may hold several; a file, an id or an alias is one
+        is_folder = os.path.isdir(os.path.join(project.cwd, path))
+        below = [os.path.join(project.root, folder) for folder in _prompts_at(path, project) if is_folder]
+        paths += [os.path.relpath(folder, project.cwd) for folder in below] if is_folder else [path]
+    suite = selection.load(project, paths, None)
+    choice = selection.Choice(cases=options.cases)
+    selected = selection.choose(suite.cases, choice) if options.cases else list(suite.cases)
+    cases = [case for case in selected if casebaselines.has_answer(case)]
+    queries = sum(case.folder is not None for case in selected) - len(cases)
+    if not cases:
+        message = f"there is no case to capture in {', '.join(options.paths)}"
+        hint = "of trigger queries only a judge is asked, about the description: baselinekit run asks it"
+        raise NothingSelected(Problem("BK509", message, hint if queries else "add one to `cases:`"))
+    variables = operator_of(options.project).variables
+    ids = casebaselines.baseline_ids(case for case in suite.cases if casebaselines.has_answer(case))
+    cases = [casebaselines.with_values(case, variables, project) for case in cases]
+    if not options.many.dry_run:
+        with real_context() as context:
+            cases = [casebaselines.with_script_inputs(case, project, context.clients) for case in cases]
+    drafts, errors = casebaselines.drafts_of(cases, ids, project, options.group, options.tags)
+    if errors:
+        raise worst_of(errors)
+    batch = casebaselines.batch_of_cases(project, drafts, settings)
+
+    def notes(captured: Sequence[Captured]) -> Iterator[str]:
+        yield from batch.notes(captured)
+        if queries:
+            subject = "a trigger query is" if queries == 1 else f"{queries:,} trigger queries are"
+            yield f"{subject} not captured: only a judge is asked, by baselinekit run"
+
+    return replace(batch, notes=notes)

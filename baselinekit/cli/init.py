@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import screen
-from baselinekit.cli.options import ProjectOptions, check_base_url, command, flag, project_options
+from baselinekit.cli import options as cli, screen
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands import gitsetup
-from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
-from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
+from baselinekit.store.reading import discover_files
 from baselinekit.store.results import write_text
 from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 
@@ -70,21 +68,20 @@ class InitOptions:
     changed, and --git has to be run once in every clone.
     """
 
-    with_evals: bool = flag("--eval", help="Also make evals/ with a suite that runs.")
-    with_git: bool = flag("--git", help="Let git merge the pass record of baselines by itself.")
-    undo_git: bool = flag(help="Remove what --git has written.")
-    dry_run: bool = flag(help="With --git or --undo-git: only show what would change.")
-    project: ProjectOptions = project_options(("base_url",))
+    with_evals: bool = cli.flag("--eval", help="Also make evals/ with a suite that runs.")
+    with_git: bool = cli.flag("--git", help="Let git merge the pass record of baselines by itself.")
+    undo_git: bool = cli.flag(help="Remove what --git has written.")
+    dry_run: bool = cli.flag(help="With --git or --undo-git: only show what would change.")
+    project: cli.ProjectOptions = cli.project_options(("base_url",))
 
 
-@command(InitOptions)
+@cli.command(InitOptions)
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
-        message = "--git and --undo-git cannot be combined"
-        raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+        raise cli.misuse("--git and --undo-git cannot be combined", "leave one of them out")
     if dry_run and not (with_git or options.undo_git):
-        raise InvalidInput(Problem("BK508", "--dry-run needs --git or --undo-git", "add one of them"))
+        raise cli.misuse("--dry-run needs --git or --undo-git", "add one of them")
     is_known = with_git or options.undo_git or options.with_evals
     file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()
@@ -94,7 +91,7 @@ def init(options: InitOptions) -> None:
         return
     if file is None and not dry_run:
         if base_url:
-            check_base_url(base_url)
+            cli.check_base_url(base_url)
         if with_git:
             gitsetup.plan_setup(git, ["baselines"], find_program())  # fails before anything is written
         write_config(base_url, SKILLS if options.with_evals else "")
@@ -121,8 +118,7 @@ def init(options: InitOptions) -> None:
 
 def write_config(base_url: str | None, sections: str) -> None:
     if os.path.exists("baselinekit.yaml"):
-        message = "baselinekit.yaml already exists"
-        raise InvalidInput(Problem("BK508", message, "edit it, or remove it and run init again"))
+        raise cli.misuse("baselinekit.yaml already exists", "edit it, or remove it and run init again")
     base_url_line = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
     text = _CONFIG.format(base_url=base_url_line)
     write_text("baselinekit.yaml", f"{text}\n{sections}" if sections else text)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import click
 
 from baselinekit import __version__
-from baselinekit.cli import entry
+from baselinekit.cli import entry, screen
+from baselinekit.cli.entry import Now, Sleep
 from baselinekit.cli.options import InOrder, project_parameters
-from baselinekit.errors import BaselinekitError, find_interrupt
+from baselinekit.errors import BaselinekitError, find_interrupt, suggest
 
 COMMANDS = {
     "init": ("init.init", "Set up a project: write a configuration to fill in."),
@@ -21,10 +22,10 @@ COMMANDS = {
     "capture": ("capture.capture", "Record a known-good output as a new baseline."),
     "compare": ("compare.compare", "Replay baselines and report what differs."),
     "refresh": ("refresh.refresh", "Accept the new output of a failing compare."),
-    "review": ("review.review", "Accept or reject changes one at a time."),
+    "review": ("refresh.review", "Accept or reject changes one at a time."),
     "run": ("run.run", "Run eval cases: grade the answers, and compute metrics."),
     "grade": ("grade.grade", "Rate outputs that wait for human grading."),
-    "gate": ("gate.gate", "Decide whether a run is good enough to go on."),
+    "gate": ("run.gate", "Decide whether a run is good enough to go on."),
     "calibrate": ("doctor.calibrate", "Measure how well judges agree with people."),
     "promote": ("promote.promote", "Take a prompt from draft to tested to ready."),
     "report": ("report.report", "Show earlier runs, combine shards, or set two runs side by side."),
@@ -57,8 +58,6 @@ class Commands(InOrder, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            from baselinekit.errors import suggest
-
             near = suggest(name, list(COMMANDS))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
@@ -84,9 +83,7 @@ def cli(**project_options: object) -> None:
 cli.params += project_parameters()
 
 
-def main(
-    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
-) -> None:
+def main(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep | None = None) -> None:
     """The console script. `now`: a clock other than the machine's; `sleep`: lets its time pass."""
     try:
         code = run(args, now, sleep)
@@ -100,9 +97,7 @@ def main(
     sys.exit(code)
 
 
-def run(
-    args: Sequence[str] | None = None, now: entry.Now | None = None, sleep: entry.Sleep | None = None
-) -> int:
+def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep | None = None) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
         handed_clock = None if now is None else entry.HandedClock(now, sleep)
@@ -119,8 +114,6 @@ def run(
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as usage_error:
-        from baselinekit.cli import screen
-
         with io.StringIO() as message:
             usage_error.show(message)
             click.echo(screen.redact(message.getvalue()), nl=False, err=True)
@@ -164,8 +157,6 @@ def run(
 def complain(text: str) -> None:
     """Print the error that ends the command on standard error. If that fails, the exit code still tells
     it."""
-    from baselinekit.cli import screen
-
     try:
         click.echo(screen.safe(screen.redact(text)), err=True)
     except OSError:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 Options = TypeVar("Options")
 
 
+def misuse(message: str, hint: str = "") -> InvalidInput:
+    return InvalidInput(Problem("BK508", message, hint))
+
+
 class Number(click.FloatRange):
     """A finite number. NaN is refused: every comparison with it is false, so it would be within any
     bounds."""
@@ -59,10 +63,12 @@ class _ProjectOption(click.Option):
         return super().get_help_record(ctx) if ctx.parent is None else None
 
 
-def option(*flags: str, **attributes: Any) -> Any:
-    """A field that is filled by an option, which by default has the name of the field."""
+def option(*words: str, **attributes: Any) -> Any:
+    """A field that is filled by an option, which by default has the name of the field. A word without a dash
+    is the name of its value."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    metadata = {"flags": flags, "attributes": attributes}
+    attributes |= {"metavar": words[-1]} if words and not words[-1].startswith("-") else {}
+    metadata = {"flags": [word for word in words if word.startswith("-")], "attributes": attributes}
     return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
@@ -77,18 +83,27 @@ def including(kind: type[Any]) -> Any:
     return dataclasses.field(default_factory=kind, metadata={"group": kind})
 
 
+def count(*words: str, most: int | None = None, **attributes: Any) -> Any:
+    return option(*words, type=click.IntRange(1, most), **attributes)
+
+
 def jobs_option(help: str, default: int | None = None) -> Any:
-    default_attributes: dict[str, Any] = {"default": default, "show_default": True} if default else {}
-    return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **default_attributes)
+    shown: dict[str, Any] = {"default": default, "show_default": True} if default else {}
+    return count("-j", "--jobs", most=512, help=help, **shown)
+
+
+def record_option(of: str = "") -> Any:
+    what = f"Write last_passed and failure_count{of}; in CI the default is not to."
+    return option("--record/--no-record", default=None, help=what)
 
 
 def flag(*flags: str, help: str) -> Any:
     return option(*flags, is_flag=True, help=help)
 
 
-def several(*flags: str, **attributes: Any) -> Any:
+def several(*words: str, **attributes: Any) -> Any:
     """An option that may be repeated."""
-    return option(*flags, multiple=True, **attributes)
+    return option(*words, multiple=True, **attributes)
 
 
 def command(
@@ -114,14 +129,16 @@ def command(
 
         effective = _effective(kind)
         flags = [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
-        return (cls or InOrder)(
-            attributes.pop("name", work.__name__.replace("_", "-")),
-            callback=callback,
-            params=[*_parameters(kind), *project_parameters()],
-            help=kind.__doc__,
-            epilog=f"Also {', '.join(flags)}: see baselinekit --help.",
-            **attributes,
-        )
+        name = attributes.pop("name", work.__name__.replace("_", "-"))
+        params = [*_parameters(kind), *project_parameters()]
+        epilog = f"Also {', '.join(flags)}: see baselinekit --help."
+        made: dict[str, Any] = {
+            "callback": callback,
+            "params": params,
+            "help": kind.__doc__,
+            "epilog": epilog,
+        }
+        return (cls or InOrder)(name, **made, **attributes)
 
     return make
 
@@ -247,23 +264,19 @@ def _baselines() -> list[Baseline]:
 class ProjectOptions:
     """Where the project is and what the operator says about it."""
 
-    config: str | None = option(metavar="FILE", help="The configuration [default: baselinekit.yaml].")
-    config_from: str | None = option(metavar="REV", help="The configuration as of this commit.")
-    environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
-    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
-    variables: tuple[tuple[str, str], ...] = several(
-        "--var", metavar="NAME=VALUE", help="Set {{NAME}}, or an input."
-    )
+    config: str | None = option("FILE", help="The configuration [default: baselinekit.yaml].")
+    config_from: str | None = option("REV", help="The configuration as of this commit.")
+    environment: str | None = option("NAME", help="One of the configuration's environments.")
+    base_url: str | None = option("URL", help="Send every request to this address instead.")
+    variables: tuple[tuple[str, str], ...] = several("--var", "NAME=VALUE", help="Set {{NAME}}, or an input.")
     variable_files: tuple[str, ...] = several(
-        "--var-file", metavar="NAME=FILE", help="Set it to a text; FILE.yml: several values."
+        "--var-file", "NAME=FILE", help="Set it to a text; FILE.yml: several values."
     )
-    env_files: tuple[str, ...] = several("--env-file", metavar="FILE", help="Variables, as KEY=value lines.")
-    secrets: tuple[str, ...] = several("--secret", metavar="NAME[=VALUE]", help="A value that is not shown.")
-    allow_hosts: tuple[str, ...] = several("--allow-host", metavar="HOST", help="Send only to these hosts.")
+    env_files: tuple[str, ...] = several("--env-file", "FILE", help="Variables, as KEY=value lines.")
+    secrets: tuple[str, ...] = several("--secret", "NAME[=VALUE]", help="A value that is not shown.")
+    allow_hosts: tuple[str, ...] = several("--allow-host", "HOST", help="Send only to these hosts.")
     allow_exec: bool = flag(help="Allow programs that are not configured.")
-    color: str = option(
-        type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours."
-    )
+    color: str = option(type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 
 
 SENDING = tuple(field.name for field in fields(ProjectOptions) if field.name != "color")
@@ -286,17 +299,17 @@ def project_options(effective: Sequence[str] = SENDING) -> Any:
 class RecordingOptions:
     """Recording of model answers, and limits on asking models."""
 
-    record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
-    offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
+    record_calls: str | None = option("DIR", help="Record what models answer, for --offline.")
+    offline: str | None = option("DIR", help="Ask no model: use only recorded answers.")
     cache: bool = flag(help="Cache answers: ask no model the same question twice, across runs.")
-    max_calls: int | None = option(type=click.IntRange(1), help="The most calls of models.")
-    max_cost: float | None = option(type=Number(0), metavar="USD", help="The most money to spend on models.")
-    max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
+    max_calls: int | None = count(help="The most calls of models.")
+    max_cost: float | None = option("USD", type=Number(0), help="The most money to spend on models.")
+    max_tokens: int | None = count(help="The most tokens to use.")
 
     def __post_init__(self) -> None:
         if self.offline is not None and (self.record_calls is not None or self.cache):
             message = "--offline asks no model, so there is nothing to record or cache"
-            raise InvalidInput(Problem("BK508", message, "leave one of them out"))
+            raise misuse(message, "leave one of them out")
         if self.record_calls is not None:  # check the folder before any model is paid for
             from baselinekit.store.results import check_place
 
@@ -307,8 +320,8 @@ class RecordingOptions:
 class SelectionOptions:
     """Which baselines are selected."""
 
-    expression: str | None = option("-k", metavar="EXPR", help='Words of id, name, tag: "users or slow".')
-    ids: tuple[str, ...] = several("--id", metavar="GLOB", shell_complete=complete_ids, help="Only these.")
+    expression: str | None = option("-k", "EXPR", help='Words of id, name, tag: "users or slow".')
+    ids: tuple[str, ...] = several("--id", "GLOB", shell_complete=complete_ids, help="Only these.")
     tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
@@ -317,23 +330,17 @@ class SelectionOptions:
 class WhereOptions:
     """Where the work is done, if not in threads of this process."""
 
-    processes: int = option(
-        type=click.IntRange(1, 256),
-        default=1,
-        envvar="BASELINEKIT_PROCESSES",
-        metavar="N",
-        help="Work in N processes, for more than one core.",
+    processes: int = count(
+        "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
-    dask: str | None = option(metavar="ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
+    dask: str | None = option("ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
 
 
 @dataclass(eq=False, repr=False)
 class BaseOptions:
     """What a change does to the files themselves."""
 
-    base: str | None = option(
-        metavar="REV", help="Also list what was added, removed, loosened or changed since this commit."
-    )
+    base: str | None = option("REV", help="Also list what was added, removed, loosened or changed since.")
     fail_on_weakened: bool = flag(help="With --base: exit 1 if anything was removed or loosened.")
 
 
@@ -341,15 +348,12 @@ class BaseOptions:
 class PathRuleOptions:
     """Rules about paths of the output, at a capture and afterwards."""
 
-    ignore: tuple[str, ...] = several(metavar="PATH", help="Leave this out of the comparison.")
+    ignore: tuple[str, ...] = several("PATH", help="Leave this out of the comparison.")
     tolerance: tuple[str, ...] = several(
-        metavar="PATH=NUMBER",
-        help="How far a number may move: 0.05 either way, -0.3 only down, +2 only up, 5% relative.",
+        "PATH=NUMBER", help="How far a number may move: 0.05 either way, -0.3 down, +2 up, 5% relative."
     )
     arrays: tuple[str, ...] = several(
-        "--array",
-        metavar="PATH=MODE",
-        help="How the rows of an array are paired: ordered, unordered, subset, each, by:KEY.",
+        "--array", "PATH=MODE", help="How array rows are paired: ordered, unordered, subset, each, by:KEY."
     )
 
 
@@ -390,17 +394,13 @@ def check_base_url(url: str) -> None:
     from baselinekit.kinds.http import check_base
 
     if not url.startswith(("http://", "https://")):
-        message = f"--base-url {url!r} is not a URL"
-        raise InvalidInput(Problem("BK508", message, "it must start with http:// or https://"))
+        raise misuse(f"--base-url {url!r} is not a URL", "it must start with http:// or https://")
     for problem in check_base(url, ()):
-        raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
+        raise misuse(f"--base-url: {problem.message}", problem.hint)
 
 
 def project_of(
-    options: ProjectOptions,
-    offline: bool = False,
-    targets: str | None = None,
-    target: str | None = None,
+    options: ProjectOptions, offline: bool = False, targets: str | None = None, target: str | None = None
 ) -> Project:
     """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
@@ -448,7 +448,7 @@ def _is_name(text: str) -> bool:
 def _parse_pair(option: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not _is_name(name):
-        raise InvalidInput(Problem("BK508", f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada"))
+        raise misuse(f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada")
     return name, value
 
 
@@ -467,15 +467,13 @@ def _read_variables(options: ProjectOptions) -> dict[str, Json]:
             continue
         if not text.lower().endswith((".yaml", ".yml", ".json")):
             message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
-            raise InvalidInput(Problem("BK508", message, f"as in {flag} doc=notes.md, or {flag} values.yml"))
+            raise misuse(message, f"as in {flag} doc=notes.md, or {flag} values.yml")
         documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
         if len(documents) != 1 or not isinstance(documents[0], dict):
-            message = f"{flag} {text} is not a mapping"
-            raise InvalidInput(Problem("BK508", message, "write lines such as user: ada"))
+            raise misuse(f"{flag} {text} is not a mapping", "write lines such as user: ada")
         if invalid := [name for name in documents[0] if not _is_name(name)]:
             message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
-            hint = "letters, digits, _, . and -, and a letter or _ first"
-            raise InvalidInput(Problem("BK508", message, hint))
+            raise misuse(message, "letters, digits, _, . and -, and a letter or _ first")
         values |= documents[0]
     return values
 
@@ -484,7 +482,7 @@ def _parse_secret(text: str) -> tuple[str, str | None]:
     if "=" in text:
         return _parse_pair("--secret", text)
     if not _is_name(text):
-        raise InvalidInput(Problem("BK508", "--secret takes NAME or NAME=VALUE", "as in --secret token"))
+        raise misuse("--secret takes NAME or NAME=VALUE", "as in --secret token")
     return text, None
 
 
@@ -494,7 +492,7 @@ def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise InvalidInput(Problem("BK508", f"{option} {text!r} is not {form}"))
+            raise misuse(f"{option} {text!r} is not {form}")
         pairs[key] = value
     return pairs
 
@@ -585,7 +583,7 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
         if len(data) <= MAX_OUTPUT_BYTES:
             return data.decode("utf-8-sig")
         code, reason = "BK106", f"is larger than {MAX_OUTPUT_BYTES:,} bytes"
-        hint = "write one with fewer baselines in it"
+        hint = "split it, or leave out what is not needed"
     except OSError as error:
         reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
     except UnicodeDecodeError:

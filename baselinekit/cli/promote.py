@@ -2,20 +2,12 @@
 
 from dataclasses import dataclass
 
-from baselinekit.cli import screen
+from baselinekit.cli import options as cli, screen
 from baselinekit.cli.clients import timestamps
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import (
-    READING,
-    ProjectOptions,
-    argument,
-    command,
-    flag,
-    project_of,
-    project_options,
-)
-from baselinekit.eva import promotion
+from baselinekit.eva import logs
 from baselinekit.evals.selection import resolve_path_or_prompt
+from baselinekit.model.values import Json
 from baselinekit.structs import asdict
 
 
@@ -33,34 +25,27 @@ class PromoteOptions:
     Exit code: 0 promoted, 1 a gate is not met, 2 usage or an invalid file, or it is ready already.
     """
 
-    prompt: str = argument(metavar="PROMPT")
-    force: bool = flag("--force", help="Promote although gates are not met, and print those.")
-    as_json: bool = flag("--json", help="Print the gates as JSON.")
-    project: ProjectOptions = project_options(READING)
+    prompt: str = cli.argument(metavar="PROMPT")
+    force: bool = cli.flag("--force", help="Promote although gates are not met, and print those.")
+    as_json: bool = cli.flag("--json", help="Print the gates as JSON.")
+    project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
-@command(PromoteOptions)
+@cli.command(PromoteOptions)
 def promote(options: PromoteOptions) -> int:
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     path = resolve_path_or_prompt(project, options.prompt)
-    step = promotion.next_step(project, promotion.find_prompt(project, options.prompt, path))
+    step = logs.next_step(project, logs.find_prompt(project, options.prompt, path))
     is_promoted = options.force or not step.unmet
     if is_promoted:
-        promotion.write_step(project, step, timestamps(clock())())
+        logs.write_step(project, step, timestamps(clock())())
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
-        document = {
-            "id": step.folder.id,
-            "folder": step.folder.path,
-            "from": step.before,
-            "to": step.after,
-            "promoted": is_promoted,
-            "forced": options.force and bool(step.unmet),
-            "gates": [asdict(gate) for gate in step.gates],
-            "notes": [str(note) for note in step.notes],
-        }
-        screen.show_document(document)
+        facts: dict[str, Json] = {"id": step.folder.id, "folder": step.folder.path, "from": step.before}
+        facts |= {"to": step.after, "promoted": is_promoted, "forced": options.force and bool(step.unmet)}
+        gates, notes = [asdict(gate) for gate in step.gates], [str(note) for note in step.notes]
+        screen.show_document(facts | {"gates": gates, "notes": notes})
         return 0 if is_promoted else 1
     style, id = screen.style_of(), screen.safe_line(step.folder.id)
     for note in step.notes:

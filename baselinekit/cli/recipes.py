@@ -1,4 +1,5 @@
-"""The options of `capture` as a recipe (the `current:` of the new file) and as rules of comparison.
+"""The options of `baselinekit capture`, and what they make: a recipe (the `current:` of the new file) and
+rules of comparison.
 
 The request of `capture http` is given by curl's options or as a whole curl line. Both are parsed by the same
 rules, so that the request that curl would send is sent and stored."""
@@ -8,21 +9,15 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli.capture_options import (
-    CommandOptions,
-    CurlOptions,
-    GradingOptions,
-    HttpOptions,
-    PromptOptions,
-    SkillOptions,
-)
-from baselinekit.cli.options import PathRuleOptions, parse_lists, parse_pairs, project_of
-from baselinekit.commands.capture import group_of
-from baselinekit.commands.naming import slug
+import click
+
+from baselinekit.cli import options as cli
+from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.files.languages import YAML
@@ -30,6 +25,7 @@ from baselinekit.importers.credentials import Credential, assign_variables, cred
 from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import addressed, path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
+from baselinekit.kinds.bodies import FORMS
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -39,6 +35,214 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
 
+
+@dataclass(eq=False, repr=False)
+class NewBaselineOptions:
+    """The name of a new baseline, and how it is compared."""
+
+    id: str | None = cli.option("ID", help="Its id; the default is made from the recipe.")
+    group: str | None = cli.option("FOLDER", help="The folder below baselines/ to write it to.")
+    name: str | None = cli.option(help="A title for people.")
+    tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select it by.")
+    rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
+
+    def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
+        """The new record as given on the command line: everything but the output."""
+        named = {"name": self.name} if self.name else {}
+        tags = {"tags": list(self.tags)} if self.tags else {}
+        id = self.id or default_id
+        return {"id": id, **named, "current": current, "comparison": rules, "metadata": tags}
+
+
+@dataclass(eq=False, repr=False)
+class StoringOptions:
+    """How often the request is sent, what may be stored, and what is printed."""
+
+    placeholders: tuple[str, ...] = cli.several(
+        "--placeholder", "PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
+    )
+    repeat: int | None = cli.count(
+        "N", most=1000, help="Replay N times, to learn what varies [default: 2 for GET, HEAD, OPTIONS; or 1]."
+    )
+    like: tuple[str, ...] = cli.several(
+        "--placeholder-like",
+        type=click.Choice(["ids", "secrets"]),
+        help="Placeholders for what looks like an id but stayed the same, or like a secret (else refused).",
+    )
+    exact: bool = cli.flag(help="Store everything as it came: no placeholder is learnt.")
+    version: str | None = cli.option("TEXT", help="The version of the target.")
+    allow_error_status: bool = cli.flag(help="Store a 5xx answer as known-good.")
+    allow_empty: bool = cli.flag(help="Store an empty answer of a model.")
+    allow_failing: bool = cli.flag(help="Store an answer that fails its checks, or scores too low.")
+    allow_secrets: bool = cli.flag(help="Store what looks like a secret.")
+    as_json: bool = cli.flag("--json", help="Print what was captured as JSON.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print nothing on success.")
+
+    @property
+    def is_silent(self) -> bool:
+        return self.quiet or self.as_json
+
+
+@dataclass(eq=False, repr=False)
+class GradingOptions:
+    """Grades for the answer of a model."""
+
+    scores: tuple[str, ...] = cli.several(
+        "RUBRIC", help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE of them."
+    )
+    scored_by: str | None = cli.option("MODEL", help="The model that grades; the default is `judge`.")
+
+
+def collect_option(*parts: str) -> Any:
+    return cli.option(
+        type=click.Choice(parts), multiple=True, help="Store these parts, by name, not the bare answer."
+    )
+
+
+@dataclass(eq=False, repr=False)
+class ManyOptions:
+    """Options for several requests that are captured at once."""
+
+    dry_run: bool = cli.flag(help="Show what would be asked, and write nothing.")
+    write_config: bool = cli.flag(help="Put the shared base_url into baselinekit.yaml, and declare secrets.")
+    allow: bool = cli.flag(help="Add their hosts to baselinekit.yaml: CI may send requests there too.")
+    jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
+
+
+@dataclass(eq=False, repr=False)
+class RequestOptions:
+    """What a request has beside the options of curl."""
+
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = cli.several("--keep-header", "NAME", help="A response header to store.")
+    parse: str | None = cli.option(
+        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
+    )
+    take: int | None = cli.count("N", help="Read the first N rows of a stream, and hang up.")
+    redirects: int | None = cli.option(type=click.IntRange(0, 20), help="Redirects to follow [default: 0].")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
+    many: ManyOptions = cli.including(ManyOptions)
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    project: cli.ProjectOptions = cli.project_options()
+
+
+@dataclass(eq=False, repr=False)
+class HttpOptions(RequestOptions):
+    """Send a request and record status, content-type and body of the answer.
+
+    URL is absolute, or begins with / if the project has a base_url. -X -H -d -F -u -b -L -k are curl's.
+    """
+
+    words: tuple[str, ...] = cli.argument(nargs=-1, required=True, metavar="[METHOD] URL")
+    verb: str | None = cli.option("-X", "--request", "METHOD", help="The method.")
+    headers: tuple[str, ...] = cli.several("-H", "--header", "'NAME: VALUE'", help="A header to send.")
+    data: tuple[str, ...] = cli.several(
+        "-d", "--data", "TEXT", help="The body: JSON if it is valid JSON, else a form; @FILE or @- reads it."
+    )
+    form: tuple[str, ...] = cli.several(
+        "-F", "--form", "NAME=VALUE", help="A part of a multipart form; NAME=@FILE sends a file."
+    )
+    user: str | None = cli.option("-u", "--user", "NAME:PASSWORD", help="Basic credentials.")
+    cookies: tuple[str, ...] = cli.several("-b", "--cookie", "NAME=VALUE", help="Cookies to send.")
+    insecure: bool = cli.flag("-k", "--insecure", help="Accept any certificate, for this capture.")
+    follow: bool = cli.flag("-L", "--location", help="Follow redirects, 10 at most.")
+
+
+@dataclass(eq=False, repr=False)
+class CurlOptions(RequestOptions):
+    """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
+    anywhere in it; short ones, and those that curl has too, are curl's.
+
+    \b
+    baselinekit capture curl 'https://api.example.com/users' -H 'Accept: application/json'
+    baselinekit capture curl -          (the line comes from standard input)
+    """
+
+    words: tuple[str, ...] = cli.argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
+
+
+@dataclass(eq=False, repr=False)
+class AskingOptions:
+    """What to collect of a model's answer."""
+
+    grading: GradingOptions = cli.including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("output", "tool_calls")
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
+
+
+@dataclass(eq=False, repr=False)
+class SkillOptions(AskingOptions):
+    """Run a skill and record its output."""
+
+    skill_name: str = cli.argument(metavar="NAME")
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A parameter: JSON, or else a text.")
+    inputs: tuple[str, ...] = cli.several(
+        "--input", "NAME=VALUE", help="A key of the input; @FILE reads it. Or all of it: JSON, @FILE or @-."
+    )
+    input_text: str | None = cli.option("TEXT", help="The whole input, as it is.")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
+
+
+@dataclass(eq=False, repr=False)
+class PromptOptions(AskingOptions):
+    """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
+
+    file: str = cli.argument(metavar="FILE")
+    inputs: tuple[str, ...] = cli.several("--input", "NAME=VALUE", help="For {{NAME}}; @FILE reads it.")
+    inputs_from: str | None = cli.option("FILE", help="A YAML or JSON file of inputs.")
+    model: str = cli.option(default="default", show_default=True, help="A name under `models:`.")
+    system: str | None = cli.option("TEXT", help="The system prompt; @FILE reads it.")
+    temperature: float | None = cli.option(type=cli.Number())
+    max_answer: int | None = cli.count("TOKENS", help="How long the answer may be.")
+    parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+    json_mode: bool = cli.flag(help="Ask the server for JSON mode, if it has one.")
+    tools: str | None = cli.option("FILE", help="The tools that the model may call, in YAML or JSON.")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
+    collect: tuple[str, ...] = collect_option("text", "tool_calls")
+
+
+@dataclass(eq=False, repr=False)
+class CommandOptions:
+    """Run a program (after --) and record its exit code and what it prints."""
+
+    argv: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.UNPROCESSED)
+    stdin: str | None = cli.option("TEXT", help="Its standard input: text, or @FILE, or @-.")
+    env: tuple[str, ...] = cli.several("NAME=VALUE", help="An environment variable of the program.")
+    files: tuple[str, ...] = cli.several("--file", "PATH", help="A file that it writes, compared as well.")
+    parse: str | None = cli.option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
+    timeout: float | None = cli.option("SECONDS", type=cli.Number())
+    new: NewBaselineOptions = cli.including(NewBaselineOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    project: cli.ProjectOptions = cli.project_options(cli.ASKING)
+
+
+@dataclass(eq=False, repr=False)
+class DraftOptions:
+    """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
+    file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
+    prompt folder (by its path, its id or an alias) each case becomes a baseline.
+
+    Of requests, only those that read are sent; --unsafe sends all.
+    """
+
+    paths: tuple[str, ...] = cli.argument(nargs=-1, required=True, type=click.Path())
+    cases: tuple[str, ...] = cli.several("--case", "NAME", help="Of a prompt folder, only this case.")
+    unsafe: bool = cli.flag(help="Also send requests that may write (POST, PUT, PATCH, DELETE).")
+    params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A value that the document lacks.")
+    hosts: tuple[str, ...] = cli.several("--host", "HOST", help="Of a HAR file, only this host.")
+    types: tuple[str, ...] = cli.several("--type", "TEXT", help="Of a HAR: this type [default: JSON, XML].")
+    group: str | None = cli.option("FOLDER", help="The folder below baselines/ to write to.")
+    tags: tuple[str, ...] = cli.several("--tag", help="A tag, to select them by.")
+    many: ManyOptions = cli.including(ManyOptions)
+    storing: StoringOptions = cli.including(StoringOptions)
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
+
+
 # The options of `capture` as rules: how the new baseline is compared and graded.
 
 _KEY = lazy_pattern(r"[A-Za-z_][\w.-]*=")
@@ -46,10 +250,10 @@ _NUMBER = lazy_pattern(r"(?P<sign>[+-]?)\d+(?:\.\d+)?(?P<percent>%?)")
 _MODE = lazy_pattern(r"ordered|unordered|subset|each|by:(?P<key>.+)", re.DOTALL)
 
 
-def parse_path_rules(options: PathRuleOptions) -> dict[str, Json]:
+def parse_path_rules(options: cli.PathRuleOptions) -> dict[str, Json]:
     """The rules about paths that `capture` and `refresh` share."""
-    bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
-    modes = parse_pairs("--array", options.arrays, "PATH=MODE")
+    bounds = cli.parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
+    modes = cli.parse_pairs("--array", options.arrays, "PATH=MODE")
     rules: dict[str, Json] = {
         "ignore_fields": list(options.ignore),
         "tolerance": {path: _tolerance_rule(text.strip()) for path, text in bounds.items()},
@@ -62,7 +266,7 @@ def _tolerance_rule(text: str) -> dict[str, Json]:
     number = _NUMBER.fullmatch(text)
     if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
-        raise _refusal(f"--tolerance {text!r} is not a number", hint)
+        raise cli.misuse(f"--tolerance {text!r} is not a number", hint)
     if number["percent"]:
         return {"rel": float(text[:-1]) / 100}
     name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
@@ -73,29 +277,23 @@ def _array_mode(text: str) -> Json:
     mode = _MODE.fullmatch(text)
     if mode is None:
         hint = "one of ordered, unordered, subset, each, by:KEY"
-        raise _refusal(f"--array: there is no mode {text!r}", hint)
+        raise cli.misuse(f"--array: there is no mode {text!r}", hint)
     return {"by": mode["key"]} if mode["key"] else text
 
 
-def _refusal(message: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK508", message, hint))
-
-
-def _grading(
-    options: GradingOptions, collect: Sequence[str], group: str, project: Project
-) -> dict[str, Json]:
+def _graded(options: GradingOptions, collect: Sequence[str], group: str, project: Project) -> dict[str, Json]:
     """The part of `execution:` about what is stored of the answer and how it is graded."""
     execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
     texts = options.scores
     if not texts and options.scored_by:
-        raise _refusal("--scored-by needs something to grade by", "add --scores RUBRIC")
+        raise cli.misuse("--scored-by needs something to grade by", "add --scores RUBRIC")
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
         execution["scores"] = {"rubric": project.way_back(group, texts[0])}
     elif len(texts) == 1 and "=" not in texts[0]:
         hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
-        raise _refusal(f"there is no file {texts[0]!r}", hint)
+        raise cli.misuse(f"there is no file {texts[0]!r}", hint)
     elif texts:
-        execution["scores"] = {"rubric": parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
+        execution["scores"] = {"rubric": cli.parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")}
     if options.scored_by:
         execution["scores"]["model"] = options.scored_by
     return execution
@@ -115,24 +313,17 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
     if options.tools is not None:
         request["tools"] = _tools(options.tools)
     execution: dict[str, Any] = {"type": "prompt", "model": options.model}
-    execution |= drop_unset(
-        system=None if options.system is None else content(options.system),
-        max_tokens=options.max_answer,
-        json=options.json_mode or None,
-        temperature=options.temperature,
-        parse=options.parse,
-        timeout=options.timeout,
-    )
-    return {
-        "input": request,
-        "execution": execution | _grading(options.grading, options.collect, group, project),
-    }
+    system = None if options.system is None else content(options.system)
+    execution |= drop_unset(system=system, max_tokens=options.max_answer, json=options.json_mode or None)
+    execution |= drop_unset(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
+    execution |= _graded(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution}
 
 
 def _existing(file: str, project: Project, hint: str) -> str:
     """A file that is named; refused if there is none."""
     if not os.path.isfile(os.path.join(project.cwd, file)):
-        raise _refusal(f"there is no file {file!r}", hint)
+        raise cli.misuse(f"there is no file {file!r}", hint)
     return file
 
 
@@ -140,14 +331,12 @@ def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]
     """The recipe of a skill: its name, parameters and input."""
     execution: dict[str, Any] = {"type": "skill", "skill_name": options.skill_name}
     if options.params:
-        pairs = parse_pairs("--param", options.params, "NAME=VALUE")
+        pairs = cli.parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
     execution |= drop_unset(timeout=options.timeout)
     request = _skill_input(options, group, project)
-    return {
-        "input": request,
-        "execution": execution | _grading(options.grading, options.collect, group, project),
-    }
+    execution |= _graded(options.grading, options.collect, group, project)
+    return {"input": request, "execution": execution}
 
 
 def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
@@ -156,13 +345,13 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
     if whole or options.input_text is not None:
         if len(options.inputs) + (options.input_text is not None) > 1:
             message = "the whole input is given beside other parts of it"
-            raise _refusal(message, "keys (--input NAME=VALUE), or the whole input once")
+            raise cli.misuse(message, "keys (--input NAME=VALUE), or the whole input once")
         if options.input_text is not None:
             return options.input_text
         value = json_or_text(content(whole[0]))
         if isinstance(value, str) and not whole[0].startswith("@"):
             hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
-            raise _refusal(f"--input {whole[0]!r} is neither a key nor JSON", hint)
+            raise cli.misuse(f"--input {whole[0]!r} is neither a key nor JSON", hint)
         return _from_folder_of(value, group, project)
     request = _inputs(options.inputs, group, project)
     skill = project.config.skills.get(options.skill_name)
@@ -177,7 +366,7 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
 def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, Json]:
     """The keys of an input: each a value, parsed if it is JSON, or with @ a file."""
     inputs: dict[str, Json] = {}
-    for name, text in parse_pairs("--input", texts, "NAME=VALUE").items():
+    for name, text in cli.parse_pairs("--input", texts, "NAME=VALUE").items():
         if text.startswith("@"):
             file = _existing(text[1:], project, "name a file after the @, or leave it out")
             inputs[name] = {"file": project.way_back(group, file)}
@@ -221,7 +410,7 @@ def _tool(tool: Json, file: str) -> Json:
     if not isinstance(rest.get("name"), str):
         kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
         hint = "a list of {name, description, parameters}"
-        raise _refusal(f"{file} contains something that is not a tool{kind}", hint)
+        raise cli.misuse(f"{file} contains something that is not a tool{kind}", hint)
     if rest.get("type") in ("function", "custom"):
         del rest["type"]
     schema = next((key for key in _SCHEMA_KEYS if rest.get(key)), "parameters")
@@ -231,18 +420,17 @@ def _tool(tool: Json, file: str) -> Json:
     if unsent:
         message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
         hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
-        raise _refusal(message, hint)
+        raise cli.misuse(message, hint)
     return {key: value for key, value in fields.items() if value}
 
 
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     """The recipe of a program as typed, run in the current folder: `cwd` is the path there from the new
     file's folder."""
-    request = {"argv": list(options.argv), "cwd": cwd} | drop_unset(
-        stdin=None if options.stdin is None else content(options.stdin),
-        env=parse_pairs("--env", options.env, "NAME=VALUE") or None,
-        files=list(options.files) or None,
-    )
+    stdin = None if options.stdin is None else content(options.stdin)
+    env = cli.parse_pairs("--env", options.env, "NAME=VALUE") or None
+    request: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
+    request |= drop_unset(stdin=stdin, env=env, files=list(options.files) or None)
     execution = {"type": "command"} | drop_unset(timeout=options.timeout, parse=options.parse)
     return {"input": request, "execution": execution}
 
@@ -272,10 +460,10 @@ def content(text: str) -> str:
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError:
-        raise _refusal(f"{text[1:]} is not UTF-8 text", "name a text") from None
+        raise cli.misuse(f"{text[1:]} is not UTF-8 text", "name a text") from None
     except OSError as error:
         message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise _refusal(message, "check the name after the @") from None
+        raise cli.misuse(message, "check the name after the @") from None
 
 
 def json_or_text(text: str) -> Json:
@@ -311,16 +499,8 @@ def describe_body(body: Json) -> str:
 # The request of `capture http`.
 
 
-_CURL_OPTIONS = {
-    "verb": "-X",
-    "headers": "-H",
-    "data": "-d",
-    "form": "-F",
-    "user": "-u",
-    "cookies": "-b",
-    "insecure": "-k",
-    "follow": "-L",
-}
+_CURL_OPTIONS = {"verb": "-X", "headers": "-H", "data": "-d", "form": "-F", "user": "-u", "cookies": "-b"}
+_CURL_OPTIONS |= {"insecure": "-k", "follow": "-L"}
 
 
 class TypedRequest(Struct):
@@ -338,36 +518,27 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     names = [text for text in options.project.secrets if "=" not in text]
     unset = [name for name in names if not os.environ.get(name)]
     secrets = [text for text in options.project.secrets if text not in unset]
-    project = project_of(replace(options.project, secrets=tuple(secrets)))
+    project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     read = cache(lambda name: content(f"@{name}"))
     request = typed_request(options, project, read)
-    is_allowed = options.storing.allow_secrets
-    credentials = [
-        credential
-        for credential in credentials_in(request.current)
-        if credential.is_declared or not is_allowed
-    ]
+    is_allowed, found = options.storing.allow_secrets, credentials_in(request.current)
+    credentials = [credential for credential in found if credential.is_declared or not is_allowed]
     values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
-        raise Refused(
-            *(_undeclared(credential, names, request.current, project) for credential in unassigned)
-        )
+        host = host_of(http_recipe(request.current), project)
+        raise Refused(*(_undeclared(credential, names, host) for credential in unassigned))
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
-    project = project_of(replace(options.project, secrets=tuple(secrets)))
+    project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _undeclared(
-    credential: Credential, names: Sequence[str], current: Mapping[str, Any], project: Project
-) -> Problem:
+def _undeclared(credential: Credential, names: Sequence[str], host: str) -> Problem:
     code = "BK525" if credential.is_declared else "BK522"
     if credential.name in names:
         message = f"{credential.message}, but {credential.name} in the environment differs"
-        return Problem(
-            code, message, f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
-        )
-    host = host_of(http_recipe(current), project)
+        hint = f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
+        return Problem(code, message, hint)
     entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
     hint = (
         f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
@@ -402,9 +573,7 @@ def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) 
     return asking, notes
 
 
-def typed_record(
-    options: HttpOptions | CurlOptions, current: dict[str, Any], project: Project
-) -> dict[str, Any]:
+def typed_record(options: RequestOptions, current: dict[str, Any], project: Project) -> dict[str, Any]:
     """The new record of a typed request."""
     record = options.new.record(http_id(current), current, parse_path_rules(options.new.rules))
     group = options.new.group or group_of(parse_record(record), project)
@@ -429,7 +598,7 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
         execution["base_url"] = base
     request |= drop_unset(headers=fields.pop("headers", None))
     if options.params:
-        request |= {"params": parse_lists("--param", options.params, "NAME=VALUE")}
+        request |= {"params": cli.parse_lists("--param", options.params, "NAME=VALUE")}
     request = with_one_cookie(with_names(request | fields, project.scope))
     execution |= drop_unset(timeout=options.timeout, redirects=options.redirects)
     execution |= drop_unset(parse=options.parse, take=options.take)
@@ -445,7 +614,7 @@ def _pasted_words(read: Read) -> list[str]:
     commands = [words for _, words in split_commands(text) if is_curl(words[0])]
     if len(commands) != 1:
         message = f"there are {len(commands) or 'no'} curl lines on standard input"
-        raise _refusal(message, "paste one")
+        raise cli.misuse(message, "paste one")
     refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
@@ -456,18 +625,18 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
     *method, url = options.words
     if method and is_curl(method[0]):
         hint = "baselinekit capture curl URL, with curl's own options"
-        raise _refusal("a curl line is not a method and a URL", hint)
+        raise cli.misuse("a curl line is not a method and a URL", hint)
     if len(method) > 1:
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
-        raise _refusal(message, "put a URL with spaces in quotes")
+        raise cli.misuse(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
-    for name, flag in _CURL_OPTIONS.items():
+    for name, short in _CURL_OPTIONS.items():
         value = getattr(options, name)
         if isinstance(value, bool):
-            line += [flag] * value
+            line += [short] * value
         else:
             for text in (value,) if isinstance(value, str) else value or ():
-                line += [flag, text]
+                line += [short, text]
     has_type = any(header.lower().startswith("content-type:") for header in options.headers)
     if len(options.data) == 1 and not has_type:
         (text,) = options.data
@@ -489,7 +658,7 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
         for path in files.values():
             if not os.path.isfile(os.path.join(project.cwd, path)):
                 hint = "name a file after the @; in a curl line, --form-string sends it as a text"
-                raise _refusal(f"there is no file {path!r}", hint)
+                raise cli.misuse(f"there is no file {path!r}", hint)
         request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
     relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
@@ -508,9 +677,9 @@ def _absolute_url(url: str, project: Project) -> str:
         if base is None:
             message = f"{url} has no base_url"
             hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise _refusal(message, hint)
+            raise cli.misuse(message, hint)
         return base.rstrip("/") + url
     if "://" not in url and not re.search(r"[.:/]|^localhost$", url):
         message = f"{url!r} is not a URL"
-        raise _refusal(message, "as in: capture http GET http://127.0.0.1:8000/users")
+        raise cli.misuse(message, "as in: capture http GET http://127.0.0.1:8000/users")
     return url

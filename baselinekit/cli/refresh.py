@@ -1,56 +1,40 @@
-"""`baselinekit refresh`: show changes, ask, write what is accepted, suggest checks."""
+"""`baselinekit refresh` and `review`: show changes, ask, write what is accepted, suggest checks."""
 
 import json
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import click
 
-from baselinekit.cli import screen
-from baselinekit.cli.capturing import describe_learnt, learnt_as_json
+from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
+from baselinekit.cli import options as cli, screen
+from baselinekit.cli.capture import describe_learnt, learnt_as_json
 from baselinekit.cli.clients import real_context, with_models, with_progress
-from baselinekit.cli.options import (
-    PathRuleOptions,
-    ProjectOptions,
-    RecordingOptions,
-    SelectionOptions,
-    argument,
-    command,
-    complete_ids,
-    flag,
-    including,
-    jobs_option,
-    option,
-    parse_pairs,
-    path_from_here,
-    project_of,
-    project_options,
-    read_text,
-    repeat_command,
-    several,
-    typed_command,
-)
+from baselinekit.cli.drawing import Keyboard, Region, run_session
+from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands import refresh as refreshing
+from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
 from baselinekit.commands.selection import Selection
-from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
+from baselinekit.learning.varying import UnlearnablePlace
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Applied, Approval, ApprovalNote, RefreshPlan, RefreshProposal
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import Style, first_of
+from baselinekit.structs import MutableStruct, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
 
@@ -67,34 +51,30 @@ _PENDING = 3
 class StampOptions:
     """What is noted in the file about the approval."""
 
-    version: str | None = option(
-        metavar="TEXT", help="The version of the target; the default is git's last tag."
-    )
-    by: str | None = option(metavar="WHO", help="Record who approved it.")
-    reason: str | None = option(metavar="TEXT", help="Note why.")
+    version: str | None = cli.option("TEXT", help="The version of the target [default: git's last tag].")
+    by: str | None = cli.option("WHO", help="Record who approved it.")
+    reason: str | None = cli.option("TEXT", help="Note why.")
 
-    def stamp(self, described: str | None) -> ApprovalNote:
+    def stamp(self, described: str | None) -> model.ApprovalNote:
         """The stamp; `described` is the version from `git describe`."""
-        return ApprovalNote(self.version or described, self.by, self.reason)
+        return model.ApprovalNote(self.version or described, self.by, self.reason)
 
 
 @dataclass(eq=False, repr=False)
 class ScopeOptions:
     """Which changes are shown, and where the new outputs come from."""
 
-    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
-    selection: SelectionOptions = including(SelectionOptions)
-    paths: tuple[str, ...] = several("--path", metavar="PATH", help="Only what changes there.")
-    results: tuple[str, ...] = several(
-        "--from",
-        metavar="RESULTS",
-        help="The answers of a CI job: its results.json (or several); - reads standard input.",
+    words: tuple[str, ...] = cli.argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=cli.complete_ids)
+    selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
+    paths: tuple[str, ...] = cli.several("--path", "PATH", help="Only what changes there.")
+    results: tuple[str, ...] = cli.several(
+        "--from", "RESULTS", help="Answers of a CI job: its results.json (or several); - is standard input."
     )
-    replay: bool = flag(help="Send the requests again.")
-    jobs: int = jobs_option("Of the requests that are sent again: how many at once.", 8)
-    approved: StampOptions = including(StampOptions)
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = project_options()
+    replay: bool = cli.flag(help="Send the requests again.")
+    jobs: int = cli.jobs_option("Of the requests that are sent again: how many at once.", 8)
+    approved: StampOptions = cli.including(StampOptions)
+    recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
+    project: cli.ProjectOptions = cli.project_options()
 
 
 @dataclass(eq=False, repr=False)
@@ -118,64 +98,48 @@ class RefreshOptions(ScopeOptions):
     5 there is nothing to refresh.
     """
 
-    all_failed: bool = flag(help="All baselines with a kept answer.")
-    placeholders: tuple[str, ...] = several(
-        "--placeholder",
-        metavar="PATH=TEXT",
-        help="Store a placeholder at a path, or inside the text there, and accept nothing more.",
+    all_failed: bool = cli.flag(help="All baselines with a kept answer.")
+    placeholders: tuple[str, ...] = cli.several(
+        "--placeholder", "PATH=TEXT", help="Store it at a path, or inside the text there, and nothing more."
     )
-    rules: PathRuleOptions = including(PathRuleOptions)
-    learn: bool = flag(
-        help="Ask again, several times, and store placeholders where the answers vary, and nothing else."
-    )
-    repeat: int | None = option(
-        type=click.IntRange(1, 1000), metavar="N", help="With --learn: ask N times; the default is 3."
-    )
-    unchanged: bool = flag(
-        help="With --learn: the service was only restarted, so every difference from the file varies."
-    )
-    dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
-    yes: bool = flag("-y", "--yes", help="Do not ask.")
-    allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
-    drop_placeholders: bool = flag(
+    rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
+    learn: bool = cli.flag(help="Ask several times, and store placeholders for what varies, nothing else.")
+    repeat: int | None = cli.count("N", most=1000, help="With --learn: ask N times; the default is 3.")
+    unchanged: bool = cli.flag(help="With --learn: the service was only restarted: every difference varies.")
+    dry_run: bool = cli.flag(help="Show the files as they would become, and write nothing.")
+    yes: bool = cli.flag("-y", "--yes", help="Do not ask.")
+    allow_high_risk: bool = cli.flag(help="Also accept removed keys and values of another type.")
+    drop_placeholders: bool = cli.flag(
         help="Also accept changes that lose a placeholder; with --learn, replace one written by hand."
     )
-    as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
-    verbose: bool = flag("-v", "--verbose", help="Show every change of every baseline.")
+    as_json: bool = cli.flag("--json", help="Print the changes as JSON; writes only with --yes.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Show every change of every baseline.")
 
     def check(self) -> None:
         """Refuse options that cannot be combined."""
-        incompatible = {
-            "--from": bool(self.results),
-            "--replay": self.replay,
-            "--path": bool(self.paths),
-            "--placeholder": bool(self.placeholders),
-            "--ignore": bool(self.rules.ignore),
-            "--tolerance": bool(self.rules.tolerance),
-            "--array": bool(self.rules.arrays),
-            "--allow-high-risk": self.allow_high_risk,
-        }
-        conflict = next((name for name, is_given in incompatible.items() if is_given), None)
+        given: dict[str, object] = {"--from": self.results, "--replay": self.replay, "--path": self.paths}
+        given |= {"--placeholder": self.placeholders, "--ignore": self.rules.ignore}
+        given |= {"--tolerance": self.rules.tolerance, "--array": self.rules.arrays}
+        given |= {"--allow-high-risk": self.allow_high_risk}
+        conflict = next((name for name, value in given.items() if value), None)
         if self.learn and conflict:
             hint = "--learn asks again, and writes placeholders only"
-            raise InvalidInput(Problem("BK508", f"--learn and {conflict} cannot be combined", hint))
+            raise cli.misuse(f"--learn and {conflict} cannot be combined", hint)
         if self.repeat is not None and not self.learn:
-            raise InvalidInput(Problem("BK508", "--repeat is of refresh --learn", "add --learn"))
+            raise cli.misuse("--repeat is of refresh --learn", "add --learn")
         if self.unchanged and not self.learn:
-            raise InvalidInput(Problem("BK508", "--unchanged is of refresh --learn", "add --learn"))
+            raise cli.misuse("--unchanged is of refresh --learn", "add --learn")
 
 
-def parse_scope(
-    options: ScopeOptions, everything: bool, rules: model.NewRules = model.NO_RULES
-) -> RefreshScope:
+def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = model.NO_RULES) -> RefreshScope:
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
     if results and options.replay:
-        message = "--from and --replay cannot be combined"
-        raise InvalidInput(Problem("BK508", message, "pass one"))
+        raise cli.misuse("--from and --replay cannot be combined", "pass one")
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
-    files = tuple((name, read_text("--from", name, "what compare -o results.json wrote")) for name in results)
-    return RefreshScope(options.words, selection, everything, files, options.replay, options.jobs, rules)
+    what = "what compare -o results.json wrote"
+    files = tuple((name, cli.read_text("--from", name, what)) for name in results)
+    return RefreshScope(options.words, selection, every, files, options.replay, options.jobs, rules)
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
@@ -183,20 +147,24 @@ def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
         screen.line(line, err=True)
 
 
-def show_diffs(applied: Applied, style: Style) -> None:
+def show_diffs(applied: model.Applied, style: Style) -> None:
     for rewritten in applied.files:
         screen.show(texts.format_file_diff(rewritten, style) + "\n")
 
 
 def again(*more: str) -> str:
     """The same command, with further arguments, to write something."""
-    words = repeat_command(*more, without=("dry_run", "as_json", "yes"))
+    words = cli.repeat_command(*more, without=("dry_run", "as_json", "yes"))
     return screen.safe_line(shlex.join(["baselinekit", *words]))
 
 
 def write_if_wanted(
-    options: RefreshOptions, verb: str, counted: str, write: Callable[[], Applied], commands: Sequence[str]
-) -> Applied | None:
+    options: RefreshOptions,
+    verb: str,
+    counted: str,
+    write: Callable[[], model.Applied],
+    commands: Sequence[str],
+) -> model.Applied | None:
     """Write what is counted, at once with --yes or after a question; `commands` would write what is only
     shown."""
     if options.as_json:
@@ -207,7 +175,7 @@ def write_if_wanted(
         return None
     if not options.yes and not screen.can_ask():
         message = f"{counted}; nothing was written: there is no terminal to ask in"
-        raise InvalidInput(Problem("BK508", message, f"{again('--yes')} (or --dry-run)"))
+        raise cli.misuse(message, f"{again('--yes')} (or --dry-run)")
     if options.yes or click.confirm(f"{verb} {counted}?", default=False):
         return write()
     screen.line("nothing was written")
@@ -215,12 +183,12 @@ def write_if_wanted(
 
 
 def suggest_checks(
-    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: Applied
+    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: model.Applied
 ) -> None:
     """Suggest the commands that show what was written, and that check that it passes."""
     if not applied.ids:
         return
-    from_here = path_from_here(project)
+    from_here = cli.path_from_here(project)
     files = [from_here(rewritten.file) for rewritten in applied.files]
     diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     if is_repository(Git(context.clients.execute, project.root)):
@@ -228,7 +196,7 @@ def suggest_checks(
     written = [baseline for baseline in baselines if baseline.id in applied.ids]
     own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
     replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
-    arguments = (*typed_command().asking, *typed_command().operator)
+    arguments = (*cli.typed_command().asking, *cli.typed_command().operator)
     commands = check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
     screen.next_commands(commands)
     screen.next_commands([shlex.join(command) for command in own.values() if command][:_MOST_NAMED])
@@ -237,13 +205,13 @@ def suggest_checks(
 # `baselinekit refresh`.
 
 
-@command(RefreshOptions)
+@cli.command(RefreshOptions)
 def refresh(options: RefreshOptions) -> int:
     options.check()
-    placeholders = parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
+    placeholders = cli.parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
     rules = model.NewRules(placeholders, parse_path_rules(options.rules))
     scope = parse_scope(options, options.all_failed, rules)
-    project = project_of(options.project)
+    project = cli.project_of(options.project)
     with real_context() as context:
         if scope.replay or options.learn:
             context = with_models(context, project, options.recording)
@@ -258,14 +226,14 @@ def refresh(options: RefreshOptions) -> int:
         return accept_changes(project, context, options, proposal)
 
 
-def has_no_answers(proposal: RefreshProposal) -> bool:
+def has_no_answers(proposal: model.RefreshProposal) -> bool:
     """Whether none of the named baselines has a stored answer."""
     codes = {refusal.problem.code for refusal in proposal.refusals}
     return not proposal.plans and codes == {_NO_ANSWERS}
 
 
 def accept_changes(
-    project: Project, context: RunContext, options: RefreshOptions, proposal: RefreshProposal
+    project: Project, context: RunContext, options: RefreshOptions, proposal: model.RefreshProposal
 ) -> int:
     """Show the changes, ask, write what is accepted, and suggest the next commands."""
     style, accepted = screen.style_of(options.verbose), refreshing.accepted_by(proposal.plans, options.paths)
@@ -304,7 +272,7 @@ def accept_changes(
             number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
             screen.line(f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending")
             ids = [approval.plan.baseline.id for approval in open_]
-            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *typed_command().operator])])
+            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *cli.typed_command().operator])])
     if has_no_answers(proposal):
         return 5
     only_looks = options.dry_run or (options.as_json and not options.yes)
@@ -313,13 +281,13 @@ def accept_changes(
 
 
 def permitted(
-    options: RefreshOptions, plans: Sequence[RefreshPlan], accepted: Sequence[frozenset[int]]
-) -> tuple[list[Approval], dict[str, Problem]]:
+    options: RefreshOptions, plans: Sequence[model.RefreshPlan], accepted: Sequence[frozenset[int]]
+) -> tuple[list[model.Approval], dict[str, Problem]]:
     """Approve what may be written and hold back the rest, with the reason. At a terminal, risky changes are
     left to the question, but a placeholder is never dropped by a mere yes."""
     is_asked = screen.can_ask() and not (options.as_json or options.yes or options.dry_run)
     permit = Permit(options.allow_high_risk or is_asked, options.drop_placeholders)
-    approvals: list[Approval] = []
+    approvals: list[model.Approval] = []
     held: dict[str, Problem] = {}
     for plan, numbers in zip(plans, accepted, strict=True):
         reason = refreshing.reason_against(plan, numbers, permit)
@@ -328,12 +296,12 @@ def permitted(
         if reason is not None and options.dry_run:  # it is shown with what needs a permission
             reason = refreshing.reason_against(plan, numbers, Permit(True, True))
         if reason is None and (numbers or plan.ruled):
-            approvals.append(Approval(plan, numbers))
+            approvals.append(model.Approval(plan, numbers))
     return approvals, held
 
 
 def commands_to_apply(
-    options: RefreshOptions, approvals: Sequence[Approval], held: Collection[str], is_part: bool
+    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str], is_part: bool
 ) -> list[str]:
     """The same command with `--yes` for what needs no permission, unless it would name too many, and a review
     of the rest."""
@@ -341,7 +309,7 @@ def commands_to_apply(
     is_named = is_part and len(ids) <= _MOST_IN_A_COMMAND and not options.selection.ids
     commands = [again("--yes", *(word for id in ids if is_named for word in ("--id", id)))] if ids else []
     if held and "-" not in options.results:
-        typed = typed_command()
+        typed = cli.typed_command()
         source = [word for name in options.results for word in ("--from", name)]
         source += ["--replay"] if options.replay else []
         named = list(held) if len(held) <= _MOST_IN_A_COMMAND else typed.paths
@@ -379,7 +347,7 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
         suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
     complain((*proposal.failures, *(applied.failures if applied else ())))
     rest = {plan.baseline.id: [one.rule for one in plan.lesson.refusals if one.rule] for plan in staying}
-    commands = [] if options.as_json else rule_commands(rest, typed_command().operator)
+    commands = [] if options.as_json else rule_commands(rest, cli.typed_command().operator)
     if commands:  # for what varies without a placeholder
         screen.next_commands(commands)
     elif staying and not (options.as_json or (applied and applied.ids)):
@@ -390,23 +358,18 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
 
 def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
     baselines: list[Json] = [
-        {
-            "id": plan.baseline.id,
-            "file": plan.baseline.source.file,
-            "replays": plan.replays,
-            "kept": plan.kept,
-            "learnt": [learnt_as_json(volatile) for volatile in plan.lesson.volatile],
-            "ordered": list(plan.lesson.singles),
-            "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
-            "stays": [
-                {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
-                for stay in plan.lesson.refusals
-            ],
-            "written": plan.baseline.id in written_ids,
-        }
+        {"id": plan.baseline.id, "file": plan.baseline.source.file, "replays": plan.replays}
+        | {"kept": plan.kept, "learnt": [*map(learnt_as_json, plan.lesson.volatile)]}
+        | {"ordered": list(plan.lesson.singles)}
+        | {"lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists]}
+        | {"stays": [*map(_stay_as_json, plan.lesson.refusals)], "written": plan.baseline.id in written_ids}
         for plan in plans
     ]
     return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
+
+
+def _stay_as_json(stay: UnlearnablePlace) -> dict[str, Json]:
+    return {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:
@@ -444,3 +407,176 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
         for stay in lesson.refusals
     ]
     yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))
+
+
+# `baselinekit review`.
+
+_MOST_DIFFS = 20
+_MOST_FILES = 10
+
+
+@dataclass(eq=False, repr=False)
+class ReviewOptions(ScopeOptions):
+    """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
+    put a placeholder there, ignore the path. Nothing is written before the end.
+
+    Without a terminal it prints what is pending, and the commands to decide it.
+
+    \b
+    baselinekit review                          everything that is pending
+    baselinekit review users --path body.name   a part of it
+    baselinekit review --json                   for editors and agents
+    baselinekit review --decide decisions.json
+
+    \b
+    Exit code: 0 nothing is pending any more, 2 usage or an invalid file, 3 something still is,
+    5 nothing was selected, 130 interrupted: nothing was written.
+    """
+
+    as_json: bool = cli.flag("--json", help="Print everything pending as JSON, and ask nothing.")
+    decide: str | None = cli.option("FILE", help="Read the decisions from a JSON file; - is standard input.")
+    dry_run: bool = cli.flag(help="With --decide: show the files as they would become.")
+    allow_high_risk: bool = cli.flag(help="With --decide: also accept changes of high risk.")
+    drop_placeholders: bool = cli.flag(help="With --decide: also accept losing a placeholder.")
+
+
+@cli.command(ReviewOptions)
+def review(options: ReviewOptions) -> int:
+    scope = parse_scope(options, every=True)
+    project = cli.project_of(options.project)
+    with real_context() as context:
+        context = with_models(context, project, options.recording) if scope.replay else context
+        try:
+            proposal = refreshing.propose(project, scope, context)
+        except NothingSelected as nothing:
+            if options.words or nothing.problems[0].code != _NO_ANSWERS:
+                raise
+            proposal = model.RefreshProposal(())
+        proposal = select_paths(proposal, options.paths)
+        return ReviewSession(project, context, options, screen.style_of(), proposal).run()
+
+
+def select_paths(proposal: model.RefreshProposal, paths: Sequence[str]) -> model.RefreshProposal:
+    """The proposal without the questions about other paths."""
+    if not paths:
+        return proposal
+    accepted = refreshing.accepted_by(proposal.plans, paths)
+    groups = [
+        replace(group, members=tuple((n, number) for n, number in group.members if number in accepted[n]))
+        for group in proposal.groups
+    ]
+    return replace(proposal, groups=tuple(group for group in groups if group.members))
+
+
+class ReviewSession(MutableStruct):
+    """One review as the user sees it."""
+
+    project: Project
+    context: RunContext
+    options: ReviewOptions
+    style: Style
+    proposal: model.RefreshProposal
+
+    def run(self) -> int:
+        if self.options.decide is not None:
+            return self.decide_from_file(self.options.decide)
+        if self.options.as_json:
+            screen.show_json(reviewing.as_json(self.project, self.proposal, cli.typed_command().operator))
+        elif not self.proposal.groups or not screen.can_ask():
+            masked = mask_proposal(self.proposal, self.project.redactor)
+            operator = cli.typed_command().operator
+            words = cli.repeat_command(without=("as_json", "dry_run", "color"))[1:]
+            screen.show(texts.format_pending(masked, self.style, words, operator))
+            complain([refusal.problem for refusal in self.proposal.refusals])
+        else:
+            complain([refusal.problem for refusal in self.proposal.refusals])
+            return self.ask()
+        if has_no_answers(self.proposal):
+            return 5
+        return _PENDING if self.proposal.plans or self.proposal.refusals else 0
+
+    def ask(self) -> int:
+        """Read keys and draw screens until everything is decided or the user quits."""
+        review, region = reviewing.begin_review(self.project, self.proposal), Region()
+
+        def step(keys: Keyboard) -> bool:
+            scene, size = review.scene, shutil.get_terminal_size((80, 24))
+            style = replace(self.style, width=size.columns)
+            if scene.dialog is not None and scene.dialog.keys:
+                keys.forget()
+            region.draw(texts.format_screen(scene, style, size.lines))
+            key = keys.key()
+            if key == "d" and scene.members and scene.dialog is None:
+                region.say(self.format_diff(review, style))
+            else:
+                self.press_key(review, key, region, style)
+            return not review.ended
+
+        if not review.ended and not run_session(region, step):
+            screen.line("interrupted: nothing was written, and everything is still pending", err=True)
+            return INTERRUPTED
+        if review.ended != "write":
+            screen.line("nothing was written, and everything is still pending")
+            return _PENDING
+        return self.finish(review.ledger.decided)
+
+    def press_key(self, review: Review, key: str, region: Region, style: Style) -> None:
+        """Handle a key, and print its decision as a line that stays."""
+        steps = len(review.ledger.steps)
+        review.press(key)
+        if len(review.ledger.steps) > steps:
+            if members := review.ledger.last:
+                changes = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
+                region.say(texts.describe_decision(changes, review.ledger.decided[members[0]], style) + "\n")
+        elif len(review.ledger.steps) < steps:
+            region.say(style.paint("undone", "dim") + "\n")
+
+    def format_diff(self, review: Review, style: Style) -> str:
+        """The diffs of the files with this change and with earlier decisions about them."""
+        members = review.ledger.in_sight[:_MOST_DIFFS]
+        plans = {n for n, _ in members}
+        decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
+        files = self.preview({**decided, **dict.fromkeys(members, model.Decision("accept"))})
+        diffs = [texts.format_file_diff(file, style) for file in files.files]
+        omitted = len(review.ledger.in_sight) - len(members)
+        note = f"… and {omitted:,} more\n" if omitted else ""
+        return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
+
+    def preview(self, decided: dict[model.Member, model.Decision]) -> model.Applied:
+        approvals = settle_plans(self.proposal.plans, decided)
+        return refreshing.apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True)
+
+    def decide_from_file(self, name: str) -> int:
+        text = cli.read_text("--decide", name, "a file with decisions in JSON")
+        permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
+        advisor = reviewing.ChangeAdvisor(self.project)
+        file = "standard input" if name == "-" else name
+        decided = reviewing.decisions_in(text, file, self.proposal.plans, advisor, permit)
+        if self.options.dry_run:
+            # Called so that the redactor learns which random-looking values are not secrets and stay visible.
+            mask_proposal(self.proposal, self.project.redactor)
+            show_diffs(self.preview(decided), self.style)
+            screen.line("nothing was written")
+            return 0
+        return self.finish(decided)
+
+    def finish(self, decided: Mapping[model.Member, model.Decision]) -> int:
+        """Write the decisions, and print the outcome of everything."""
+        version = refreshing.version_of(self.project, self.context.clients)
+        approvals = settle_plans(self.proposal.plans, decided)
+        applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
+        remaining = list(reviewing.undecided(self.proposal.plans, decided))
+        counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
+        if self.options.as_json:
+            screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
+        else:
+            left = f", {len(remaining):,} left" if remaining else ""
+            screen.line(texts.count_verbs(counts, self.style) + left)
+            wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
+            for line in first_of(wrote, _MOST_FILES, "file"):
+                screen.line(line)
+        complain((*applied.failures, *(refusal.problem for refusal in self.proposal.refusals)))
+        if not self.options.as_json:
+            baselines = [plan.baseline for plan in self.proposal.plans]
+            suggest_checks(self.project, self.context, baselines, applied)
+        return _PENDING if remaining or applied.failures or self.proposal.refusals else 0

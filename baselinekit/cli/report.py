@@ -7,24 +7,9 @@ from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import delivery, screen
-from baselinekit.cli.options import (
-    Number,
-    ProjectOptions,
-    argument,
-    command,
-    complete_ids,
-    flag,
-    option,
-    project_of,
-    project_options,
-    refuse_without_effect,
-    several,
-)
+from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.commands import history as past
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.evals.earlier import check_parts
-from baselinekit.evals.sidebyside import MeanDelta, Pairing, load_both, mean_delta, pair_runs
+from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
@@ -32,12 +17,12 @@ from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import earlier_blocks, weakened_blocks
-from baselinekit.report.wording import Style, format_lines, headline, list_first
+from baselinekit.report.wording import Style, format_lines, headline
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.structs import replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 _THRESHOLD = 0.1
 _MOST_IDS = 10
@@ -71,56 +56,49 @@ class ReportOptions:
     judge; 5 no case in common.
     """
 
-    results: tuple[str, ...] = argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
-    ids: tuple[str, ...] = several(
-        "--id", metavar="GLOB", shell_complete=complete_ids, help="Of earlier runs: everything about these."
+    results: tuple[str, ...] = cli.argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
+    ids: tuple[str, ...] = cli.several(
+        "--id", "GLOB", shell_complete=cli.complete_ids, help="Of earlier runs: everything about these."
     )
-    last: int | None = option(type=click.IntRange(1), metavar="N", help="Of earlier runs: only the last N.")
-    imported: tuple[str, ...] = several(
-        "--import", metavar="FILE", help="Keep the result file of a run made elsewhere as an earlier run."
+    last: int | None = cli.count("N", help="Of earlier runs: only the last N.")
+    imported: tuple[str, ...] = cli.several("--import", "FILE", help="Keep a result file as an earlier run.")
+    different: tuple[str, ...] = cli.several(
+        "--allow-different", type=click.Choice(past.MAY_DIFFER), help="Combine shards that differ in this."
     )
-    different: tuple[str, ...] = several(
-        "--allow-different",
-        type=click.Choice(past.MAY_DIFFER),
-        help="Combine shards even if they differ in this; the report says so.",
+    before: str | None = cli.option("--compare-to", "BEFORE", help="Compare with this earlier run.")
+    across: tuple[str, ...] = cli.several(
+        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
     )
-    before: str | None = option("--compare-to", metavar="BEFORE", help="Compare with this earlier run.")
-    across: tuple[str, ...] = several(
-        metavar="PART",
-        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+    partial: bool = cli.flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
+    mean: bool = cli.flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
+    threshold: float | None = cli.option(
+        "X", type=cli.Number(0, 1), help=f"With --mean-delta: how much is a win or a loss ({_THRESHOLD})."
     )
-    partial: bool = flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
-    mean: bool = flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
-    threshold: float | None = option(
-        type=Number(0, 1),
-        metavar="X",
-        help=f"With --mean-delta: from which difference a case is a win or a loss ({_THRESHOLD}).",
-    )
-    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write a report; of earlier runs: x.html.")
-    as_json: bool = flag("--json", help="Print JSON instead of text: of one run, the result file.")
-    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = flag("-v", "--verbose", help="Also print what passed, every case and every id.")
-    project: ProjectOptions = project_options(("config",))
+    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report; of earlier runs: x.html.")
+    as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
+    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every case and every id.")
+    project: cli.ProjectOptions = cli.project_options(("config",))
 
 
-@command(ReportOptions)
+@cli.command(ReportOptions)
 def report(options: ReportOptions) -> int:
     if options.before is not None:
-        refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
+        cli.refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
         return _report_two_runs(options, options.before)
-    refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
+    cli.refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
     if options.results:
-        refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
+        cli.refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
         return _report_one_run(options)
-    refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
+    cli.refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
     return _report_earlier_runs(options)
 
 
 def _report_earlier_runs(options: ReportOptions) -> int:
     if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
         message = f"-o {wrong[0]}: the history of runs is an HTML page"
-        raise InvalidInput(Problem("BK508", message, "name a file x.html, or use --json"))
-    project = project_of(options.project)
+        raise cli.misuse(message, "name a file x.html, or use --json")
+    project = cli.project_of(options.project)
     if options.imported:
         parts = past.load_parts(options.imported, os.getcwd())
         kept = past.add(project.root, parts)
@@ -185,18 +163,15 @@ def _in_project(report: Report, file: str) -> tuple[Report, str]:
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
-    message, hint = "", ""
     if options.threshold is not None and not options.mean:
-        message = "--threshold belongs to --mean-delta: the exact tests need none"
         hint = "add --mean-delta, or leave it out"
-    elif options.mean and (options.across or options.partial):
+        raise cli.misuse("--threshold belongs to --mean-delta: the exact tests need none", hint)
+    if options.mean and (options.across or options.partial):
         message = "--mean-delta counts every case that both runs have, whatever differs"
-        hint = "leave --across and --partial out"
-    elif len(options.results) != 1:
-        message = f"--compare-to needs one file to compare, not {len(options.results)}"
+        raise cli.misuse(message, "leave --across and --partial out")
+    if len(options.results) != 1:
         hint = f"baselinekit report NOW.json --compare-to {before}"
-    if message:
-        raise InvalidInput(Problem("BK508", message, hint))
+        raise cli.misuse(f"--compare-to needs one file to compare, not {len(options.results)}", hint)
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
@@ -207,11 +182,9 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
         _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)
-    document = written(pairing.earlier) | {
-        "lost": list(pairing.lost),
-        "too_few": [metric.name for metric in pairing.unsure],
-        "exit_code": pairing.exit_code,
-    }
+    unsure = [metric.name for metric in pairing.unsure]
+    facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
+    document = written(pairing.earlier) | facts
     lines = [
         *terminal_lines(earlier_blocks(pairing.earlier), style),
         *_list_ids("only in the earlier run", pairing.earlier.gone, style),
@@ -302,30 +275,16 @@ def _delta_verdict(delta: MeanDelta, style: Style) -> str:
 
 def _delta_document(delta: MeanDelta) -> dict[str, Json]:
     """The comparison with AgentV's own keys, and the ids that were not counted."""
-    return {
-        "matched": [
-            {
-                "eval_id": pair.id,
-                "score1": pair.before,
-                "score2": pair.now,
-                "delta": float(pair.delta),
-                "outcome": pair.outcome,
-            }
-            for pair in delta.pairs
-        ],
-        "unmatched": {"file1": len(delta.only_before), "file2": len(delta.only_now)},
-        "summary": {
-            "total": 2 * len([*delta.pairs, *delta.unscored]) + len([*delta.only_before, *delta.only_now]),
-            "matched": len(delta.pairs),
-            "wins": delta.count("win"),
-            "losses": delta.count("loss"),
-            "ties": delta.count("tie"),
-            "mean_delta": float(delta.mean),
-        },
-        "threshold": delta.threshold,
-        "only_in_file1": list(delta.only_before),
-        "only_in_file2": list(delta.only_now),
-        "without_score": list(delta.unscored),
-        "errors": list(delta.errors),
-        "exit_code": delta.exit_code,
-    }
+    scored, unmatched = len(delta.pairs), {"file1": len(delta.only_before), "file2": len(delta.only_now)}
+    matched: list[Json] = [
+        {"eval_id": pair.id, "score1": pair.before, "score2": pair.now}
+        | {"delta": float(pair.delta), "outcome": pair.outcome}
+        for pair in delta.pairs
+    ]
+    counts = {"wins": delta.count("win"), "losses": delta.count("loss"), "ties": delta.count("tie")}
+    total = 2 * (scored + len(delta.unscored)) + sum(unmatched.values())
+    summary = {"total": total, "matched": scored, **counts, "mean_delta": float(delta.mean)}
+    document: dict[str, Json] = {"matched": matched, "unmatched": unmatched, "summary": summary}
+    document |= {"threshold": delta.threshold, "only_in_file1": list(delta.only_before)}
+    document |= {"only_in_file2": list(delta.only_now), "without_score": list(delta.unscored)}
+    return document | {"errors": list(delta.errors), "exit_code": delta.exit_code}

@@ -104,15 +104,9 @@ def show_document(document: Json) -> None:
 
 
 def problem_document(problem: Problem) -> dict[str, Json]:
-    place = problem.place
-    return {
-        "code": problem.code,
-        "what": problem.message,
-        "mend": problem.hint,
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-    }
+    file, line, column = problem.place or (None, None, None)
+    facts: dict[str, Json] = {"code": problem.code, "what": problem.message, "mend": problem.hint}
+    return facts | {"file": file, "line": line, "column": column}
 
 
 def show_json(written: str) -> None:

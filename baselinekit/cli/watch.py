@@ -18,12 +18,11 @@ from baselinekit.commands.since import used_by
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Report
-from baselinekit.report.wording import list_first
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.records import case_digest
 from baselinekit.store.results import load_not_passed
 from baselinekit.structs import Struct
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 0.2

@@ -62,9 +62,7 @@ _MOST_MEMBERS = 100
 
 _TLS_ALERT = b"\x15\x03"
 _HEAD_HINT = "correct the service"
-_INTERIM = re.compile(
-    rb"(?:HTTP/1\.[01] 1[0-9][0-9][^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n){%d}" % (_MOST_INTERIM + 1)
-)
+_INTERIM = re.compile(rb"(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n){%d}" % (_MOST_INTERIM + 1))
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
 
 

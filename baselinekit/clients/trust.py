@@ -41,9 +41,7 @@ _NETWORKS = {
     NetworkKind.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10 100.64.0.0/10 "
     "198.18.0.0/15 192.0.0.0/24 0.0.0.0/8 224.0.0.0/4 240.0.0.0/4 ff00::/8",
 }
-_NETWORK_TABLE = [
-    (ipaddress.ip_network(text), kind) for kind, texts in _NETWORKS.items() for text in texts.split()
-]
+_TABLE = [(ipaddress.ip_network(text), kind) for kind, texts in _NETWORKS.items() for text in texts.split()]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -95,7 +93,7 @@ def _network(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> NetworkK
         if int(address) >> 32 & 0xFCFF_FFFF == _ISATAP:
             return NetworkKind.LINK_LOCAL
         address = address.ipv4_mapped or address
-    kinds = (kind for net, kind in _NETWORK_TABLE if net.version == address.version and address in net)
+    kinds = (kind for net, kind in _TABLE if net.version == address.version and address in net)
     return next(kinds, NetworkKind.PUBLIC)
 
 
@@ -222,9 +220,7 @@ def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> 
     subject = url_origin if is_written else f"{url_origin} leads to {address}, which"
     if kind == _LINK_LOCAL:
         message = f"{subject} is {kind}, and the configuration does not name that address"
-        hint = (
-            "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
-        )
+        hint = "if it is meant, name the address in baselinekit.yaml: base_url, variables or allow_hosts"
         return Problem("BK407", message, hint)
     short = url_origin.removesuffix(f":{_DEFAULT_PORTS[url_origin.partition('://')[0]]}")
     message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
@@ -395,7 +391,5 @@ def programs_from_checkout(
 ) -> dict[str, list[str]]:
     """The named programs that consist of files of the project, with these files: a pull request may have
     changed them, whatever commit the configuration is from. `is_file`: whether a word is such a file."""
-    files_by_name = {
-        name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())
-    }
-    return {name: files for name, files in files_by_name.items() if files}
+    found = ((name, [*filter(is_file, argv)]) for name, argv in sorted(commands.items()))
+    return {name: files for name, files in found if files}

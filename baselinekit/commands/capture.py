@@ -2,9 +2,11 @@
 as the known-good one."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from baselinekit.clients.trust import check_inside, origin
@@ -12,7 +14,6 @@ from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, observe
 from baselinekit.commands.loading import locate_problems
-from baselinekit.commands.naming import name_new
 from baselinekit.commands.project import Project, capture_environment, environment_of, observed_for
 from baselinekit.errors import (
     BaselinekitError,
@@ -23,6 +24,7 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
+from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.kind import ALONE, Flag, RecipeKind
 from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import kind_of
@@ -50,9 +52,10 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import compile_text
 from baselinekit.secrets.finding import secret_parts
 from baselinekit.secrets.variables import Redactor
-from baselinekit.store import schemafile, writing
+from baselinekit.store import atomic, writing
 from baselinekit.store.atomic import reporting
-from baselinekit.store.reading import locate_all, parse_record
+from baselinekit.store.reading import locate, locate_all, parse_record, records_by_id
+from baselinekit.store.records import id_of, read_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
@@ -123,10 +126,8 @@ class NewBaseline(Struct):
             problems = locate_problems(self.draft, problems, root)
         elif self.place is not None:
             label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
-            problems = (
-                replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
-                for problem in problems
-            )
+            known = {"place": self.place, "at": None}
+            problems = (replace(one, message=f"{label}{one.message}", **known) for one in problems)
         return type(error)(*problems)
 
 
@@ -195,7 +196,7 @@ def in_turns(
     return done
 
 
-def observe_in_groups(
+def observe_all(
     replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1, is_one_group: bool = False
 ) -> Iterator[list[tuple[int, Replays]]]:
     """Replay the recipes in groups, each yielded as soon as it is complete, so that it can be stored whatever
@@ -324,7 +325,7 @@ def capture(
                 replay_jobs[number] = ReplayJob(new.draft.current, setting, times)
         numbers = [*replay_jobs]
         try:
-            for group in observe_in_groups([*replay_jobs.values()], context, options.jobs):
+            for group in observe_all([*replay_jobs.values()], context, options.jobs):
                 learnt: dict[int, Learnt] = {}
                 for index, replays in group:
                     with blaming(numbers[index]):
@@ -336,8 +337,9 @@ def capture(
                     accepted = options.accept_lookalikes(same)
                 with context.stop.heard():  # so that every written file is reported
                     for number, one in learnt.items():
+                        one = replace(one, lesson=with_lookalikes(one.lesson)) if accepted else one
                         with blaming(number):
-                            done[number] = _store(project, one, bool(accepted), options, context)
+                            done[number] = _store(project, one, options, context)
                         failed = errors[number].problems if number in errors else ()
                         if is_full := any(one.code == "BK120" for one in failed):
                             break  # a full disk has no room for the next file either
@@ -441,13 +443,11 @@ def _with_form_found(
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 
 
-def _store(
-    project: Project, learnt: Learnt, accepted: bool, options: CaptureOptions, context: RunContext
-) -> Captured:
+def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: RunContext) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
     new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
     draft, observation = new.draft, learnt.observations[0]
-    lesson = with_lookalikes(learnt.lesson) if accepted else learnt.lesson
+    lesson = learnt.lesson
     hide, allow = options.hide_secrets, options.allow_secrets
     output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
@@ -466,7 +466,7 @@ def _store(
     else:
         file = f"{new.folder}/{draft.id}.yaml"
         record, notes = completed_record(project, new, known, options.version)
-        writing.write_file(record, file, root, limit, schemafile.reference(root, new.folder))
+        writing.write_file(record, file, root, limit, atomic.reference(root, new.folder))
     paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
     written = replace(draft.source, file=file)
     places = locate_all(written, [("baseline", "output", *path) for path in paths], root) if paths else ()
@@ -543,9 +543,8 @@ def check_placeholders(placeholders: Mapping[str, str], words: PlaceholderContex
             compile_text(placeholder, words)
         except InvalidInput as error:
             option = f"--placeholder '{text}={placeholder}'"
-            raise InvalidInput(
-                *(replace(problem, message=f"{option}: {problem.message}") for problem in error.problems)
-            ) from None
+            named = (replace(one, message=f"{option}: {one.message}") for one in error.problems)
+            raise InvalidInput(*named) from None
 
 
 def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
@@ -679,3 +678,94 @@ def unnamed_origins(
         except Refused:
             unnamed.append(url.removesuffix(f":{_PORTS[scheme]}"))
     return unnamed
+
+
+# The id of a new baseline: no other baseline has it, and it shows what the baseline asks. It is made of the
+# target alone (`get-orders`) unless another recipe has it. Then what distinguishes the two is added
+# (`get-orders-page-2`), or a hash of the recipe if nothing readable does: the same recipe gets the same id
+# beside the same others.
+
+
+LONGEST = 60
+_HASH = 6
+_UNLIMITED = 1_000
+
+
+def slug(text: str, longest: int = LONGEST) -> str:
+    """A name for a file: lower case, words joined by `-`."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:longest] or "baseline"
+
+
+def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
+    """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
+    as it is."""
+    taken = records_by_id(project.root, project.folders)
+    if draft.id.casefold() not in taken:
+        return draft.id
+    source, raw = taken[draft.id.casefold()]
+    first, _ = read_record(raw, source)
+    for candidate in (draft.id, *longer_ids(draft, first, project)):
+        if candidate.casefold() not in taken:
+            break
+        owner_source, owner_raw = taken[candidate.casefold()]
+        existing, _ = read_record(owner_raw, owner_source)
+        counts = not is_chosen or candidate == draft.id
+        if counts and existing is not None and is_same(draft, existing, project):
+            accept = f"accept its new answer: baselinekit refresh {existing.id} --replay"
+            hint, place = f"choose another --id, or {accept}", locate(owner_source, ("id",), project.root)
+            raise _taken(candidate, existing.id, "the same recipe", hint, place)
+    if not is_chosen:
+        return candidate
+    owner = "another baseline"
+    if first is not None:
+        owner = kind_of(first.current).target(first.current, project.redactor.mask, _base_url(first, project))
+    hint, place = f"choose another --id, such as {candidate}", locate(source, ("id",), project.root)
+    raise _taken(draft.id, str(id_of(raw)), owner, hint, place)
+
+
+def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:
+    is_other = f" is {existing_id!r} in different case, which" if existing_id != id else ""
+    return InvalidInput(Problem("BK113", f"the id {id!r}{is_other} is taken by {owner}", hint, place))
+
+
+def free_id(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> str:
+    """Return its id, or a longer one where another baseline has that. `taken`: baselines by their ids, in
+    lower case; None for one that cannot be read."""
+    longer = longer_ids(draft, taken.get(draft.id.casefold()), project)
+    return next(id for id in (draft.id, *longer) if id.casefold() not in taken)
+
+
+def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
+    """Yield the id with what distinguishes its recipe from the other one, a word more each time, and finally
+    with a hash."""
+    words = slug(draft.id)
+    own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []
+    for part, other_part in zip_longest(own_parts, other_parts, fillvalue=""):
+        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED):
+            longer = f"{words}-{slug(part, _UNLIMITED)}"
+            if len(longer) <= LONGEST:
+                words = longer
+                yield words
+    digits = recipe_hash(draft.current)
+    for length in range(_HASH, len(digits) + 1):
+        yield f"{slug(words, LONGEST - length - 1).rstrip('-')}-{digits[:length]}"
+
+
+def _distinctions(baseline: Baseline, project: Project) -> list[str]:
+    return kind_of(baseline.current).distinctions(baseline.current, _base_url(baseline, project))
+
+
+def _base_url(baseline: Baseline, project: Project) -> str:
+    """Return the base_url, as long as the operator does not override it."""
+    kind = kind_of(baseline.current)
+    return str(kind.base_url(baseline.current, None, project.base_url) or "").rstrip("/")
+
+
+def is_same(draft: Baseline, other: Baseline, project: Project) -> bool:
+    """Whether both send the same request to the same address. Timeouts are not compared for requests."""
+    recipe, other_recipe = draft.current, other.current
+    if recipe.kind != other_recipe.kind or _base_url(draft, project) != _base_url(other, project):
+        return False
+    if kind_of(recipe).asks_address:
+        return digest(recipe.input) == digest(other_recipe.input)
+    return recipe_hash(recipe) == recipe_hash(other_recipe)

@@ -1,9 +1,10 @@
-"""Workers on the machines of a Dask cluster, and what is sent to them: sealed values, and the files of the
-project. A worker lays the files out in a private folder, below which each keeps its whole path. No other file
-knows Dask."""
+"""Workers in processes of this machine; and on the machines of a Dask cluster, with what is sent to them:
+sealed values, and the files of the project. A worker there lays the files out in a private folder, in which
+each keeps its whole path. No other file knows Dask."""
 
 import io
 import logging
+import multiprocessing
 import os
 import pickle
 import secrets
@@ -14,31 +15,25 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from multiprocessing import resource_tracker
-from types import MappingProxyType
-from typing import Any
+from multiprocessing.connection import Connection, wait as wait_for
+from shlex import quote
+from types import MappingProxyType, ModuleType
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
-from baselinekit.commands.executor import Chunk, Grant
-from baselinekit.commands.processes import block_signals, without_main
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    Problem,
-    Refused,
-    cannot_replay,
-    internal_error,
-)
+from baselinekit.commands.executor import LOSSES, Chunk, Grant
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay, internal_error
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
 
@@ -224,7 +219,7 @@ class Cluster:
         while not (workers := [*self._client.nthreads()]):
             if time.monotonic() > until:
                 hint = "start one (dask worker ADDRESS), or look at the scheduler's log"
-                raise CannotReplay(Problem("BK361", "the Dask cluster has no worker", hint))
+                raise cannot_replay("BK361", "the Dask cluster has no worker", hint)
             time.sleep(0.5)
         nodes = (self._client.scheduler.address, *workers)
         unencrypted = [node for node in nodes if self._is_private and not is_private_address(node)]
@@ -309,7 +304,7 @@ def connect_to_cluster(place: str, workers_of: Callable[[Any], Cluster]) -> Iter
             import distributed
         except ImportError:
             message = "--dask needs the package distributed, which is not installed"
-            raise CannotReplay(Problem("BK361", message, "pip install 'baselinekit[dask]'")) from None
+            raise cannot_replay("BK361", message, "pip install 'baselinekit[dask]'") from None
         local = _LOCAL.fullmatch(place)
         if local:  # Dask may also start a worker later, to replace one that has ended
             stack.enter_context(without_main())
@@ -319,7 +314,7 @@ def connect_to_cluster(place: str, workers_of: Callable[[Any], Cluster]) -> Iter
         except Exception as error:
             message = f"no Dask scheduler answers at {place}: {_first_line(error)}"
             hint = "check the address; for tls:// Dask's own settings name the certificates"
-            raise CannotReplay(Problem("BK361", message, hint)) from None
+            raise cannot_replay("BK361", message, hint) from None
         stack.callback(_close, client)
         yield workers_of(client)
 
@@ -357,5 +352,122 @@ def _start_local(count: int) -> Iterator[Any]:
                 stack.callback(_close, cluster)
         except Exception as error:
             message = f"the workers could not be started: {_first_line(error)}"
-            raise CannotReplay(Problem("BK361", message, "try a smaller number: --dask local:2")) from None
+            raise cannot_replay("BK361", message, "try a smaller number: --dask local:2") from None
         yield cluster
+
+
+# Workers in processes of their own: one executor for each, so that a process that is lost takes only its own
+# chunk along.
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+Build = Callable[[], Any]
+"""Makes what does the work in its process, with the methods that are called, and `cancel`. It can be
+pickled: a class or a function of a module, or a `partial` of one."""
+
+_builds: list[Build] = []
+_workers: list[Any] = []
+"""In the worker's process: how its worker is built, and the worker once it is."""
+_cancelled = threading.Event()
+
+
+def _begin(build: Build, control: Connection) -> None:
+    """Ignore signals: the main process handles them, and tells the workers. Child processes do get them."""
+    _builds.append(build)
+    for number in _ENDING:
+        signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    threading.Thread(target=_follow, args=(control,), daemon=True).start()
+
+
+def _follow(control: Connection) -> None:
+    """Cancel when the other end is closed. End this process when the main process is gone."""
+    with suppress(EOFError, OSError):
+        control.recv_bytes()
+    try:
+        _cancelled.set()
+        for worker in _workers:
+            worker.cancel()
+        if (parent := multiprocessing.parent_process()) is not None:
+            wait_for([parent.sentinel])
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _call(method: str, arguments: tuple[Any, ...]) -> Any:
+    if not _workers:
+        _workers.append(_builds[0]())
+        if _cancelled.is_set():  # before the worker existed
+            _workers[0].cancel()
+    return getattr(_workers[0], method)(*arguments)
+
+
+class WorkerProcesses:
+    """Processes of this machine, each started when it gets its first chunk. `builds`: how each makes
+    its worker; `command`: what tries one item without them."""
+
+    def __init__(self, builds: Sequence[Build], threads: int, command: str):
+        self.count, self.threads = len(builds), threads
+        self._builds, self._command = builds, command
+        self._executors: dict[int, ProcessPoolExecutor] = {}
+        self._context = multiprocessing.get_context("spawn")
+        self._control, self._end = self._context.Pipe(duplex=False)
+        self._starting = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
+            self.cancel()
+        for executor in self._executors.values():
+            executor.shutdown()
+        self.cancel()
+        self._control.close()
+
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+        try:
+            with self._starting, block_signals(*_ENDING), without_main():
+                if worker not in self._executors:
+                    start = (self._builds[worker], self._control)
+                    self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
+                future = self._executors[worker].submit(_call, method, arguments)
+            return future.result()
+        except BrokenProcessPool:
+            self._executors.pop(worker).shutdown()
+            return 1
+        except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
+            raise cannot_replay("BK360", f"no process can start here: {error}", "--processes 1") from None
+
+    def lost(self, id: str) -> Problem:
+        message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"
+        hint = f"see what happens without --processes: baselinekit {self._command} --id {quote(id)}"
+        return Problem("BK360", message, hint)
+
+    def cancel(self) -> None:
+        """Cancel the workers, also those whose process has not started yet."""
+        self._end.close()
+
+
+@contextmanager
+def block_signals(*signals: signal.Signals) -> Iterator[None]:
+    """Block signals, also in processes started meanwhile, until these unblock them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Keep processes that are started meanwhile from importing the main module, which they do not need: a
+    user's script would be run again from its first line."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

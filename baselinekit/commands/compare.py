@@ -4,17 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from baselinekit import __version__
+from baselinekit.commands import judging
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, Terms, in_threads
-from baselinekit.commands.judging import (
-    MOST_HELD,
-    Checker,
-    ComparePolicy,
-    JudgedBaseline,
-    ReadFiles,
-    key_of,
-    unjudged_result,
-)
 from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
@@ -22,20 +14,21 @@ from baselinekit.commands.selection import Selection, select, stamp_shard, wante
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Report, Result, Typed
-from baselinekit.store.discovery import passed_over_notes
 from baselinekit.store.project import head_commit
-from baselinekit.store.reading import find_repeated_ids
+from baselinekit.store.reading import find_repeated_ids, passed_over_notes
 from baselinekit.structs import replace
 
 _VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
 
 
-OF_BASELINES = Terms[Entry, JudgedBaseline](
+OF_BASELINES = Terms[Entry, judging.JudgedBaseline](
     id=lambda entry: entry.id,
     code=lambda judged: judged.result.code,
     is_failure=lambda entry, judged: judged.result.outcome in _FAILURES,
-    error=lambda one, problem: JudgedBaseline(unjudged_result(one, "error", problem.with_hint, problem.code)),
+    error=lambda one, problem: judging.JudgedBaseline(
+        judging.unjudged_result(one, "error", problem.with_hint, problem.code)
+    ),
 )
 
 
@@ -43,23 +36,23 @@ def compare(
     project: Project,
     paths: Sequence[str],
     selection: Selection,
-    policy: ComparePolicy,
+    policy: judging.ComparePolicy,
     context: RunContext,
     command: str = "",
-    elsewhere: Elsewhere[Entry, JudgedBaseline] | None = None,
+    elsewhere: Elsewhere[Entry, judging.JudgedBaseline] | None = None,
 ) -> Report:
     """Read, select and check the baselines, judge them in threads or `elsewhere`, and record. What is wrong
     in files is reported before anything is replayed; baselines that lack a variable are errors beside the
     others."""
     started, began = context.timestamp(), context.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
-    room = MOST_HELD if elsewhere is None else 0
-    checker = Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
+    room = judging.MOST_HELD if elsewhere is None else 0
+    checker = judging.Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
     discovery, shard, homes = find_files(project, paths), selection.shard, dict[str, int]()
     if elsewhere is None or selection.since is not None or not elsewhere.reads:
         found = checker.read([*discovery.files], selection)
     else:
-        found = ReadFiles()
+        found = judging.ReadFiles()
         for worker, part, read in elsewhere.read([*discovery.files], selection):
             found.add(read or checker.read(part, selection))
             homes |= dict.fromkeys(part, worker)
@@ -80,7 +73,7 @@ def compare(
         notes, ids = (*notes, *more), {baseline.id for baseline in touched}
         selected = [entry for entry in selected if entry.id in ids]
     entries = list(filter(wanted(selection), selected))
-    unready = [found.unready[key] for key in map(key_of, entries) if key in found.unready]
+    unready = [found.unready[key] for key in map(judging.key_of, entries) if key in found.unready]
     raise_unless_variables(found, unready, project.root)
     positions = {entry.id: position for position, entry in enumerate(selected)} if shard else {}
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
@@ -88,7 +81,7 @@ def compare(
     recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, stop.wait)
     by_id, failed, warnings = dict[str, Result](), list[Entry](), set[str]()
 
-    def finished(entry: Entry, judged: JudgedBaseline) -> tuple[Entry, ...]:
+    def finished(entry: Entry, judged: judging.JudgedBaseline) -> tuple[Entry, ...]:
         """Record the verdict as soon as it is known, and keep the new output for a refresh."""
         if elsewhere is None and stop.is_set():  # it may have been cut off
             return ()
@@ -118,7 +111,7 @@ def compare(
         finally:
             recorder.close()
         reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
-        skipped = partial(unjudged_result, outcome="skipped", reason=reason, verdict="limit")
+        skipped = partial(judging.unjudged_result, outcome="skipped", reason=reason, verdict="limit")
         judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
         results = with_lines(judged, sources, project.root)
     provide_schema(project.root)

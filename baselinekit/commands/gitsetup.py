@@ -61,22 +61,20 @@ def is_repository(git: Git) -> bool:
 
 def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """Return what is still to be done in the project of this clone. `program`: how git is to call us."""
-    return _plan(git, attribute_lines(folders), _IGNORED, _git_settings(program))
+    return _plan(git, attribute_lines(folders), _git_settings(program))
 
 
 def plan_removal(git: Git) -> GitSetupPlan:
     """Return what is set up and has to be removed."""
-    return _plan(git, [], [], dict.fromkeys(_KEYS))
+    return _plan(git, [], dict.fromkeys(_KEYS))
 
 
-def _plan(
-    git: Git, attributes: Sequence[str], ignored: Sequence[str], settings: Mapping[str, str | None]
-) -> GitSetupPlan:
+def _plan(git: Git, attributes: Sequence[str], settings: Mapping[str, str | None]) -> GitSetupPlan:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
         raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
     files: dict[str, tuple[str, str]] = {}
-    for name, lines in ((ATTRIBUTES, attributes), (IGNORE, ignored)):
+    for name, lines in ((ATTRIBUTES, attributes), (IGNORE, _IGNORED if attributes else ())):
         text = _read_text(git.folder, name)
         end = newline(text)
         block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""

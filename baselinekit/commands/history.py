@@ -10,20 +10,9 @@ from baselinekit.commands.selection import list_names
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, suggest
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model import results as model
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import added_usage
-from baselinekit.model.results import (
-    NOT_NARROWED,
-    Appearance,
-    Coverage,
-    History,
-    KeptRun,
-    Report,
-    Result,
-    Shard,
-    Summary,
-    Trend,
-)
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
@@ -34,11 +23,11 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 # Reading the result files that the operator names, and merging them into one report.
 
 
-Part = tuple[str, Report]
+Part = tuple[str, model.Report]
 """A file's name as the operator wrote it, and the report in it."""
 
 _SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = ("--shard", "-o")
+_OWN_OPTIONS = {"--shard", "-o"}
 _LONGEST_SHOWN = 60
 
 
@@ -66,7 +55,7 @@ _HASHED = ("configuration", "content of the baselines")
 """Fields of which a result file has only a hash, which means nothing to a reader."""
 
 
-def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
+def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Report:
     """Merge all parts into one report; of shards, it is the report of one run without shards. What cannot be
     merged is an error; what is only missing makes the report incomplete. `different`: the fields that may
     differ."""
@@ -115,11 +104,8 @@ def _without_shard_options(command: str) -> str:
     except ValueError:  # a line of an older version, which did not quote
         words = command.split()
     pairs = zip(["", *words], words, strict=False)
-    return shlex.join(
-        word
-        for before, word in pairs
-        if not (before in _OWN_OPTIONS or word in _OWN_OPTIONS or _SHARD_OPTIONS.fullmatch(word))
-    )
+    others = (word for before, word in pairs if not {before, word} & _OWN_OPTIONS)
+    return shlex.join(word for word in others if not _SHARD_OPTIONS.fullmatch(word))
 
 
 def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:
@@ -155,7 +141,7 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     return allowed
 
 
-def _common_fields(report: Report, first_report: Report) -> Iterable[tuple[str, Json, Json]]:
+def _common_fields(report: model.Report, first_report: model.Report) -> Iterable[tuple[str, Json, Json]]:
     yield "commit", report.commit, first_report.commit
     yield "configuration file", report.config, first_report.config
     shard, first_shard = report.shard, first_report.shard
@@ -175,10 +161,10 @@ def _short(value: Json) -> str:
     return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
 
 
-def _results(ordered: Sequence[Part]) -> tuple[Result, ...]:
+def _results(ordered: Sequence[Part]) -> tuple[model.Result, ...]:
     """Return all results in the order of an unsharded run; each baseline once."""
     owners: dict[str | int, str] = {}
-    pairs: list[tuple[int, Result]] = []
+    pairs: list[tuple[int, model.Result]] = []
     for file, report in ordered:
         for result in report.results:
             position = len(pairs) if result.position is None else result.position
@@ -191,7 +177,7 @@ def _results(ordered: Sequence[Part]) -> tuple[Result, ...]:
     return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
 
-def _missing(shards: Sequence[Shard], present: int) -> list[str]:
+def _missing(shards: Sequence[model.Shard], present: int) -> list[str]:
     """Describe what is missing for a complete report."""
     if not shards:
         return []
@@ -204,28 +190,28 @@ def _missing(shards: Sequence[Shard], present: int) -> list[str]:
     return [f"{left} of {total:,} baselines are in no shard"] if present < total else []
 
 
-def _coverage(reports: Sequence[Report]) -> Coverage:
+def _coverage(reports: Sequence[model.Report]) -> model.Coverage:
     """Return the coverage: the common one if all are equal, otherwise the choice of each run."""
     covered = [report.coverage for report in reports]
     if all(one == covered[0] for one in covered):
         return covered[0]
     chosen = [one.chosen for one in covered]
-    return Coverage({"merged": chosen}, 0) if all(chosen) else NOT_NARROWED
+    return model.Coverage({"merged": chosen}, 0) if all(chosen) else model.NOT_NARROWED
 
 
 # The history: the kept results of all runs.
 
 
-def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
+def add(root: str, parts: Sequence[tuple[str, model.Report]]) -> int:
     """Add the results of runs elsewhere; return how many are kept: there may be no room for the oldest."""
     return sum([keep_results(root, report.started, resultfile.compact(report)) for _, report in parts])
 
 
-def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
+def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.History:
     """Load the history of the baselines with these ids (globs; none: all), over the last so many runs."""
-    runs: list[KeptRun] = []
+    runs: list[model.KeptRun] = []
     unreadable: list[str] = []
-    seen: dict[str, list[Appearance]] = {}
+    seen: dict[str, list[model.Appearance]] = {}
     for file, raw in load_results(root, result_files(root)[-last if last else None :]):
         try:
             run, appearances = read_run(raw, file)
@@ -242,23 +228,25 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
         message = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         hint = suggest(ids[0], seen) or f"they have {list_names(sorted(seen))}"
         raise NothingSelected(Problem("BK509", message, hint))
-    trends = tuple(Trend(id, tuple(seen[id])) for id in chosen_ids)
-    return History(tuple(runs), trends, tuple(unreadable))
+    trends = tuple(model.Trend(id, tuple(seen[id])) for id in chosen_ids)
+    return model.History(tuple(runs), trends, tuple(unreadable))
 
 
-def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]]]:
+def read_run(raw: Json, file: str) -> tuple[model.KeptRun, list[tuple[str, model.Appearance]]]:
     """Return one run of a result file, and the outcome of each baseline in it."""
     about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
-    summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
+    summary = model.Summary(
+        **{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"])
+    )
     started, seconds = str(about["started"]), float(about["seconds"])
-    run = KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
+    run = model.KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
     appearances = []
     for result in raw["results"]:
         id, outcome, observed = result["id"], result["outcome"], result["observed"]
         if outcome not in OUTCOMES or not isinstance(id, str):
             raise ValueError(outcome)
         scores = {str(name): float(value) for name, value in observed.get("scores", {}).items()}
-        appearances.append((id, Appearance(run, outcome, float(observed["seconds"]), scores)))
+        appearances.append((id, model.Appearance(run, outcome, float(observed["seconds"]), scores)))
     return run, appearances
 
 
@@ -269,7 +257,7 @@ _MOST = 60
 """How many runs are shown, the latest ones."""
 
 
-def with_trends(report: Report, root: str) -> Report:
+def with_trends(report: model.Report, root: str) -> model.Report:
     """Return the report with earlier runs. A history that is missing or unreadable does not make it fail."""
     try:
         history = load(root, last=_MOST + 1)
@@ -277,9 +265,7 @@ def with_trends(report: Report, root: str) -> Report:
         return report
     ids = {result.id for result in report.results}
     runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
-    earlier = [
-        Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
-        for trend in history.trends
-        if trend.id in ids
-    ]
-    return replace(report, past=History(runs, tuple(earlier)))
+    trends = ((trend.id, trend.seen) for trend in history.trends if trend.id in ids)
+    before = ((id, [one for one in seen if one.run.started < report.started]) for id, seen in trends)
+    past = tuple(model.Trend(id, tuple(seen)) for id, seen in before)
+    return replace(report, past=model.History(runs, past))

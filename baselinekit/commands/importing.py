@@ -3,14 +3,13 @@ reported with their line."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from baselinekit.commands.capture import Adapt, Captured, CaptureOptions, NewBaseline, new_baseline
-from baselinekit.commands.naming import free_id, is_same
+from baselinekit.commands import capture
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
+from baselinekit.importers import har, lines, openapi
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
@@ -18,6 +17,29 @@ from baselinekit.secrets.variables import Redactor, Secret
 from baselinekit.store.reading import records_by_id
 from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
+
+# Every form of file that `capture FILE` reads requests from. A further form is one more file and one more
+# row.
+
+
+class Importer(NamedTuple):
+    """A form: its name, whether a file has it, and how the file is read."""
+
+    form: str
+    recognises: Callable[[SourceText], bool]
+    read: Callable[[SourceText, ImportChoices], ImportedFile]
+
+
+IMPORTERS = tuple(Importer(module.FORM, module.recognises, module.read) for module in (openapi, har, lines))
+
+
+def importer_of(source: SourceText) -> Importer | None:
+    """The importer of a file by its content; None if no importer reads it."""
+    try:
+        return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
+    except BaselinekitError:  # neither JSON nor YAML
+        return None
+
 
 _SHARED_FROM = 2
 
@@ -30,7 +52,7 @@ class Batch(Struct):
     captured."""
 
     project: Project
-    new: Sequence[NewBaseline]
+    new: Sequence[capture.NewBaseline]
     problems: Sequence[BaselinekitError] = ()
     failed: int = 0
     known: int = 0
@@ -39,7 +61,7 @@ class Batch(Struct):
     stated: Mapping[str, int] = field(default_factory=dict)
     drafts: Sequence[DraftRecipe] = ()
     asking: Project | None = None
-    notes: Callable[[Sequence[Captured]], Iterable[str]] = lambda captured: ()
+    notes: Callable[[Sequence[capture.Captured]], Iterable[str]] = lambda captured: ()
 
     def shared_base(self) -> tuple[str, int, int] | None:
         """Return the base_url that most files have in common, at least one of them new, if the configuration
@@ -75,7 +97,7 @@ def summarize(
     project: Project,
     files: Mapping[str, ImportedFile],
     record_of: Callable[[DraftRecipe], dict[str, Any]],
-    options: CaptureOptions,
+    options: capture.CaptureOptions,
 ) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
@@ -90,7 +112,7 @@ def summarize(
             base_counts.update([base] if base else [])
     known_names = {*project.scope.values, *project.scope.secrets}
     drafts: list[DraftRecipe] = []
-    ready: list[NewBaseline] = []
+    ready: list[capture.NewBaseline] = []
     errors, failed, known = list[BaselinekitError](), 0, 0
     for file, imported in files.items():
         failed += sum(omitted.count for omitted in imported.left_out)
@@ -99,17 +121,17 @@ def summarize(
             try:
                 if lacking := [name for name in draft.needs if name not in known_names]:
                     raise CannotReplay(*map(_missing_variable, lacking))
-                new = new_baseline(project, record_of(draft), options)
+                new = capture.new_baseline(project, record_of(draft), options)
             except BaselinekitError as error:
                 errors.append(type(error)(*(one._replace(place=place, at=None) for one in error.problems)))
                 failed += 1
                 continue
             same_input = captured[digest(new.draft.current.input)]
-            if any(is_same(new.draft, existing, project) for existing in same_input):
+            if any(capture.is_same(new.draft, existing, project) for existing in same_input):
                 known += 1
             else:
                 same_input.append(new.draft)
-                new = new.named(free_id(new.draft, taken, project))
+                new = new.named(capture.free_id(new.draft, taken, project))
                 taken[new.draft.id.casefold()] = new.draft
                 adapt = _describes(draft, options)
                 label = new.draft.id
@@ -118,21 +140,17 @@ def summarize(
         for one in imported.left_out:
             place = Place(one.file or file, one.line)
             errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
-    unsafe, unselected = (
-        sum(getattr(imported, count) for imported in files.values()) for count in ("unsafe", "unselected")
-    )
+    unsafe = sum(imported.unsafe for imported in files.values())
+    unselected = sum(imported.unselected for imported in files.values())
     return Batch(project, ready, errors, failed, known, unsafe, unselected, base_counts, drafts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     """Return the project with the secrets found in the files, allowed for the hosts they were sent to
     before."""
-    secrets = {
-        name: Secret(value, hosts)
-        for imported in files
-        for name, (value, hosts) in imported.secrets.items()
-        if name not in project.scope.secrets and name not in project.scope.values
-    }
+    known = {*project.scope.secrets, *project.scope.values}
+    found = (pair for imported in files for pair in imported.secrets.items() if pair[0] not in known)
+    secrets = {name: Secret(*value_and_hosts) for name, value_and_hosts in found}
     scope = replace(project.scope, secrets={**project.scope.secrets, **secrets})
     words = replace(project.words, scope=scope)
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)
@@ -143,11 +161,13 @@ def _missing_variable(name: str) -> Problem:
     return Problem("BK551", f"it needs the variable {{{{{name}}}}}", hint)
 
 
-def _describes(draft: DraftRecipe, options: CaptureOptions) -> Adapt:
+def _describes(draft: DraftRecipe, options: capture.CaptureOptions) -> capture.Adapt:
     """Return what refuses an error answer that the file does not describe, as the file may lack the
     credentials, and returns the placeholders that the file states."""
 
-    def describe(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
+    def describe(
+        new: capture.NewBaseline, outputs: Sequence[Json]
+    ) -> tuple[capture.NewBaseline, Mapping[Path, str]]:
         status = outputs[0].get("status") if isinstance(outputs[0], dict) else None
         is_described = draft.is_vouched and (draft.status is None or draft.status >= 400)
         if isinstance(status, int) and status >= 400 and not (options.allow_error_status or is_described):

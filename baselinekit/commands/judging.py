@@ -29,16 +29,7 @@ from baselinekit.kinds.settings import EXECUTION, Setting, undefined_in
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline, reported
-from baselinekit.model.baselines import (
-    UNFIT,
-    Answers,
-    Baseline,
-    Comparison,
-    Entry,
-    Known,
-    SimilarityQuestion,
-    Variant,
-)
+from baselinekit.model import baselines as model
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Observation, Recipe, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
@@ -64,11 +55,11 @@ _MOST_ROUNDS = 50
 """An answer can pair rows anew, which raises new questions."""
 
 
-def check(baseline: Baseline, setting: Setting) -> None:
+def check(baseline: model.Baseline, setting: Setting) -> None:
     """Raise the errors of a replay and its comparison that can be found without asking anything."""
     replaying.check(baseline.current, setting)
     if baseline.current.checks:
-        from baselinekit.graders.checks import problems_of_checks
+        from baselinekit.graders.graders import problems_of_checks
 
         recipe = baseline.current
         undefined = undefined_in(recipe.checks, setting.scope, CHECKS_AT)
@@ -100,8 +91,8 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setting) -> dict[str, str]:
     """Map each check to the reason why it fails, "" where it passes. A check that cannot judge raises."""
-    from baselinekit.graders.checks import grade_checks
-    from baselinekit.graders.task import GradeClients
+    from baselinekit.graders.base import GradeClients
+    from baselinekit.graders.graders import grade_checks
 
     checks = setting.scope.expand(recipe.checks, CHECKS_AT)
     recipe = replace(recipe, execution=replace(recipe.execution, checks=checks))
@@ -137,9 +128,9 @@ def _ask_scores(output: Json, scores: Scores, setting: Setting) -> tuple[dict[st
     return read_scores(answer.text, text, rubric, scores), answer.served
 
 
-def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
+def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> model.Comparison:
     """Compare, answer the questions that the comparison leaves open, and compare again until none is left."""
-    answers: dict[SimilarityQuestion, tuple[float, str]] = {}
+    answers: dict[model.SimilarityQuestion, tuple[float, str]] = {}
     comparison = matcher.compare(observation)
     for _ in range(_MOST_ROUNDS):
         if not comparison.questions:
@@ -150,7 +141,7 @@ def compare_settled(matcher: Matcher, observation: Observation, setting: Setting
     raise cannot_replay("BK231", message, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
-def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
+def answer(questions: list[model.SimilarityQuestion], setting: Setting) -> model.Answers:
     """Answer the questions for embeddings by embeddings, all others by a judge."""
     from baselinekit.graders.judging import meaning_question, read_similarity
     from baselinekit.matching.semantic import differing_words
@@ -185,7 +176,7 @@ def _expanded(project: Project, text: str) -> str:
 # The baselines of a run: read and checked before it, and held until their turn.
 
 
-def prepare(environment: CaptureEnvironment, baseline: Baseline) -> tuple[Baseline, Matcher]:
+def prepare(environment: CaptureEnvironment, baseline: model.Baseline) -> tuple[model.Baseline, Matcher]:
     """Compile a baseline and check whether its recipe can work; each problem gets its place."""
     try:
         return compile_and_check(environment, baseline)
@@ -194,7 +185,9 @@ def prepare(environment: CaptureEnvironment, baseline: Baseline) -> tuple[Baseli
         raise kind(*locate_problems(baseline, error.problems, environment.project.root)) from None
 
 
-def compile_and_check(environment: CaptureEnvironment, baseline: Baseline) -> tuple[Baseline, Matcher]:
+def compile_and_check(
+    environment: CaptureEnvironment, baseline: model.Baseline
+) -> tuple[model.Baseline, Matcher]:
     """Return a baseline with its output for this environment, and its matcher."""
     chosen = environment.chosen(baseline)
     matcher = compile_baseline(chosen, environment.project.words_of(baseline))
@@ -219,7 +212,7 @@ class ReadFiles(FileProblems):
     """The entries of the baselines that could be read, and the baselines that cannot be judged as they are
     written, each with the reason."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[model.Entry] = field(default_factory=list)
     unready: dict[Key, Unready] = field(default_factory=dict)
 
     def add(self, other: "ReadFiles") -> None:
@@ -267,7 +260,7 @@ class Checker:
         self.environment, self._policy, self._context = environment, policy, context
         self._project, self._clients = environment.project, environment.clients
         self._room = room
-        self._ready: dict[Key, tuple[Baseline, Matcher | None]] = {}
+        self._ready: dict[Key, tuple[model.Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(
             lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}
         )
@@ -297,22 +290,22 @@ class Checker:
                     self._ready[key_of(entry)] = prepared
         return found
 
-    def _prepared(self, baseline: Baseline) -> tuple[Baseline, Matcher | None]:
+    def _prepared(self, baseline: model.Baseline) -> tuple[model.Baseline, Matcher | None]:
         """Return the baseline with its matcher; None as matcher if it has no output for this environment."""
         chosen = self.environment.chosen(baseline)
         if chosen.baseline is None or chosen.baseline.output is ABSENT:
             return chosen, None
         return compile_and_check(self.environment, baseline)
 
-    def baselines(self, entries: Sequence[Entry]) -> list[Baseline]:
+    def baselines(self, entries: Sequence[model.Entry]) -> list[model.Baseline]:
         """Return the baselines of these entries, as they are in their files."""
         return [baseline for entry in entries if (baseline := self._again(entry)) is not None]
 
-    def _again(self, entry: Entry) -> Baseline | None:
+    def _again(self, entry: model.Entry) -> model.Baseline | None:
         with self._lock:
             return self._read_again(entry.source.file).get(entry.id)
 
-    def judge(self, entry: Entry) -> JudgedBaseline:
+    def judge(self, entry: model.Entry) -> JudgedBaseline:
         """Replay and compare a baseline as often as the policy says. What prevents that, expected or not, is
         the error of this baseline, and the others are still judged."""
         try:
@@ -336,7 +329,7 @@ class Checker:
             result = unjudged_result(entry, "error", reason, code=problem.code)
             return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
 
-    def _replay(self, baseline: Baseline, matcher: Matcher, turn: int) -> JudgedBaseline:
+    def _replay(self, baseline: model.Baseline, matcher: Matcher, turn: int) -> JudgedBaseline:
         """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
         try:
             setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
@@ -347,12 +340,12 @@ class Checker:
             return JudgedBaseline(self._result(baseline, "skipped", problem.with_hint, problem.code))
         except BaselinekitError as error:
             return JudgedBaseline(self._error_result(baseline, error))
-        unfit = [report for report in comparison.reports if report.kind in UNFIT]
+        unfit = [report for report in comparison.reports if report.kind in model.UNFIT]
         if comparison.passed and self._policy.strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
             fault = CannotReplay(Problem("BK226", unfit[0].message, hint, at=unfit[0].at))
             return JudgedBaseline(self._error_result(baseline, fault), settled_id=baseline.id)
-        kinds = (*UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
+        kinds = (*model.UNFIT, "aged", "advice", *(("uncompared",) if self._policy.explain else ()))
         result = replace(
             self._result(baseline, "passed"),
             notes=(
@@ -373,9 +366,8 @@ class Checker:
         root, kept = self._project.root, None
         with suppress(BaselinekitError, OSError):
             kept = load_pending(root, baseline.id)
-        verdict, note, varied = verdict_on_varying(
-            baseline, comparison, self._clients.now(), kept, is_accepted(root, baseline.id)
-        )
+        now, was_accepted = self._clients.now(), is_accepted(root, baseline.id)
+        verdict, note, varied = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
         redactor = self._project.redactor.knowing(observation.output)
         scope = self._project.words_of(baseline).scope
         masked = redactor.mask_value(comparison.resolved)
@@ -405,13 +397,13 @@ class Checker:
             resolved=resolved,
         )
         try:
-            now = self._context.timestamp()
-            seen = kept_output_of(self.environment, baseline, comparison, observation, now)
+            time = self._context.timestamp()
+            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
         return JudgedBaseline(result, replace(seen, varied=varied))
 
-    def _without_replay(self, baseline: Baseline) -> Result | None:
+    def _without_replay(self, baseline: model.Baseline) -> Result | None:
         """Return the result of a baseline that needs no replay, None if it needs one."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, "skipped", baseline.metadata.skip)
@@ -428,7 +420,7 @@ class Checker:
         return None
 
     def _text_judged(
-        self, recipe: Recipe, stored: Json, comparison: Comparison, observation: Observation
+        self, recipe: Recipe, stored: Json, comparison: model.Comparison, observation: Observation
     ) -> Iterator[str]:
         """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
         person who approves them must see it."""
@@ -440,7 +432,7 @@ class Checker:
             mask = self._project.redactor.mask
             yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
 
-    def _error_result(self, baseline: Baseline, error: BaselinekitError) -> Result:
+    def _error_result(self, baseline: model.Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
         return replace(
             self._result(baseline, "error", problem.with_hint, problem.code),
@@ -450,7 +442,7 @@ class Checker:
         )
 
     def _result(
-        self, baseline: Baseline, outcome: Outcome, reason: str = "", code: str | None = None
+        self, baseline: model.Baseline, outcome: Outcome, reason: str = "", code: str | None = None
     ) -> Result:
         source, recipe = baseline.source, baseline.current
         return Result(
@@ -470,24 +462,24 @@ def scores_of(observation: Observation) -> dict[str, int | float]:
 
 
 def unjudged_result(
-    entry: Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
+    entry: model.Entry, outcome: Outcome, reason: str, code: str | None = None, verdict: str | None = None
 ) -> Result:
     """Return the result of a baseline that was not judged."""
     return Result(entry.id, entry.source.file, None, entry.kind, outcome, reason, code, verdict)
 
 
-def key_of(entry: Entry) -> Key:
+def key_of(entry: model.Entry) -> Key:
     return entry.source.file, entry.id
 
 
-def entry_of(baseline: Baseline, claim: str | None) -> Entry:
+def entry_of(baseline: model.Baseline, claim: str | None) -> model.Entry:
     source, stored = baseline.source, baseline.baseline
     content = case_digest(source.digest)
-    versions: list[Known | Variant] = [stored, *stored.variants] if stored is not None else []
+    versions = [version for _, version in stored.versions] if stored is not None else []
     if beside := [version.output for version in versions if version.output_file]:
         content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
     kind = baseline.current.kind
-    return Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content)
+    return model.Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content)
 
 
 _MOST_LINES = 200

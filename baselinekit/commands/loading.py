@@ -10,11 +10,11 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, lacks_variables
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Result
+from baselinekit.model.values import Path
 from baselinekit.store import reading
 from baselinekit.store.atomic import STATE_FOLDER, sweep
-from baselinekit.store.discovery import Discovery, discover_files
 from baselinekit.store.project import nearest_config
-from baselinekit.store.reading import FileProblems, locate_each
+from baselinekit.store.reading import Discovery, FileProblems, discover_files, locate_each
 from baselinekit.structs import replace
 
 Unready = tuple[Source, BaselinekitError]
@@ -97,7 +97,7 @@ def provide_schema(root: str) -> None:
     """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
     clone does not have it."""
     if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
-        from baselinekit.store.schemafile import reference  # not needed otherwise
+        from baselinekit.store.atomic import reference  # not needed otherwise
 
         reference(root, root)
 
@@ -133,11 +133,9 @@ def with_lines(results: Sequence[Result], sources: Sequence[Source], root: str) 
     """Return the results with the lines they refer to. These are found once all is recorded: a record that
     gains its first `last_passed` moves the lines below it."""
     placed: list[Result] = []
-    paths = [
-        [result.at, *(spot.at for spot in result.differences)]
-        if result.outcome not in ("passed", "skipped")
-        else []
-        for result in results
+    paths: list[list[Path]] = [
+        [] if one.outcome in ("passed", "skipped") else [one.at, *(spot.at for spot in one.differences)]
+        for one in results
     ]
     for result, places in zip(results, locate_each([*zip(sources, paths, strict=True)], root), strict=True):
         if places:

@@ -36,9 +36,8 @@ def kept_output_of(
     project, around = here.project, here.seen
     redactor = project.redactor.knowing(observation.output)
     stored = baseline.baseline
-    named = with_declared_names(
-        comparison.resolved, redactor.mask_value(comparison.resolved), project.words_of(baseline).scope
-    )
+    hidden = redactor.mask_value(comparison.resolved)
+    named = with_declared_names(comparison.resolved, hidden, project.words_of(baseline).scope)
     resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
     unsettled = []
     for difference in comparison.differences:  # that no other stored output would resolve

@@ -26,10 +26,8 @@ class Trace(MutableStruct):
 
 def allowed_by(project: Project, file: str) -> str | None:
     """The name under `commands:` that allows this file; None if the configuration does not allow it."""
-    matching = (
-        name for name, command in project.commands.items() if runs_script(command.argv, file, project.root)
-    )
-    return next(matching, None)
+    commands, root = project.commands.items(), project.root
+    return next((name for name, command in commands if runs_script(command.argv, file, root)), None)
 
 
 def who_allows(project: Project, name: str | None) -> str:
@@ -47,14 +45,7 @@ def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
     except NeverSent:
         raise
     except CannotReplay as error:
-        program = f"{run.argv[0]} "
-        problems = [
-            replace(
-                problem,
-                message=name
-                + (" " if problem.message.startswith(program) else ": ")
-                + problem.message.removeprefix(program),
-            )
-            for problem in error.problems
-        ]
-        raise CannotReplay(*problems) from None
+        program, problems = f": {run.argv[0]} ", error.problems
+        texts = (f"{name}: {problem.message}".replace(program, " ", 1) for problem in problems)
+        named = (replace(problem, message=text) for problem, text in zip(problems, texts, strict=True))
+        raise CannotReplay(*named) from None

@@ -13,19 +13,8 @@ from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.kinds.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.kinds.table import kind_of
+from baselinekit.model import recipes
 from baselinekit.model.baselines import Baseline, Rules, Variant
-from baselinekit.model.recipes import (
-    Command,
-    Config,
-    Environment,
-    Execution,
-    Model,
-    Observation,
-    ProcessSpec,
-    Recipe,
-    Surroundings,
-    Variable,
-)
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
 from baselinekit.secrets.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -65,7 +54,7 @@ class Operator(Struct):
 
 class Project(Struct):
     root: str
-    config: Config
+    config: recipes.Config
     config_file: str | None
     scope: Scope
     trust: Trust
@@ -73,15 +62,15 @@ class Project(Struct):
     words: PlaceholderContext
     base_url: str | None
     override_base_url: str | None
-    commands: Mapping[str, Command]
-    models: Mapping[str, Model]
+    commands: Mapping[str, recipes.Command]
+    models: Mapping[str, recipes.Model]
     cwd: str
     operator: Operator
     """The options that the project was opened with: another process opens it with the same ones."""
     ceilings: Ceilings = field(default_factory=Ceilings)
     named_targets: "Targets | None" = None
     """The targets of the operator and of the configuration."""
-    executions: Mapping[str, Execution] = field(default_factory=dict)
+    executions: Mapping[str, recipes.Execution] = field(default_factory=dict)
     """The targets that the operator or the configuration names."""
     fetch_file: "Callable[[str], FetchedFile] | None" = None
     """Reads a file that an eval file refers to by the address of a git repository."""
@@ -96,7 +85,7 @@ class Project(Struct):
 
     def setting(self, folder: str, clients: Clients, within: str = "") -> Setting:
         """Return the setting of a recipe whose file is in `folder`; its paths may not leave `within`."""
-        surroundings = Surroundings(
+        surroundings = recipes.Surroundings(
             self.root,
             os.path.join(self.root, folder),
             base_url=self.base_url,
@@ -113,7 +102,7 @@ class Project(Struct):
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)
 
-    def claim(self, recipe: Recipe) -> str | None:
+    def claim(self, recipe: recipes.Recipe) -> str | None:
         """Return what nothing else may use while the recipe is replayed."""
         return kind_of(recipe).claim(recipe, self.config.http.serial)
 
@@ -162,7 +151,7 @@ def open_project(operator: Operator) -> Project:
     scope = _scope(config, chosen, operator)
     targets, readable = None, list["NamedTarget"]()
     if operator.targets is not None or config.targets:
-        from baselinekit.suites.targetsfile import add_named_targets
+        from baselinekit.suites.targets import add_named_targets
 
         file = operator.targets and os.path.join(operator.cwd, operator.targets)
         environ = operator.environ if file or operator.config_from is None else None
@@ -171,13 +160,9 @@ def open_project(operator: Operator) -> Project:
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
     models = {name: scope.expand(model, ("models", name)) for name, model in described.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
-    addresses = (
-        *scope.values.values(),
-        base_url,
-        operator.base_url,
-        *(model.base_url for model in models.values()),
-        *(_expanded(address, scope) for target in readable for address in target.addresses()),
-    )
+    addresses = [*scope.values.values(), base_url, operator.base_url]
+    addresses += [model.base_url for model in models.values()]
+    addresses += [_expanded(address, scope) for target in readable for address in target.addresses()]
     hosts = (*(config.allow_hosts or ()), *operator.allow_hosts)
     trust = Trust(
         allow_hosts=hosts if hosts or config.allow_hosts is not None else None,
@@ -199,7 +184,7 @@ def open_project(operator: Operator) -> Project:
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={
-            name: spec if isinstance(spec, Command) else Command(argv=spec)
+            name: spec if isinstance(spec, recipes.Command) else recipes.Command(argv=spec)
             for name, spec in config.commands.items()
         },
         models=models,
@@ -211,20 +196,20 @@ def open_project(operator: Operator) -> Project:
     )
 
 
-def _load_configuration(operator: Operator) -> tuple[str | None, Config]:
+def _load_configuration(operator: Operator) -> tuple[str | None, recipes.Config]:
     """Return the path and content of the configuration, as it is now or at the commit of --config-from."""
     if operator.config_from is None or operator.execute is None:
         path = operator.config or nearest_config(operator.cwd)
-        return path, load_config(path) if path else Config()
+        return path, load_config(path) if path else recipes.Config()
     from baselinekit.clients.programs.git import Git
     from baselinekit.store import at_revision
 
     git = Git(operator.execute, operator.cwd)
     commit = git.commit(operator.config_from, "--config-from")
-    return at_revision.find_config(git, commit, operator.config) or (None, Config())
+    return at_revision.find_config(git, commit, operator.config) or (None, recipes.Config())
 
 
-def _configured_origins(config: Config, scope: Scope) -> frozenset[str]:
+def _configured_origins(config: recipes.Config, scope: Scope) -> frozenset[str]:
     """Return every origin in the configuration, also in environments that were not chosen, and those that its
     variables get from the operator's environment."""
     environments = config.environments.values()
@@ -244,16 +229,16 @@ def _expanded(text: str, scope: Scope) -> Json:
         return None
 
 
-def _environment(config: Config, name: str | None) -> Environment:
+def _environment(config: recipes.Config, name: str | None) -> recipes.Environment:
     environments = config.environments
     if name is not None and name not in environments:
         choices = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
         hint = suggest(name, environments) or choices
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
-    return Environment() if name is None else environments[name]
+    return recipes.Environment() if name is None else environments[name]
 
 
-def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
+def _scope(config: recipes.Config, chosen: recipes.Environment, operator: Operator) -> Scope:
     """Collect the variables: command line, then env files, then the environment, then the configuration. A
     variable that is declared as a secret stays one wherever its value comes from, and the key of a model is
     one in any case."""
@@ -265,7 +250,7 @@ def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
     given = {**operator.file_values, **operator.variables}
     for name in dict.fromkeys((*declared, *given, *operator.secrets)):
         spec = declared.get(name)
-        variable = spec if isinstance(spec, Variable) else Variable(value=spec)
+        variable = spec if isinstance(spec, recipes.Variable) else recipes.Variable(value=spec)
         value = operator.environ.get(variable.from_env) if variable.from_env is not None else variable.value
         value = given.get(name, value)
         if name in operator.secrets and name in operator.variables:
@@ -408,13 +393,13 @@ _NO_DRIFT = ("git.dirty", "git.branch")
 
 
 def drift_of(
-    here: CaptureEnvironment, baseline: Baseline, observation: Observation
+    here: CaptureEnvironment, baseline: Baseline, seen: recipes.Observation
 ) -> dict[str, tuple[Json, Json]]:
     """Return the environment values, also those of the answer, that differ from the ones of the capture."""
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
-    now = {**here.environment(), **flatten(here.project.redactor.mask_value(dict(observation.environment)))}
+    now = {**here.environment(), **flatten(here.project.redactor.mask_value(dict(seen.environment)))}
     common = [key for key in before if key in now and key not in _NO_DRIFT]
     return {key: (before[key], now[key]) for key in common if before[key] != now[key]}
 
@@ -423,7 +408,7 @@ def drift_of(
 
 
 def environment_of(
-    project: Project, baseline: Baseline, observation: Observation, around: Mapping[str, Json]
+    project: Project, baseline: Baseline, observation: recipes.Observation, around: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return the environment `around` a run, with the address that was asked and what the answer says."""
     environment = without_branch(around)
@@ -442,7 +427,7 @@ def without_branch(environment: Mapping[str, Json]) -> dict[str, Json]:
     return {**environment, **stored}
 
 
-def observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
+def observed_for(rules: Rules, observation: recipes.Observation) -> dict[str, Json]:
     """Return the time, cost and tokens of a replay, if a rule limits them."""
     usage = observation.usage
     cost = None if usage.cost_usd is None else float(usage.cost_usd)
@@ -497,7 +482,8 @@ def _evaluate(name: str, value: Json, root: str, execute: Execute) -> Json:
     argv = value["command"] if isinstance(value["command"], list) else str(value["command"]).split()
     try:
         words = configured_argv([str(word) for word in argv], root, "")
-        finished = execute(ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT))
+        spec = recipes.ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT)
+        finished = execute(spec)
         if finished.exit_code:
             raise cannot_replay("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
         return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()

@@ -107,14 +107,10 @@ def mask_report(report: Report, redactor: Redactor) -> Report:
 
 def mask_result(result: Result, redactor: Redactor) -> Result:
     """Mask a result."""
-    differences = (
-        replace(
-            spot,
-            path=tuple(redactor.mask(key) if isinstance(key, str) else key for key in spot.path),
-            rule=redactor.mask_value(spot.rule),
-        )
-        for spot in result.differences
-    )
+    differences = []
+    for spot in result.differences:
+        path = tuple(redactor.mask(key) if isinstance(key, str) else key for key in spot.path)
+        differences.append(replace(spot, path=path, rule=redactor.mask_value(spot.rule)))
     masked = _masked(redactor, result, "name", "reason", "target", "notes", "environment_drift")
     return replace(masked, differences=tuple(differences))
 

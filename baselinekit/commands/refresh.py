@@ -13,13 +13,7 @@ from itertools import chain
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.capture import (
-    ReplayJob,
-    check_placeholders,
-    in_turns,
-    nothing_there,
-    observe_in_groups,
-)
+from baselinekit.commands.capture import ReplayJob, check_placeholders, in_turns, nothing_there, observe_all
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
@@ -40,26 +34,10 @@ from baselinekit.learning.templating import (
     secrets_in,
     single_element_arrays,
 )
-from baselinekit.learning.varying import (
-    evidence_of,
-    masked_places,
-    select_valid_evidence,
-)
+from baselinekit.learning.varying import evidence_of, masked_places, select_valid_evidence
 from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.model import changes as model
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
-from baselinekit.model.changes import (
-    NO_RULES,
-    Applied,
-    Approval,
-    ApprovalNote,
-    Change,
-    KeptOutput,
-    NewRules,
-    RefreshPlan,
-    RefreshProposal,
-    RefreshRefusal,
-    Risk,
-)
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
@@ -81,7 +59,7 @@ from baselinekit.values.places import places, value_at, with_texts, with_values
 # The sources of new outputs: a failed compare, a result file, or the targets themselves.
 
 
-Found = tuple[Baseline, KeptOutput] | RefreshRefusal | str
+Found = tuple[Baseline, model.KeptOutput] | model.RefreshRefusal | str
 """An output to accept, why there is none, or the id of a baseline that passes."""
 
 
@@ -100,7 +78,7 @@ def pending_answers(project: Project, chosen: Iterable[Baseline], named: Collect
             reason = "it passed when it was last compared, or none could be kept"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
             problem = Problem("BK530", f"no answer of {baseline.id} is kept: {reason}", hint)
-            yield RefreshRefusal(baseline.id, baseline.source.file, problem)
+            yield model.RefreshRefusal(baseline.id, baseline.source.file, problem)
 
 
 def answers_in_results(
@@ -121,7 +99,7 @@ def answers_in_results(
             continue
         reason = _reason_against(result, baseline)
         if baseline is None or baseline.baseline is None or reason:
-            yield RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", ""))
+            yield model.RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", ""))
             continue
         stored = baseline.baseline.output
         try:
@@ -139,7 +117,7 @@ def answers_in_results(
         if endpoint and "base_url" not in environment and url.endswith(endpoint):  # each has its own address
             environment["base_url"] = url.removesuffix(endpoint)
         kept = (result.id, result.recipe_hash, resolved, captured_at, environment)
-        yield baseline, KeptOutput(*kept, origin=name)
+        yield baseline, model.KeptOutput(*kept, origin=name)
 
 
 def _reason_against(result: Result, baseline: Baseline | None) -> str:
@@ -178,8 +156,8 @@ def replayed_answers(
     return chain.from_iterable(filter(None, answers))
 
 
-def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
-    return [RefreshRefusal(baseline.id, baseline.source.file, problem) for problem in error.problems]
+def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[model.RefreshRefusal]:
+    return [model.RefreshRefusal(baseline.id, baseline.source.file, problem) for problem in error.problems]
 
 
 # What a refresh covers, and what it proposes.
@@ -198,7 +176,7 @@ class RefreshScope(Struct):
     results: tuple[tuple[str, str], ...] = ()
     replay: bool = False
     jobs: int = 8
-    rules: NewRules = NO_RULES
+    rules: model.NewRules = model.NO_RULES
 
     @property
     def names_something(self) -> bool:
@@ -207,7 +185,7 @@ class RefreshScope(Struct):
         return self.all_failed or bool(self.results) or any(criteria)
 
 
-def propose(project: Project, scope: RefreshScope, context: RunContext) -> RefreshProposal:
+def propose(project: Project, scope: RefreshScope, context: RunContext) -> model.RefreshProposal:
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
     if not scope.names_something:
@@ -229,12 +207,12 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
         found = pending_answers(project, chosen, named)
     for path in scope.rules.paths:
         parse(path)
-    planned: dict[str, RefreshPlan] = {}
-    refusals, passing, elsewhere = list[RefreshRefusal](), list[str](), None
+    planned: dict[str, model.RefreshPlan] = {}
+    refusals, passing, elsewhere = list[model.RefreshRefusal](), list[str](), None
     for answer in found:
         if scope.rules and not isinstance(answer, tuple):
             answer = _stored_instead(answer, chosen)
-        if isinstance(answer, RefreshRefusal):
+        if isinstance(answer, model.RefreshRefusal):
             refusals.append(answer)
         elif isinstance(answer, str):
             passing.append(answer)
@@ -253,20 +231,20 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> Refre
     plans = tuple(locate_lost(plan, project.root) for plan in planned.values())
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
-    return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
+    return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
-def _stored_instead(answer: RefreshRefusal | str, chosen: Iterable[Baseline]) -> Found:
+def _stored_instead(answer: model.RefreshRefusal | str, chosen: Iterable[Baseline]) -> Found:
     """Return the stored output where there is no new one: rules are written without an answer, too."""
     id = answer if isinstance(answer, str) else answer.id if answer.problem.code == "BK530" else None
     for one in chosen:
         if one.id == id and one.baseline is not None:
             hash = recipe_hash(one.current)
-            return one, KeptOutput(one.id, hash, one.baseline.output, "", origin=STORED)
+            return one, model.KeptOutput(one.id, hash, one.baseline.output, "", origin=STORED)
     return answer
 
 
-def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
+def accepted_by(plans: Sequence[model.RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
     """Return for each plan the changes that are below one of the paths; without paths, all, or with rules of
     the operator only those that are one of the placeholders."""
     if not paths:
@@ -299,7 +277,7 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     return list({baseline.id: baseline for baseline in (*below, *named)}.values())
 
 
-def locate_lost(plan: RefreshPlan, root: str) -> RefreshPlan:
+def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:
     """Return the plan with the lines of the placeholders that would be lost."""
     at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
     found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
@@ -330,8 +308,8 @@ STORED = "stored"
 
 
 def plan_of(
-    project: Project, baseline: Baseline, seen: KeptOutput, rules: NewRules = NO_RULES
-) -> RefreshPlan:
+    project: Project, baseline: Baseline, seen: model.KeptOutput, rules: model.NewRules = model.NO_RULES
+) -> model.RefreshPlan:
     """Return every change from the output on file to the new one, and first what `rules` settle. InvalidInput
     says why there can be no plan."""
     if seen.variant is not None:
@@ -373,20 +351,20 @@ def plan_of(
         message = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", message, "change the rule, or fix the target"))
     keys = {at: mode.removeprefix("by ") for at, mode in arrays.items() if mode.startswith("by ")}
-    if troubles := _troubles_of(baseline, seen):
+    if signs := _troubles_of(baseline, seen):
         changes = tuple(replace(change, risk="high") for change in changes)
     texts = [*rules.placeholders.values()]
     alone = frozenset(change.number for change in changes if change.after in texts)
     notes = (
         *found.taken,
-        *(f"it went wrong: {text}" for text in troubles),
+        *(f"it went wrong: {text}" for text in signs),
         *(f"it will still fail: {text}" for text in seen.unsettled),
         *(describe_environment(project, baseline, seen) if changes else ()),
     )
-    return RefreshPlan(baseline, seen, changes, found.shape, notes, keys, troubles, ruled, alone, on_file)
+    return model.RefreshPlan(baseline, seen, changes, found.shape, notes, keys, signs, ruled, alone, on_file)
 
 
-def _changed_since(baseline: Baseline, seen: KeptOutput) -> str:
+def _changed_since(baseline: Baseline, seen: model.KeptOutput) -> str:
     """Return what has changed since an output was compared; empty if nothing has."""
     if seen.recipe_hash != recipe_hash(baseline.current):
         return "its recipe"
@@ -395,8 +373,8 @@ def _changed_since(baseline: Baseline, seen: KeptOutput) -> str:
 
 
 def with_rules(
-    project: Project, baseline: Baseline, seen: KeptOutput, rules: NewRules
-) -> tuple[Baseline, KeptOutput, tuple[str, ...]]:
+    project: Project, baseline: Baseline, seen: model.KeptOutput, rules: model.NewRules
+) -> tuple[Baseline, model.KeptOutput, tuple[str, ...]]:
     """Return the baseline with the operator's rules and placeholders, the new output seen through them, and a
     line about each. Rules for other outputs are left out."""
     stored, kind, words = baseline.baseline, kind_of(baseline.current), project.words_of(baseline)
@@ -475,7 +453,7 @@ def seen_through(baseline: Baseline, output: Json, words: PlaceholderContext) ->
 
 
 def with_output(
-    project: Project, plan: RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
+    project: Project, plan: model.RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
 ) -> Baseline:
     """Return the baseline with the accepted changes in it."""
     stored = plan.baseline.baseline
@@ -515,7 +493,7 @@ def new_troubles(baseline: Baseline, troubles: Iterable[Trouble]) -> list[str]:
     return [trouble.message for trouble in troubles if trouble.message not in known]
 
 
-def _troubles_of(baseline: Baseline, seen: KeptOutput) -> tuple[str, ...]:
+def _troubles_of(baseline: Baseline, seen: model.KeptOutput) -> tuple[str, ...]:
     found = kind_of(baseline.current).troubles(baseline.current, Observation(seen.resolved, 0.0))
     return (*new_troubles(baseline, found), *seen.troubles)
 
@@ -533,7 +511,7 @@ def compare_command(project: Project, baseline: Baseline) -> str:
     return command
 
 
-def block_secrets(change: Change, project: Project, seen: KeptOutput) -> Change:
+def block_secrets(change: model.Change, project: Project, seen: model.KeptOutput) -> model.Change:
     """Block a change that would write a secret into the file, or a mask in place of one."""
     if change.kind in ("removed", "order"):
         return change
@@ -564,7 +542,7 @@ def is_masked(value: Json, whole: bool = True) -> bool:
     return whole and isinstance(value, list) and any(map(is_masked, value))
 
 
-def observed_changes(baseline: Baseline, seen: KeptOutput, number: int) -> Iterator[Change]:
+def observed_changes(baseline: Baseline, seen: model.KeptOutput, number: int) -> Iterator[model.Change]:
     """Yield the changes of the recorded time or cost, if a rule has failed on them."""
     stored = baseline.baseline
     observed = stored.observed if stored else None
@@ -573,8 +551,8 @@ def observed_changes(baseline: Baseline, seen: KeptOutput, number: int) -> Itera
         path: Path = ("observed", key) if key else ("captured_at",)
         old = getattr(observed, key, None) if key else stored and stored.captured_at
         new = seen.observed.get(key) if key else seen.captured_at
-        risk: Risk = "medium" if key else "low"
-        yield Change(n, "value", path, path, old, new, risk, note=text, part="observed")
+        risk: model.Risk = "medium" if key else "low"
+        yield model.Change(n, "value", path, path, old, new, risk, note=text, part="observed")
 
 
 # Writing what was approved into the files, with its provenance.
@@ -587,7 +565,7 @@ class Permit(Struct):
     drop_placeholders: bool = False
 
 
-def reason_against(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
+def reason_against(plan: model.RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
     """Return why these changes cannot be accepted together, the most serious reason first."""
     chosen = [change for change in plan.changes if change.number in accepted]
     if blocked := next((change.blocked for change in chosen if change.blocked), None):
@@ -622,11 +600,11 @@ def version_of(project: Project, clients: Clients) -> str | None:
 
 def apply(
     project: Project,
-    approvals: Sequence[Approval],
-    stamp: ApprovalNote,
+    approvals: Sequence[model.Approval],
+    stamp: model.ApprovalNote,
     sync: bool = True,
     dry_run: bool = False,
-) -> Applied:
+) -> model.Applied:
     """Write what was accepted, except what would not be a valid baseline, and drop what was kept of it and of
     what was rejected. What is undecided stays kept. `sync=False` is for callers that wait for the disk only
     once, after many files."""
@@ -653,7 +631,7 @@ def apply(
     return replace(applied, failures=(*failures, *applied.failures))
 
 
-def _keep_undecided(project: Project, approval: Approval, kept_ids: Collection[str]) -> None:
+def _keep_undecided(project: Project, approval: model.Approval, kept_ids: Collection[str]) -> None:
     """Keep the new output of a baseline as far as it is undecided, to be compared with the output that is
     stored now. If it came from elsewhere or from a replay, nothing of it was kept, and nothing is."""
     plan = approval.plan
@@ -684,7 +662,7 @@ def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[
     return {**{name: value for name, value in stored.items() if name != "git"}, **seen}
 
 
-def describe_environment(project: Project, baseline: Baseline, seen: KeptOutput) -> Iterator[str]:
+def describe_environment(project: Project, baseline: Baseline, seen: model.KeptOutput) -> Iterator[str]:
     """Describe in one line what a refresh changes in the environment of a baseline."""
     before = flatten(baseline.baseline.environment if baseline.baseline else {})
     after = flatten(renewed_environment(before, seen.environment))
@@ -694,7 +672,7 @@ def describe_environment(project: Project, baseline: Baseline, seen: KeptOutput)
         yield project.redactor.mask(f"environment: {', '.join(sides)}")
 
 
-def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewal:
+def _renewal(approval: model.Approval, after: Baseline, stamp: model.ApprovalNote) -> Renewal:
     plan, stored = approval.plan, after.baseline
     assert stored is not None
     seen, place = plan.seen, known_path(plan.baseline.variant)
@@ -731,10 +709,10 @@ def _renewal(approval: Approval, after: Baseline, stamp: ApprovalNote) -> Renewa
     return Renewal(plan.baseline.id, plan.baseline.source, output, plan.baseline.variant, values, hints)
 
 
-def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
+def mask_proposal(proposal: model.RefreshProposal, redactor: Redactor) -> model.RefreshProposal:
     """Mask what a refresh would change, for display: a file may contain secrets as well."""
 
-    def mask_change(change: Change) -> Change:
+    def mask_change(change: model.Change) -> model.Change:
         before = redactor.mask_value(change.before, change.at)
         after = redactor.mask_value(change.after, change.path)
         return replace(change, before=before, after=after)
@@ -799,7 +777,7 @@ def propose_learning(
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
     plans = []
-    for number, replays in next(observe_in_groups(replay_jobs, context, scope.jobs, is_one_group=True)):
+    for number, replays in next(observe_all(replay_jobs, context, scope.jobs, is_one_group=True)):
         baseline, matcher, setting = prepared[number]
         stored, compare = baseline.baseline, partial(compare_settled, setting=setting)
         assert stored is not None
@@ -839,7 +817,7 @@ def propose_learning(
     return LearnProposal(tuple(plans), tuple(failures))
 
 
-def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
+def kept_answer(project: Project, baseline: Baseline) -> model.KeptOutput | None:
     """Return the answer kept from the failed compare, if it is an answer to this recipe, was compared with
     what is on file, and went well."""
     stored = baseline.baseline
@@ -857,8 +835,8 @@ def kept_answer(project: Project, baseline: Baseline) -> KeptOutput | None:
 
 
 def apply_learning(
-    project: Project, plans: Sequence[LearnPlan], stamp: ApprovalNote, dry_run: bool = False
-) -> Applied:
+    project: Project, plans: Sequence[LearnPlan], stamp: model.ApprovalNote, dry_run: bool = False
+) -> model.Applied:
     """Write the placeholders; the answers kept from failed compares are no longer needed."""
     notes = {("baseline", "approved_by"): stamp.by, ("baseline", "reason"): stamp.reason}
     given = {path: text for path, text in notes.items() if text is not None}

@@ -20,17 +20,8 @@ from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
+from baselinekit.model import changes
 from baselinekit.model.baselines import Known
-from baselinekit.model.changes import (
-    Change,
-    ChangeContext,
-    Decision,
-    Member,
-    Offer,
-    RefreshPlan,
-    RefreshProposal,
-    Verb,
-)
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
@@ -50,7 +41,7 @@ _MOST_OFFERS = 6
 _HIDDEN_PLACEHOLDERS = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 
 
-def begin_review(project: Project, proposal: RefreshProposal) -> Review:
+def begin_review(project: Project, proposal: changes.RefreshProposal) -> Review:
     """Start the review of a proposal, at its first question. What it shows has no secrets in it."""
     knowing = ChangeAdvisor(project)
     masked = mask_proposal(proposal, project.redactor)
@@ -64,11 +55,11 @@ class ChangeAdvisor:
     def __init__(self, project: Project):
         self._project = project
 
-    def offers(self, members: Sequence[Changed]) -> list[Offer]:
+    def offers(self, members: Sequence[Changed]) -> list[changes.Offer]:
         """Return the narrowest placeholders that accept the old and the new values of all members. For a
         hidden value they are general ones, which reveal nothing of it."""
         if any(self._is_hidden(change) for _, change in members):
-            return [Offer(text, "the new output is not shown") for text in _HIDDEN_PLACEHOLDERS]
+            return [changes.Offer(text, "the new output is not shown") for text in _HIDDEN_PLACEHOLDERS]
         values: list[Json] = []
         for plan, change in members:
             if change.kind != "added" and not any(tokens_in(change.before)):
@@ -77,9 +68,9 @@ class ChangeAdvisor:
         values = list({repr(value): value for value in values}.values())  # the same in many places
         words = self._project.words_of(members[0][0].baseline)
         proposals = narrowest(values, words=words)[:_MOST_OFFERS]
-        return [Offer(proposal.text, proposal.reason) for proposal in proposals]
+        return [changes.Offer(proposal.text, proposal.reason) for proposal in proposals]
 
-    def _is_hidden(self, change: Change) -> bool:
+    def _is_hidden(self, change: changes.Change) -> bool:
         masked = self._project.redactor.mask_value(change.after, change.path)
         return masked is not change.after or MASK in as_text(change.after)
 
@@ -97,23 +88,23 @@ class ChangeAdvisor:
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
         return next((f"it holds {secret}" for _, secret in secrets), "")
 
-    def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
+    def about(self, plan: changes.RefreshPlan, change: changes.Change) -> changes.ChangeContext:
         baseline, mask = plan.baseline, self._project.redactor.mask_value
         path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
         place = locate(baseline.source, path, self._project.root)
         where = place.file if place.line is None else f"{place.file}:{place.line}"
         facts = ((name, str(mask(text))) for name, text in _facts(plan).items() if text)
-        return ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
+        return changes.ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
 
 
-def _new_value(plan: RefreshPlan, change: Change) -> Json:
+def _new_value(plan: changes.RefreshPlan, change: changes.Change) -> Json:
     """Return the new value as it came back: the one that would be written may have variable names in it
     already."""
     value = value_or_absent(plan.seen.resolved, change.path)
     return unescaped(change.after if value is ABSENT else value)
 
 
-def _facts(plan: RefreshPlan) -> dict[str, str | None]:
+def _facts(plan: changes.RefreshPlan) -> dict[str, str | None]:
     """Return the facts about the baseline and its new output."""
     baseline, seen, metadata = plan.baseline, plan.seen, plan.baseline.metadata
     known = baseline.baseline or Known()
@@ -132,10 +123,10 @@ def _facts(plan: RefreshPlan) -> dict[str, str | None]:
     }
 
 
-def as_json(project: Project, proposal: RefreshProposal, operator: Sequence[str] = ()) -> str:
+def as_json(project: Project, proposal: changes.RefreshProposal, operator: Sequence[str] = ()) -> str:
     """Return all pending changes, with the choices for each. `operator`: the options about the project."""
     knows = ChangeAdvisor(project)
-    offers: dict[Member, dict[str, Sequence[Offer]]] = {}
+    offers: dict[changes.Member, dict[str, Sequence[changes.Offer]]] = {}
     for n, number in (member for group in proposal.groups for member in group.members):
         plan, change = proposal.plans[n], proposal.plans[n].changes[number]
         offers[n, number] = {
@@ -153,7 +144,7 @@ class DecisionEntry(Struct):
     `value`: the placeholder, or the path to ignore; `confirm`: whether a high risk is accepted."""
 
     id: str
-    decision: Verb
+    decision: changes.Verb
     number: int | None = None
     path: str | None = None
     value: str | None = None
@@ -165,8 +156,8 @@ _EXAMPLE = 'an example: {"id": "users", "path": "body.name", "decision": "accept
 
 
 def decisions_in(
-    text: str, name: str, plans: Sequence[RefreshPlan], knows: ChangeAdvisor, permit: Permit
-) -> dict[Member, Decision]:
+    text: str, name: str, plans: Sequence[changes.RefreshPlan], knows: ChangeAdvisor, permit: Permit
+) -> dict[changes.Member, changes.Decision]:
     """Return what a text decides about these plans. InvalidInput holds everything that is wrong with it."""
     document = load_json(text, name)
     at: Path = ()
@@ -175,7 +166,7 @@ def decisions_in(
     if not isinstance(document, list):
         message = "decisions must be a list, or an object with the single key `decisions`"
         raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", message, _EXAMPLE, at=at)]}))
-    decided: dict[Member, Decision] = {}
+    decided: dict[changes.Member, changes.Decision] = {}
     wrong: list[Problem] = []
     for number, raw in enumerate(document):
         entry, problems = read_as(DecisionEntry, raw)
@@ -185,7 +176,8 @@ def decisions_in(
                 if member in decided:
                     message = f"{plan.baseline.id} {_place_name(change)} is decided twice"
                     raise _invalid(message, "decide it once")
-                decided[member] = _decide((plan, change), entry, knows, permit) if entry else Decision("skip")
+                assert entry is not None  # as it has members
+                decided[member] = _decide((plan, change), entry, knows, permit)
         except InvalidInput as error:
             problems = list(error.problems)
         wrong += (replace(problem, at=(*at, number, *(problem.at or ()))) for problem in problems)
@@ -201,7 +193,7 @@ def _invalid(message: str, hint: str = "", key: str = "", code: str = "BK538") -
     return InvalidInput(Problem(code, message, hint, at=(key,) if key else ()))
 
 
-def _members(plans: Sequence[RefreshPlan], entry: DecisionEntry) -> list[Member]:
+def _members(plans: Sequence[changes.RefreshPlan], entry: DecisionEntry) -> list[changes.Member]:
     """Return the changes that a decision names."""
     chosen = [n for n, plan in enumerate(plans) if fnmatchcase(plan.baseline.id, entry.id)]
     if not chosen:
@@ -225,7 +217,7 @@ def _members(plans: Sequence[RefreshPlan], entry: DecisionEntry) -> list[Member]
     return members
 
 
-def _decide(changed: Changed, entry: DecisionEntry, knows: ChangeAdvisor, permit: Permit) -> Decision:
+def _decide(changed: Changed, entry: DecisionEntry, knows: ChangeAdvisor, permit: Permit) -> changes.Decision:
     plan, change = changed
     verb, text = entry.decision, entry.value or ""
     if verb in ("placeholder", "ignore"):
@@ -243,16 +235,18 @@ def _decide(changed: Changed, entry: DecisionEntry, knows: ChangeAdvisor, permit
         if problem is not None:
             hint = 'if it is meant, add "confirm": true' if problem.code != "BK534" else problem.hint
             raise _invalid(f"{plan.baseline.id}: {problem.message}", hint, "decision", problem.code)
-    return Decision(verb, text)
+    return changes.Decision(verb, text)
 
 
-def _place_name(change: Change) -> str:
+def _place_name(change: changes.Change) -> str:
     return render(change.path if change.part == "output" else ("baseline", *change.path))
 
 
-def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:
+def undecided(
+    plans: Sequence[changes.RefreshPlan], decided: Mapping[changes.Member, changes.Decision]
+) -> Iterator[changes.Member]:
     """Yield what is still undecided after all of that."""
     for n, plan in enumerate(plans):
         for change in plan.changes:
-            if decided.get((n, change.number), Decision("skip")).verb == "skip":
+            if decided.get((n, change.number), changes.Decision("skip")).verb == "skip":
                 yield n, change.number

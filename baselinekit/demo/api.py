@@ -178,13 +178,10 @@ def chat_completions(request: Body, version: int) -> Body:
         message.setdefault("tool_calls", []).append(call)
     reason = "tool_calls" if reply.tool_calls else "stop"
     used, made = count_tokens(request["messages"], reply)
-    return {
-        "id": "chatcmpl-demo",
-        "object": "chat.completion",
-        "model": NAMES[version],
-        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made},
-    }
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    usage = {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
+    facts: Body = {"id": "chatcmpl-demo", "object": "chat.completion", "model": NAMES[version]}
+    return facts | {"choices": [choice], "usage": usage}
 
 
 def messages(request: Body, version: int) -> Body:
@@ -196,21 +193,15 @@ def messages(request: Body, version: int) -> Body:
     for number, (name, arguments) in enumerate(reply.tool_calls):
         content.append({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments})
     used, made = count_tokens(request["messages"], reply)
-    return {
-        "id": "msg_demo",
-        "type": "message",
-        "role": "assistant",
-        "model": NAMES[version],
-        "content": content,
-        "stop_reason": "tool_use" if reply.tool_calls else "end_turn",
-        "usage": {"input_tokens": used, "output_tokens": made},
-    }
+    facts: Body = {"id": "msg_demo", "type": "message", "role": "assistant", "model": NAMES[version]}
+    reason, usage = (
+        "tool_use" if reply.tool_calls else "end_turn",
+        {"input_tokens": used, "output_tokens": made},
+    )
+    return facts | {"content": content, "stop_reason": reason, "usage": usage}
 
 
-FORMS: dict[str, Callable[[Body, int], Body]] = {
-    "/v1/chat/completions": chat_completions,
-    "/v1/messages": messages,
-}
+FORMS = {"/v1/chat/completions": chat_completions, "/v1/messages": messages}
 
 
 def count_tokens(messages: list[Body], reply: ModelReply) -> tuple[int, int]:

@@ -1,31 +1,35 @@
-"""A prompt folder: its description (meta.yml), its template, the files that its cases name, and the digest of
-all that affects the verdicts on them."""
+"""A prompt folder: its description (meta.yml), its template, the files that its cases name, the digest of
+all that affects the verdicts on them, and the checks of `doctor`."""
 
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import get_args
+from typing import Literal, get_args
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
 from baselinekit.files.languages import language
 from baselinekit.files.text import SCALAR, MarkedNode, decode, mark, place
 from baselinekit.graders.judging import nonce_of
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable, Status
-from baselinekit.model.values import Json, Path, json_type
-from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as, read_right_keys
+from baselinekit.model.values import Json, Path, json_type, parse_time
+from baselinekit.schema import Mistakes
 from baselinekit.secrets.variables import NAME, names_in
 from baselinekit.store.dialects import native
 from baselinekit.store.project import CONFIG_NAME, INPUTS, METAS, TEMPLATE, read
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.promptfolders import eval_file_in, first_existing, folders_below, name_of
-from baselinekit.suites.settings import resolve_named
+from baselinekit.suites import promptfolders
+from baselinekit.suites.settings import load_documents, resolve_named
 from baselinekit.values.equality import canonical
 
 GUARD, VERIFY = "guard.sh", "verify.sh"
+LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
+"""The lists of queries, and the decision that a judge must make for each."""
 
 # A file of a folder: a mapping, and its problems with their places.
 
@@ -39,14 +43,13 @@ class DataFile(Struct):
     broken: tuple[Problem, ...] = ()
 
     def placed(self, problems: Sequence[Problem]) -> list[Problem]:
-        return place_problems(self.body, self.file, {0: list(problems)}) if problems else []
+        return schema.place_problems(self.body, self.file, {0: list(problems)}) if problems else []
 
 
 def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
     """Read a file with one document, a mapping; an empty file is an empty mapping."""
     try:
-        body = decode(read(root, file), file).body
-        documents = language(file).load(body, file)
+        body, documents = load_documents(root, file)
     except BaselinekitError as error:
         return DataFile(file, broken=tuple(problem.placed(Place(file)) for problem in error.problems))
     raw = documents[0] if documents else None
@@ -55,7 +58,7 @@ def read_mapping(root: str, file: str, code: str, example: str) -> DataFile:
             "more than one document" if len(documents) > 1 else f"not a mapping but a JSON {json_type(raw)}"
         )
         return DataFile(file, broken=(Problem(code, message, example, Place(file, 1, 1)),))
-    boolean_problems = place_problems(body, file, {0: bare_booleans(body, file)})
+    boolean_problems = schema.place_problems(body, file, {0: bare_booleans(body, file)})
     return DataFile(file, body, raw or {}, tuple(boolean_problems))
 
 
@@ -101,8 +104,7 @@ def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
     """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
     is most likely a key of another program."""
     missing = [] if key in STATED else sorted(STATED - raw.keys())
-    similar = get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY)
-    return suggest(key, similar)
+    return suggest(key, get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY))
 
 
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
@@ -110,17 +112,16 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
     that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
+    hints = {key: suggest_key(key, raw) for key in raw}
     problems = [
-        Problem("BK103", f"unknown key {key!r}", hint, at=(key,))
-        for key in raw
-        if (hint := suggest_key(key, raw))
+        Problem("BK103", f"unknown key {key!r}", hint, at=(key,)) for key, hint in hints.items() if hint
     ]
     stated = {key: value for key, value in raw.items() if key in STATED}
     variables, variable_problems = _read_variables(stated.pop("inputs", None))
     if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
         stated.pop("status", None)
-    meta, meta_problems = read_right_keys(PromptMeta, stated)
-    problems += [*meta_problems, *prefix_paths(variable_problems, ("inputs",))]
+    meta, meta_problems = schema.read_right_keys(PromptMeta, stated)
+    problems += [*meta_problems, *schema.prefix_paths(variable_problems, ("inputs",))]
     meta = meta or PromptMeta()
     if meta.id:
         problems += native.check_id(meta.id)
@@ -139,15 +140,14 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         for name, item in raw.items():
             entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
     elif raw is not None:
-        message = f"expected a list of variables, found {describe_value(raw)}"
+        message = f"expected a list of variables, found {schema.describe_value(raw)}"
         return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
     variables: dict[str, PromptVariable] = {}
-    problems: list[Problem] = []
+    problems = Mistakes()
     for at, name, item in entries:
-        variable, variable_problems = read_as(PromptVariable, item)
-        problems += prefix_paths(variable_problems, at)
+        variable = problems.take(schema.read_as(PromptVariable, item), *at)
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            message = f"{describe_value(name)} is not the name of a variable"
+            message = f"{schema.describe_value(name)} is not the name of a variable"
             problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
         elif name in variables:
             problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
@@ -179,9 +179,8 @@ def read_template(root: str, folder: str) -> tuple[TemplateFile | None, list[Pro
     file = posixpath.join(folder, TEMPLATE)
     if not os.path.lexists(os.path.join(root, file)):
         message = f"{folder or 'the folder'} has no {TEMPLATE}"
-        return None, [
-            Problem("BK755", message, "write the prompt into it, with {{name}} for an input", Place(file))
-        ]
+        hint = "write the prompt into it, with {{name}} for an input"
+        return None, [Problem("BK755", message, hint, Place(file))]
     try:
         text = decode(read(root, file), file).body
     except BaselinekitError as error:
@@ -228,9 +227,8 @@ def find_inputs(root: str, folder: str, inputs_from: str) -> str:
     file, places = beside_or_below_root(root, folder, posixpath.join(inputs_from, INPUTS))
     if file is None:
         message = f"there is no {' and no '.join(places)}"
-        raise InvalidInput(
-            Problem("BK752", message, "write one: a mapping of names to values, or give `inputs:`")
-        )
+        hint = "write one: a mapping of names to values, or give `inputs:`"
+        raise InvalidInput(Problem("BK752", message, hint))
     return file
 
 
@@ -246,8 +244,7 @@ def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile
     if eval_file is not None:
         files.append(eval_file)
         with suppress(BaselinekitError):
-            documents = language(eval_file).load(decode(read(root, eval_file), eval_file).body, eval_file)
-            named_files = sorted({*_files_named_by(root, folder, documents)})
+            named_files = sorted({*_files_named_by(root, folder, load_documents(root, eval_file)[1])})
     parts = []
     for file in (*files, *named_files):
         content = b""
@@ -272,11 +269,9 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
             with suppress(BaselinekitError):
                 if isinstance(stated.get("inputs_from"), str):
                     yield find_inputs(root, folder, stated["inputs_from"])
-            for schema in schemas:
+            for path in (one for one in schemas if isinstance(one, str)):
                 with suppress(BaselinekitError):
-                    file, _ = (
-                        beside_or_below_root(root, folder, schema) if isinstance(schema, str) else (None, [])
-                    )
+                    file, _ = beside_or_below_root(root, folder, path)
                     yield from [file] if file else []
 
 
@@ -286,8 +281,8 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
 def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[PromptFolder, list[Problem]]:
     """Return a folder, and the problems of its description and its template, each with its place.
     `eval_file`: the eval file to use, if it is known."""
-    file, data, problems = first_existing(root, folder, METAS), None, list[Problem]()
-    meta = PromptMeta(name_of(root, folder))
+    file, data, problems = promptfolders.first_existing(root, folder, METAS), None, list[Problem]()
+    meta = PromptMeta(promptfolders.name_of(root, folder))
     if file is not None:
         meta, data, problems = read_meta(root, file, meta.id)
     template, template_problems = read_template(root, folder)
@@ -296,7 +291,7 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         problems += undeclared(meta, template)
     if eval_file is None:
         try:
-            eval_file = eval_file_in(root, folder)
+            eval_file = promptfolders.eval_file_in(root, folder)
         except InvalidInput as error:
             problems += error.problems
     # a script that cannot be run, such as a broken link, is reported when it is run, not skipped
@@ -329,6 +324,213 @@ def load_valid_folder(root: str, folder: str) -> PromptFolder:
 
 def script_files(root: str) -> Iterator[str]:
     """Return the scripts of all prompt folders of a project, relative to its root."""
-    for folder in folders_below(root, [""]):
+    for folder in promptfolders.folders_below(root, [""]):
         files = (posixpath.join(folder, name) for name in (GUARD, VERIFY))
         yield from (file for file in files if os.path.lexists(os.path.join(root, file)))
+
+
+REQUIRED = ("id", "title", "summary", "status", "version", "created", "updated")
+_ALIAS = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_USE_WHEN = "use when"
+_MANY_WORDS, _TOO_MANY_WORDS = 3_500, 5_000
+_MANY_LINES = 200
+
+
+class FolderShape(Struct):
+    """The problems in the shape of folders, and the possible ones (warnings)."""
+
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderShape]:
+    """Return the problems that would stop any run of these folders, and the findings on their shape."""
+    broken: list[Problem] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    folders_by_name: Mapping[str, Sequence[str]] = {}
+    with suppress(InvalidInput):  # there are too many folders to search
+        folders_by_name = promptfolders.names_of_all(root) if folders else {}
+    for path in folders:
+        folder, folder_problems = read_folder(root, path)
+        template, _ = read_template(root, path)
+        broken += folder_problems
+        if not os.path.isfile(os.path.join(root, folder.meta_file)):
+            message = f"{path or 'the folder'} has no description"
+            hint = f"write {', '.join(REQUIRED)} into it"
+            problems.append(Problem("BK756", message, hint, Place(folder.meta_file)))
+            continue
+        data = read_mapping(root, folder.meta_file, "BK756", "")
+        if data.broken and not data.raw:
+            continue
+        aliases = _check_aliases(folder, folders_by_name)
+        problems += _placed(data, [*_check_meta(root, folder, data.raw), *aliases])
+        problems += _placed(data, _check_inputs(folder, template, data.raw))
+        warnings += _placed(
+            data, [*_meta_warnings(folder, data.raw), *_unused_inputs(folder, template, data.raw)]
+        )
+        if template is not None:
+            words = len(template.text.split())
+            if words >= _TOO_MANY_WORDS:
+                hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
+                at = Place(template.file, 1, 1)
+                problems.append(Problem("BK757", f"the prompt has {words:,} words", hint, at))
+            warnings += _template_warnings(template, words)
+        warnings += [*_file_warnings(root, folder), *_query_warnings(root, folder)]
+    return broken, FolderShape(tuple(problems), tuple(warnings))
+
+
+def _placed(data: DataFile, problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems of the description with their places; those of other files have theirs."""
+    own: list[Problem] = []
+    others: list[Problem] = []
+    for problem in problems:
+        (own if problem.place is None else others).append(problem)
+    return [*data.placed(own), *others]
+
+
+def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+    """Check that a description is complete, and that of a skill."""
+    meta = folder.meta
+    for key in REQUIRED:
+        value = raw.get(key)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            yield Problem("BK756", f"the key {key!r} is missing", "add it", at=(key,) if key in raw else ())
+    name = promptfolders.name_of(root, folder.path)
+    if isinstance(raw.get("id"), str) and raw["id"] != name:
+        message = f"the id {raw['id']!r} is not the name of its folder"
+        yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
+    status = raw.get("status")
+    if status is not None and status not in STATUSES:
+        hint = suggest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
+        yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
+    word = next((word for word in promptfolders.RESERVED if word in meta.id.lower()), None)
+    if word is not None:
+        message = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
+        yield Problem("BK757", message, "choose another id", at=("id",))
+    description = meta.description or ""
+    if len(description) > promptfolders.LONGEST_DESCRIPTION:
+        message = f"the description has {len(description):,} characters"
+        yield Problem("BK757", message, f"at most {promptfolders.LONGEST_DESCRIPTION:,}", at=("description",))
+    if "<" in description or ">" in description:
+        message = "the description contains < or >, which a skill's must not"
+        yield Problem("BK757", message, "write it in words", at=("description",))
+    for key in ("triggers", "not_for"):
+        for number, text in enumerate(getattr(meta, key)):
+            if not text.strip():
+                yield Problem("BK757", f"an empty text in {key!r}", "remove it", at=(key, number))
+
+
+def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for number, alias in enumerate(folder.meta.aliases):
+        at = ("aliases", number)
+        if not _ALIAS.fullmatch(alias):
+            hint = "letters, digits, `_` and `-`, the first a letter or `_`"
+            yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
+        other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
+        if alias in (folder.id, *folder.meta.aliases[:number]):
+            yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
+        elif other_folders:
+            message = f"{other_folders[0]} is called {alias!r} too"
+            yield Problem("BK756", message, "choose another alias", at=at)
+
+
+def _check_inputs(
+    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
+) -> Iterator[Problem]:
+    """Report required inputs that the template does not use, and used names if no inputs are declared."""
+    if template is None:
+        return
+    for name, variable in folder.meta.inputs.items():
+        if variable.required and name not in template.names:
+            message = f"the prompt does not use {{{{{name}}}}}, which is required"
+            hint = f"use it in {template.file}, or write `required: false`"
+            yield Problem("BK756", message, hint, at=_declaration_path(raw["inputs"], name))
+    for name in () if raw.get("inputs") else template.names:
+        message = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
+        hint = f"declare it in {folder.meta_file}: inputs: [{name}]"
+        yield Problem("BK756", message, hint, template.place_of(name))
+
+
+def _unused_inputs(
+    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
+) -> Iterator[Problem]:
+    """Report optional inputs that are never used; only a warning, as a script might use them."""
+    for name, variable in folder.meta.inputs.items():
+        if template is not None and not variable.required and name not in template.names:
+            message = f"the prompt does not use {{{{{name}}}}}"
+            yield Problem("BK758", message, at=_declaration_path(raw["inputs"], name))
+
+
+def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
+    """Return the path at which a variable is declared."""
+    if not isinstance(inputs, list):
+        return "inputs", name
+    declared = [item.get("name") if isinstance(item, dict) else item for item in inputs]
+    return "inputs", declared.index(name)
+
+
+def _meta_warnings(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
+    for key in raw:  # misspelt keys are reported when the folder is read
+        if key not in STATED and not suggest_key(key, raw):
+            yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
+    for key in ("created", "updated"):
+        value = raw.get(key)
+        if isinstance(value, str) and value.strip() and parse_time(value) is None:
+            yield Problem("BK758", f"{value!r} is not a date", "such as 2026-03-01", at=(key,))
+    description = folder.meta.description
+    if not description:
+        message = "without a description, its summary says when the prompt is used"
+        yield Problem("BK758", message, "add `description:`", at=())
+    elif _USE_WHEN not in " ".join(description.casefold().split()):
+        message = "the description does not say when the prompt is used"
+        yield Problem("BK758", message, f"write a sentence with {_USE_WHEN!r}", at=("description",))
+
+
+_BRACES = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
+
+
+def _template_warnings(template: TemplateFile, words: int) -> Iterator[Problem]:
+    at = Place(template.file, 1, 1)
+    for match in _BRACES.finditer(template.text):
+        if not NAME.fullmatch(match[1]):
+            message = f"{{{{{match[1]}}}}} is sent as it is: it is not the name of a variable"
+            hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
+            yield Problem("BK758", message, hint, place(template.file, template.text, match.start()))
+    if _MANY_WORDS <= words < _TOO_MANY_WORDS:
+        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
+        yield Problem("BK758", message, "move parts into files of their own", at)
+    lines = sum(bool(line.strip()) for line in template.text.splitlines())
+    if lines >= _MANY_LINES:
+        message = f"the prompt has {lines:,} lines that are not blank"
+        yield Problem("BK758", message, f"fewer than {_MANY_LINES} are easier to follow", at)
+
+
+def _file_warnings(root: str, folder: PromptFolder) -> Iterator[Problem]:
+    if folder.eval_file is None:
+        message = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
+        yield Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
+    for script in filter(None, (folder.guard, folder.verify)):
+        if not os.access(os.path.join(root, script), os.X_OK):
+            yield Problem("BK758", "it cannot be executed", f"chmod +x {script}", Place(script))
+
+
+def _query_warnings(root: str, folder: PromptFolder) -> Sequence[Problem]:
+    """Report empty lists of queries, and duplicate queries."""
+    if folder.eval_file is None:
+        return ()
+    data = read_mapping(root, folder.eval_file, "BK750", "")
+    triggering = data.raw.get("triggering")
+    lists = {key: triggering.get(key) for key in LISTS} if isinstance(triggering, dict) else {}
+    problems = []
+    if lists and not any(lists.values()):
+        message = "`triggering` has no query, so no judge is asked"
+        problems.append(Problem("BK758", message, "add one, or remove it", at=("triggering",)))
+    for key, queries in lists.items():
+        query_list = queries if isinstance(queries, list) else []
+        problems += [
+            Problem("BK758", "this query is in the list twice", "remove one", at=("triggering", key, number))
+            for number, query in enumerate(query_list)
+            if query in query_list[:number]
+        ]
+    return data.placed(problems)

@@ -5,15 +5,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from baselinekit import schema
 from baselinekit.errors import BaselinekitError, Place, Problem, suggest
 from baselinekit.eva import folders
-from baselinekit.eva.folders import TemplateFile
-from baselinekit.files.languages import language
+from baselinekit.eva.folders import LISTS, TemplateFile
 from baselinekit.files.text import decode
 from baselinekit.graders import graders
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
-from baselinekit.graders.checks import FORMS
+from baselinekit.graders.graders import FORMS
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.table import KINDS
@@ -24,40 +24,23 @@ from baselinekit.model.grades import Grader, Method, PassRule
 from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import (
-    Parts,
-    Schema,
-    add_part,
-    closed_object,
-    move_to_name,
-    or_null,
-    prefix_paths,
-    read_as,
-    read_right_keys,
-    ref,
-)
+from baselinekit.schema import Parts, Schema, add_part, move_to_name, or_null, prefix_paths, read_as, ref
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
-from baselinekit.suites.dialects.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.settings import load_documents
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"
 SCALE = (1, 5)
 JUDGE = "judge"
-LISTS: dict[str, Literal["YES", "NO"]] = {"should_match": "YES", "should_not_match": "NO"}
-"""The lists of queries, and the decision that a judge must make for each."""
 
 MISSING: Any = None
 """The default of keys that are missing; null is not allowed there."""
 
 _NOT_IN_IDS = lazy_pattern(r"[^\w.-]+")
-_OTHER_FORMS = {
-    **FORMS_BY_KEY,
-    "evalcases": "an AgentV eval file",
-    "input": "a case",
-    "current": "a baseline",
-}
+_OTHERS = {**FORMS_BY_KEY, "evalcases": "an AgentV eval file", "input": "a case", "current": "a baseline"}
 """Other forms that a file could have, by a key that only they have."""
 
 
@@ -71,7 +54,7 @@ class PromptDefaults(Struct):
 
 
 class PromptAssertion(Struct):
-    """An entry of `assert`: one of these keys. Its meaning is a check (graders/checks.py)."""
+    """An entry of `assert`: one of these keys. Its meaning is a check (graders/graders.py)."""
 
     contains: str = MISSING
     not_contains: str = MISSING
@@ -143,7 +126,7 @@ class _Reading:
     folder: PromptFolder
     template: TemplateFile | None
     defaults: PromptDefaults = dataclasses.field(default_factory=PromptDefaults)
-    problems: list[Problem] = dataclasses.field(default_factory=list)
+    problems: schema.Mistakes = dataclasses.field(default_factory=schema.Mistakes)
     other_problems: list[Problem] = dataclasses.field(default_factory=list)
     taken_ids: set[str] = dataclasses.field(default_factory=set)
 
@@ -181,7 +164,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     reading = _Reading(document, defaults, folder, template)
     _check_keys(raw, reading)
     if raw.get("defaults") is not None:
-        stated, problems = read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
+        stated, problems = schema.read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
         reading.defaults = stated or PromptDefaults()
         reading.problems += prefix_paths(problems, ("defaults",))
     body = decode(read(loading.root, document.file), document.file).body
@@ -196,14 +179,11 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 def _check_keys(raw: dict[str, Json], reading: _Reading) -> None:
     own_key = next((key for key in KEYS if key in raw), None)
     if own_key is None:
-        reading.add(
-            (), "BK750", "neither `cases` nor `triggering` is here", "write `cases:` or `triggering:`"
-        )
-    other_keys = [key for key in raw if key in _OTHER_FORMS]
+        hint = "write `cases:` or `triggering:`"
+        reading.add((), "BK750", "neither `cases` nor `triggering` is here", hint)
+    other_keys = [key for key in raw if key in _OTHERS]
     for key in other_keys:
-        message = (
-            f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHER_FORMS[key]} (by {key!r})"
-        )
+        message = f"this could be the eval file of a prompt (by {own_key!r}) and {_OTHERS[key]} (by {key!r})"
         reading.add((key,), "BK750", message, "split it into two files")
     reading.problems += read_as(PromptEvals, {key: raw[key] for key in raw if key not in other_keys})[1]
 
@@ -222,8 +202,7 @@ def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
         stated = _without_nulls(entry)
-        prompt_case, problems = read_right_keys(PromptCase, stated)
-        reading.problems += prefix_paths(problems, at)
+        prompt_case = reading.problems.take(schema.read_right_keys(PromptCase, stated), *at)
         if isinstance(stated, dict):
             name = stated.get("name")
             if isinstance(name, str) and names.setdefault(name, number) != number:
@@ -248,20 +227,15 @@ def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> Non
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
     if not {"assert", "rubric"} & stated.keys():
-        reading.add(
-            at, "BK750", "neither `assert` nor `rubric` says what is right", "add `assert:` or `rubric:`"
-        )
+        hint = "add `assert:` or `rubric:`"
+        reading.add(at, "BK750", "neither `assert` nor `rubric` says what is right", hint)
     if "judge" in stated and "rubric" not in stated:
         message = "`judge` without `rubric` is never asked"
         reading.add((*at, "judge"), "BK750", message, "add `rubric:`, or remove `judge:`")
 
 
 def _case(
-    stated: PromptCase,
-    source: Source,
-    values: dict[str, Json],
-    case_graders: list[Grader],
-    reading: _Reading,
+    stated: PromptCase, source: Source, values: dict[str, Json], case_graders: list[Grader], reading: _Reading
 ) -> Case:
     assert reading.template is not None
     at = source.at
@@ -364,12 +338,9 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
             message = f"an assertion has one key, and this one has {keys}"
             reading.add(entry_at, "BK751", message, "write each in an entry of its own")
             continue
-        (op,) = entry
-        method = (
-            _read_schema(entry[op], (*entry_at, op), reading)
-            if op == "json_schema"
-            else FORMS[op].method(entry[op])
-        )
+        ((op, value),) = entry.items()
+        is_schema = op == "json_schema"
+        method = _read_schema(value, (*entry_at, op), reading) if is_schema else FORMS[op].method(value)
         counts[op] = count = counts.get(op, 0) + 1
         if method is not None:
             name = op if count == 1 else f"{op} {count}"
@@ -378,12 +349,7 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
     if stated is not None and stated.rubric is not None:
         judge = stated.judge or PromptJudge()
         model = judge.model or reading.defaults.model or JUDGE
-        line = ScoreLine(
-            rubric=stated.rubric,
-            model=model,
-            pass_threshold=judge.pass_threshold,
-            retries_on_unreadable=judge.retries_on_unreadable,
-        )
+        line = ScoreLine(stated.rubric, model, judge.pass_threshold, judge.retries_on_unreadable)
         case_graders.append(Grader(JUDGE, "model", line, at=("rubric",)))
     return case_graders
 
@@ -424,7 +390,7 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
         reading.add(at, "BK751", message, "write the schema here, or in a file inside the project")
         return None
     try:
-        documents = language(file).load(decode(read(root, file), file).body, file)
+        _, documents = load_documents(root, file)
     except BaselinekitError as error:
         reading.other_problems += [problem.placed(Place(file)) for problem in error.problems]
         return None
@@ -443,8 +409,7 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
     if "triggering" not in raw:
         return []
     problems_before = len(reading.problems)
-    triggering, problems = read_as(PromptTriggering, stated)
-    reading.problems += prefix_paths(problems, ("triggering",))
+    triggering = reading.problems.take(read_as(PromptTriggering, stated), "triggering")
     if not isinstance(stated, dict):
         return []
     if not any(key in stated for key in LISTS):
@@ -507,12 +472,12 @@ def _normalized(query: str) -> str:
 # For editors.
 
 
-def schema(parts: Parts) -> list[Schema]:
+def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "PromptDefaults", PromptDefaults)
     add_part(parts, "PromptCase", PromptCase)
     add_part(parts, "PromptTriggering", PromptTriggering)
     values = parts["PromptAssertion"]["properties"]
-    ops = [{**closed_object({op: values[op]}), "required": [op]} for op in OPS]
+    ops = [{**schema.closed_object({op: values[op]}), "required": [op]} for op in OPS]
     parts["PromptAssertion"] = {"anyOf": ops}
     add_part(
         parts,

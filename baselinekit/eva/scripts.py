@@ -9,21 +9,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
+from baselinekit import errors
 from baselinekit.clients.programs.children import child_environment, configured_argv
 from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.programs import Trace, allowed_by, run_in_name, who_allows
 from baselinekit.commands.project import Project
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NeverSent,
-    Place,
-    Problem,
-    Refused,
-    cannot_replay,
-    describe_exit,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.eva.folders import script_files
 from baselinekit.files.jsontext import encode
 from baselinekit.kinds.files import inside, read_if_there
@@ -185,7 +176,7 @@ def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:
     output = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
     lines = [line.strip() for line in mask(end_of(output, _LONGEST_SAID, mask)).splitlines()]
     printed = "; ".join(filter(None, lines))
-    return f"{file} {describe_exit(finished.exit_code)}" + (f"; it said: {printed}" if printed else "")
+    return f"{file} {errors.describe_exit(finished.exit_code)}" + (f"; it said: {printed}" if printed else "")
 
 
 def run_before(
@@ -197,12 +188,13 @@ def run_before(
     finished = _run(script, env, setting.clients.execute, case.timeout, mask)
     if finished.exit_code:
         ended = _describe_end(script.file, finished, mask)
-        raise cannot_replay("BK761", f"nothing was sent: {ended}", "fix what it complains of, or the script")
+        hint = "fix what it complains of, or the script"
+        raise errors.cannot_replay("BK761", f"nothing was sent: {ended}", hint)
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:
         message = f"nothing was sent: {script.file} printed what is not UTF-8 text"
-        raise cannot_replay("BK761", message, "print NAME=VALUE lines in UTF-8") from None
+        raise errors.cannot_replay("BK761", message, "print NAME=VALUE lines in UTF-8") from None
     values, others = values_in(printed)
     if others:
         trace.redactor = trace.redactor.knowing(values)
@@ -243,7 +235,7 @@ def run_after(
             finished = _run(script, env, setting.clients.execute, case.timeout, mask)
         except CannotReplay as error:
             (problem, *_) = error.problems
-            if isinstance(error, NeverSent) or problem.code == _INTERRUPTED:
+            if isinstance(error, errors.NeverSent) or problem.code == _INTERRUPTED:
                 raise
             _note(trace, f"not verified: {problem.message}")
             return False

@@ -4,12 +4,13 @@ and its eval file."""
 from collections import Counter
 from collections.abc import Sequence
 
-from baselinekit.eva.form import JUDGE, LISTS, SCALE
+from baselinekit.eva.folders import LISTS
+from baselinekit.eva.form import JUDGE, SCALE
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_model import OVERALL, ModelJudge, Scoring
 from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
-from baselinekit.graders.checks import check_of
+from baselinekit.graders.graders import check_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, Method
@@ -17,15 +18,8 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
-from baselinekit.suites.writing.sayings import (
-    Loss,
-    WriteRequest,
-    Written,
-    judges_late,
-    question_of,
-    unique_id,
-    without_expectation,
-)
+from baselinekit.suites import writing
+from baselinekit.suites.writing import Loss, WriteRequest, Written
 
 _INPUT = "prompt"
 _DEFAULT_TIME = 60
@@ -48,7 +42,7 @@ def write(wish: WriteRequest) -> Written:
             queries.remove(case)
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = unique_id(wish.name, set(), "prompt")
+    id = writing.unique_id(wish.name, set(), "prompt")
     evals: dict[str, Json] = {}
     defaults, model = _common_defaults(queries + cases, cases)
     evals |= {"defaults": defaults} if defaults else {}
@@ -86,7 +80,7 @@ def _is_query(case: Case) -> bool:
 
 
 def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
-    question = question_of(case, wish.root)
+    question = writing.question_of(case, wish.root)
     reason = ""
     if case.baseline is not None:
         reason = "a baseline is no case of a prompt"
@@ -97,9 +91,8 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     elif question.variables:
         reason = f"the variable {{{{{question.variables[0]}}}}} of the project stands for itself in an input"
     if not reason:
-        writable = [
-            part for grader in case.graders for part in equivalent(grader, case) if _format_check(part)
-        ]
+        parts = [part for grader in case.graders for part in equivalent(grader, case)]
+        writable = [part for part in parts if isinstance(part.method, ScoreLine) or check_of(part)]
         judges = [part for part in writable if isinstance(part.method, ScoreLine)]
         reason = "" if writable else "none of its graders can be said there"
         reason = "a case has one rubric, and this has several" if len(judges) > 1 else reason
@@ -111,7 +104,7 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
 def equivalent(grader: Grader, case: Case) -> Sequence[Grader]:
     """Replace a grader by assertions of one kind each, or by a judge that replies in one line."""
     parts: list[Grader] = []
-    for part in without_expectation(grader, case):
+    for part in writing.without_expectation(grader, case):
         parts += [replace(part, method=method) for method in _in_single_checks(part.method)]
     return parts
 
@@ -142,20 +135,11 @@ def _in_one_line(judge: ModelJudge) -> ScoreLine | None:
     names = [criterion.name for criterion in judge.criteria]
     if not has_scale or judge != plain_judge or not isinstance(judge.rubric, str) or names != [OVERALL]:
         return None
-    stated_threshold = judge.scoring.threshold
-    threshold = (
-        _DEFAULT_THRESHOLD if judge.scoring == Scoring() or stated_threshold is None else stated_threshold
-    )
+    stated = judge.scoring.threshold
+    threshold = _DEFAULT_THRESHOLD if judge.scoring == Scoring() or stated is None else stated
     if not isinstance(threshold, int) or not least <= threshold <= most:
         return None
     return ScoreLine(rubric=judge.rubric, model=judge.model, pass_threshold=threshold)
-
-
-def _format_check(grader: Grader) -> dict[str, Json] | None:
-    """Write a grader as an assertion, or as a rubric with its judge."""
-    if isinstance(grader.method, ScoreLine):
-        return {"rubric": grader.method.rubric}
-    return check_of(grader)
 
 
 def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[dict[str, Json], str]:
@@ -166,7 +150,7 @@ def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[
     time = times.most_common(1)[0][0] if times else _DEFAULT_TIME
     defaults: dict[str, Json] = {"model": model} if model != _DEFAULT_MODEL else {}
     defaults |= {"timeout_s": time} if time != _DEFAULT_TIME else {}
-    judged = Counter(case.judge_after_failure for case in cases if judges_late(case))
+    judged = Counter(case.judge_after_failure for case in cases if writing.judges_late(case))
     defaults |= {"judge_after_failure": True} if judged[True] > judged[False] else {}
     return defaults, model
 
@@ -174,7 +158,7 @@ def _common_defaults(all_cases: Sequence[Case], cases: Sequence[Case]) -> tuple[
 def _format_case(
     case: Case, defaults: dict[str, Json], model: str, names: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
-    text = Scope().expand(question_of(case, wish.root).text)
+    text = Scope().expand(writing.question_of(case, wish.root).text)
     entry: dict[str, Json] = {"name": _unique_name(case, names), "inputs": {_INPUT: text}}
     if case.recipe.execution.model != model:
         entry["model"] = case.recipe.execution.model
@@ -198,25 +182,15 @@ def _format_judge(line: ScoreLine, defaults: dict[str, Json]) -> dict[str, Json]
 def _unique_name(case: Case, names: set[str]) -> str:
     """Return a unique name: one line of printable characters."""
     full_name = case.name or case.id.partition("/")[2] or case.id
-    name = stem = (
-        " ".join("".join(character if character.isprintable() else " " for character in full_name).split())
-        or "case"
-    )
-    number = 1
-    while name in names:
-        number += 1
-        name = f"{stem} {number}"
-    names.add(name)
-    return name
+    printable = "".join(character if character.isprintable() else " " for character in full_name)
+    return writing.numbered(" ".join(printable.split()) or "case", names, " ")
 
 
 def _format_triggering(queries: Sequence[Case], model: str) -> dict[str, Json]:
     judge_model = queries[0].graders[0].method.model
     default_model = model if model != _DEFAULT_MODEL else JUDGE
     block: dict[str, Json] = {"judge": {"model": judge_model}} if judge_model != default_model else {}
-    for key, decision in LISTS.items():
-        texts = [
-            Scope().expand(case.recipe.input) for case in queries if case.graders[0].method.wanted == decision
-        ]
+    for key, word in LISTS.items():
+        texts = [Scope().expand(one.recipe.input) for one in queries if one.graders[0].method.wanted == word]
         block |= {key: texts} if texts else {}
     return block

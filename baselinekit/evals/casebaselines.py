@@ -5,9 +5,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, new_baseline
+from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, is_same, new_baseline, slug
 from baselinekit.commands.importing import Batch
-from baselinekit.commands.naming import is_same, slug
 from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
@@ -15,8 +14,7 @@ from baselinekit.eva.scripts import ready_scripts, run_before
 from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.files.text import decode
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.checks import check_of
-from baselinekit.graders.graders import files_of, row_of
+from baselinekit.graders.graders import check_of, files_of, row_of
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES
@@ -190,7 +188,7 @@ def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: Captu
     for draft in drafts:
         try:
             new = new_baseline(project, draft.record, replace(options, group=draft.group))
-            if not _is_there(new, taken, project):
+            if not _exists(new, taken, project):
                 wanted.append(_of_case(new, draft))
         except BaselinekitError as error:
             id, place = draft.case.id, draft.place
@@ -210,8 +208,7 @@ def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
         texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
         if len(texts) > 1 and all(text == texts[0] for text in texts):
             is_scored = "scores" in new.current["execution"]
-            rules = _rules(is_text_compared=True, is_scored=is_scored)
-            record = {**(new.record or {}), "comparison": rules}
+            record = {**(new.record or {}), "comparison": _rules(is_text_compared=True, is_scored=is_scored)}
             new = replace(new, record=record, notes=(*new.notes, _STEADY))
         return new, {}
 
@@ -230,9 +227,7 @@ def _notes_on(captured: Sequence[Captured]) -> Iterator[str]:
         yield "texts are stored and not compared, their checks and scores are; --repeat 3 finds steady texts"
 
 
-def _is_there(
-    new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project
-) -> bool:
+def _exists(new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project) -> bool:
     """Whether the same baseline exists already. InvalidInput if another baseline has its name."""
     if (existing := taken.get(new.draft.id.casefold())) is None:
         return False
@@ -241,6 +236,5 @@ def _is_there(
     if existing_baseline is not None and is_same(new.draft, existing_baseline, project):
         return True
     message = f"{new.draft.id} is captured already, with another recipe, in {source.file}"
-    raise InvalidInput(
-        Problem("BK520", message, "if the case was edited, remove that file and capture it again")
-    )
+    hint = "if the case was edited, remove that file and capture it again"
+    raise InvalidInput(Problem("BK520", message, hint))

@@ -1,34 +1,36 @@
-"""Everything that can be wrong with eval cases, reported before the first is run, or by `doctor` alone."""
+"""Everything that can be wrong with eval cases, reported before the first is run, or by `doctor` alone;
+and the programs that judge them: who allows them, and how they are started.
+
+A data file cannot start other programs: only a command of the configuration is run, possibly with further
+words, or what --allow-exec allows."""
 
 import os
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
+from baselinekit import errors
+from baselinekit.clients.programs import children
+from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
+from baselinekit.commands.programs import allowed_by, who_allows
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import (
-    WITHOUT_VARIABLE,
-    BaselinekitError,
-    InvalidInput,
-    Problem,
-    Refused,
-    internal_error,
-    raise_interrupt,
-)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
 from baselinekit.evals.gating import read_thresholds
-from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.graders import graders
+from baselinekit.graders.base import JudgeProgram, keys_of
 from baselinekit.graders.graders import Position
-from baselinekit.graders.task import keys_of
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, granted_timeout
+from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.settings import Clients, Setting, above
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
@@ -37,19 +39,175 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Recipe, Surroundings
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.discovery import discover_files, holds_baselines, is_foreign_json, passed_over_notes
-from baselinekit.store.project import in_repository, name_in_project, read, repository_of
-from baselinekit.store.reading import locate
+from baselinekit.store.project import in_repository, name_in_project, repository_of
+from baselinekit.store.reading import (
+    discover_files,
+    holds_baselines,
+    is_foreign_json,
+    locate,
+    passed_over_notes,
+)
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import named_text, resolve_named
+from baselinekit.suites.settings import load_documents, named_text, resolve_named
+from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
+
+
+class ReadyJudge(Struct):
+    """A program that may be run. `content`: 16 hex digits of the hash of its files in the project; `passed`:
+    the variables of the operator that the configuration lists for it."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    content: str = ""
+    passed: tuple[str, ...] = ()
+
+
+def words_of(command: str | Sequence[str]) -> list[str] | None:
+    """Split a command into words; None for a text that only a shell can read."""
+    if not isinstance(command, str):
+        return [*command]
+    with suppress(ValueError):  # a quote that does not end
+        return None if children.needs_shell(command) else shlex.split(command)
+    return None
+
+
+class StatedProgram(Struct):
+    """A program as a data file states it. `words` is None if it needs a shell. `files`: those of its words
+    that are files of the project, with their absolute paths."""
+
+    command: str | tuple[str, ...]
+    words: list[str] | None
+    cwd: str
+    files: Mapping[str, str]
+    surroundings: Surroundings
+
+    @property
+    def text(self) -> str:
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
+    def from_root(self, word: str) -> str:
+        """Return a word with a file as its path from the root of its repository."""
+        return os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))
+
+
+def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
+    """Make a program ready to run; Refused where nobody allows it. `listed`: it will not be run, so it need
+    not be allowed or installed."""
+    program = stated_program(project, case, judge)
+    if listed:
+        return ReadyJudge((), program.cwd)
+    match = entry_that_allows(project, program)
+    if match is not None:
+        name, further_words = match
+        command = project.commands[name]
+        hint = f"correct `commands: {name}:` in baselinekit.yaml, or install it"
+        argv = (*children.configured_argv(command.argv, project.root, hint), *further_words)
+        return ReadyJudge(argv, program.cwd, _content_digest(program), tuple(command.env))
+    if not project.trust.allow_exec:
+        text = " ".join(program.text.split())
+        message = f"the judge's program `{text}` is not named in {project.trust.configuration}"
+        raise Refused(Problem("BK403", message, _permission_hint(program)))
+    if program.words is None:
+        argv = (children.SHELL, "-c", program.text)
+    else:
+        word, *further = program.words
+        argv = (children.program_at(word, program.cwd, "install it, or correct its name"), *further)
+    return ReadyJudge(argv, program.cwd, _content_digest(program))
+
+
+def stated_program(project: Project, case: Case, judge: JudgeProgram) -> StatedProgram:
+    """Read a program as a case states it: its words, its folder, and the words that are files."""
+    folder = os.path.dirname(os.path.join(project.root, case.source.file))
+    surroundings = Surroundings(root=repository_of(project.root, case.source.file), folder=folder)
+    root = os.path.realpath(surroundings.root)
+    cwd = inside(surroundings, judge.cwd or ".")
+    if not os.path.isdir(cwd):
+        raise cannot_replay("BK320", f"the working folder {judge.cwd!r} does not exist", "correct `cwd`")
+    words = words_of(judge.command)
+    possible_names = re.findall(r"[^\s|&;<>()$`'\"]+", str(judge.command)) if words is None else words
+    paths = {word: os.path.normpath(os.path.join(cwd, word)) for word in possible_names}
+    files = {word: at for word, at in paths.items() if at.startswith(root + os.sep) and os.path.isfile(at)}
+    return StatedProgram(judge.command, words, cwd, files, replace(surroundings, folder=cwd))
+
+
+def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Sequence[str]] | None:
+    """Find the entry under `commands:` that allows a program: by the entry's name, by its words, or by its
+    script. Return the name of the entry, and the words after it."""
+    root, words = os.path.realpath(project.root), program.words
+    if words is None:
+        for name, command in project.commands.items():
+            is_shell = os.path.basename(command.argv[0]) in ("sh", "bash")
+            if is_shell and command.argv[1:] == ["-c", program.command]:
+                return name, ()
+        return None
+    if words[0] in project.commands:
+        return words[0], words[1:]
+
+    def means_same(configured_word: str, word: str) -> bool:
+        """Paths are the same if they lead to the same file, even if they start at different folders."""
+        if word in program.files:
+            return os.path.normpath(os.path.join(root, configured_word)) == program.files[word]
+        return configured_word == word
+
+    for name, command in project.commands.items():
+        if len(command.argv) <= len(words) and all(map(means_same, command.argv, words)):
+            return name, words[len(command.argv) :]
+    script = 1 if is_interpreted_script(words) else 0
+    if words[script] not in program.files:
+        return None
+    allowing = allowed_by(project, os.path.relpath(program.files[words[script]], root))
+    return None if allowing is None else (allowing, words[script + 1 :])
+
+
+def _permission_hint(program: StatedProgram) -> str:
+    if program.words is None:
+        return "state its words as a list and name them under `commands:`, or pass --allow-exec"
+    words = [program.from_root(word) if word in program.files else word for word in program.words]
+    files = [program.from_root(word) for word in program.files]
+    name = os.path.splitext(os.path.basename(next((one for one in words[:2] if one in files), words[0])))[0]
+    if os.sep not in words[0] and words[0] in files:
+        words[0] = f"./{words[0]}"
+    entry = f"{name or 'judge'}: [{', '.join(words)}]"
+    return f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
+
+
+def _content_digest(program: StatedProgram) -> str:
+    """The hash of the files of a program: a changed script may judge differently."""
+    digest = sha256()
+    for word in program.files:
+        digest.update(word.encode() + b"\0")
+        with suppress(BaselinekitError):  # a file that is too large for a script
+            digest.update(read_if_there(program.surroundings, word) or b"")
+    return digest.hexdigest()[:16] if program.files else ""
+
+
+def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
+    """Describe each program that judges in these cases, with who allows it or what is wrong with it."""
+    descriptions: dict[str, None] = {}
+    for case in cases:
+        for grader in graders.with_parts(case.graders):
+            judge = graders.row_of(grader).starts(grader.method)
+            if judge is None:
+                continue
+            command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
+            try:
+                match = entry_that_allows(project, stated_program(project, case, judge))
+                state = f"allowed {who_allows(project, match[0] if match else None)}"
+            except BaselinekitError as error:
+                state = error.problems[0].message
+            descriptions[f"judge {command}: {state}"] = None
+    yield from descriptions
+
+
+Runnable = Callable[[FunctionOutput], None]
+"""Refuses in advance what may not be run."""
 
 _MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"
@@ -83,16 +241,13 @@ def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
 
 
 def prepare_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> list[Prepared]:
     """Prepare all cases; raise one error with all problems of all of them, each with its place. If nothing is
     wrong but variables without a value, only the cases that need them are errors, when they are run.
     `listed`: the cases will not be run."""
     prepared, problems, refused = checked_cases(environment, cases, runnable, listed)
-    if any(problem.code not in WITHOUT_VARIABLE for problem in problems) or (problems and refused):
+    if any(problem.code not in errors.WITHOUT_VARIABLE for problem in problems) or (problems and refused):
         raise InvalidInput(*problems, *refused)
     if refused:
         raise Refused(*refused)
@@ -100,10 +255,7 @@ def prepare_cases(
 
 
 def checked_cases(
-    environment: CaptureEnvironment,
-    cases: Sequence[Case],
-    runnable: Callable[[FunctionOutput], None],
-    listed: bool = False,
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Return the prepared cases (those with a problem have it as their fault), the problems, and those about
     missing permissions. One of a script is reported once, however many cases use the script."""
@@ -114,7 +266,7 @@ def checked_cases(
         try:
             prepared.append(_prepared(environment, case, runnable, listed))
         except Exception as error:  # an unexpected one is reported as the error of this case when it is run
-            raise_interrupt(error)
+            errors.raise_interrupt(error)
             prepared.append(Prepared(case, fault=error))
             if isinstance(error, BaselinekitError):
                 (refused if isinstance(error, Refused) else problems).append((case.source, error.problems))
@@ -123,9 +275,7 @@ def checked_cases(
     return prepared, list(placed[0]), list(placed[1])
 
 
-def _prepared(
-    environment: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None], listed: bool
-) -> Prepared:
+def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, listed: bool) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = environment.project
@@ -270,8 +420,7 @@ def _grader_problems(
             yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.place_of(at))
     if (path := row.document(method)) is not None:
         schema = load_schema(case, path, project.root)
-        with_schema = replace(grader, method=row.with_document(method, schema))
-        yield from graders.problems_of(with_schema, case)
+        yield from graders.problems_of(replace(grader, method=row.with_document(method, schema)), case)
         prepared.schemas[position] = schema
     elif row.compares:
         words = project.words if prepared.baseline is None else project.words_of(prepared.baseline)
@@ -286,7 +435,7 @@ def _check_model(name: str, case: Case, environment: CaptureEnvironment) -> None
     except InvalidInput as error:
         if error.problems[0].code != _UNKNOWN_MODEL:
             raise
-        from baselinekit.suites.targetsfile import add_discovered_targets  # most projects name no targets
+        from baselinekit.suites.targets import add_discovered_targets  # most projects name no targets
 
         project = environment.project
         targets = add_discovered_targets(project.targets, project.root, case.source.file, {})
@@ -317,7 +466,7 @@ def load_schema(case: Case, path: str, root: str) -> Json:
     root, file = in_repository(root, case.source.file)
     name = resolve_named(root, file, path)
     try:
-        documents = language(name).load(decode(read(root, name), name).body, name)
+        _, documents = load_documents(root, name)
     except InvalidInput as error:
         problem = error.problems[0]
         if problem.code != "BK111":
@@ -362,9 +511,7 @@ def check_reachable(
 _ONLY_EVALS = frozenset(("case", "test_cases", "prompt_cases", "evalcases", "suite", "gate"))
 
 
-def examine_all(
-    project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
-) -> Findings:
+def examine_all(project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable) -> Findings:
     """Check the named paths; without any, all baselines and all evals of the project."""
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
     prompts = folders_below(project.root, places)
@@ -379,7 +526,7 @@ def examine_all(
         findings = _with_evals(findings, project, places, clients, runnable)
     if not prompts:
         return findings
-    from baselinekit.eva.checks import examine
+    from baselinekit.eva.folders import examine
 
     broken, shape = examine(project.root, prompts)
     return replace(
@@ -423,11 +570,7 @@ def _sort_files(
 
 
 def _with_evals(
-    findings: Findings,
-    project: Project,
-    paths: Sequence[str],
-    clients: Clients,
-    runnable: Callable[[FunctionOutput], None],
+    findings: Findings, project: Project, paths: Sequence[str], clients: Clients, runnable: Runnable
 ) -> Findings:
     """The findings with those about evals. A baseline that is also one of their cases is reported once."""
     root = project.root
@@ -438,8 +581,8 @@ def _with_evals(
     files = [file for file in forms if file not in (*gates, *reports)]
     suite, problems = load_partly(files, root, project.fetch_file, project.targets)
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
-    faults = [one.fault for one in prepared if one.fault is not None]
-    invalid += [internal_error(one).problems[0] for one in faults if not isinstance(one, BaselinekitError)]
+    faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
+    invalid += [errors.internal_error(fault).problems[0] for fault in faults]
     checks: list[Callable[[], object]] = [partial(load_gates, file, root) for file in gates]
     checks.append(partial(facts_of, root, suite.cases))
     for check in checks:

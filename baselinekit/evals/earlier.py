@@ -1,30 +1,31 @@
-"""run --compare-to: each case beside the same case of an earlier run, and all of them together.
+"""Two runs compared, each case beside the same case of the other run, and all of them together: `run
+--compare-to`, and two result files, ours or AgentV's, side by side.
 
 A difference that may be due to chance is called insufficient evidence, and never "no regression". Where
-nothing is left to chance, one attempt is enough."""
+nothing is left to chance, one attempt is enough. Beside the exact tests there is AgentV's own rule, so
+that thresholds which were chosen for it keep their meaning: the mean of all score differences decides."""
 
+import math
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from fractions import Fraction
 from math import fsum
+from typing import Literal
 
 from baselinekit.commands.history import load_parts
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.graders.base import exact_fraction
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact, pass_at_k, pass_hat_k_unbiased
+from baselinekit.model import results
 from baselinekit.model.grades import Attempt, iterate_grades
-from baselinekit.model.results import (
-    CaseChange,
-    CaseFacts,
-    EarlierComparison,
-    MetricChange,
-    Report,
-    Result,
-    Share,
-    Verdict,
-)
+from baselinekit.model.results import CaseChange, EarlierComparison, MetricChange, Report, Result, Verdict
 from baselinekit.model.values import Json
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.results import load_results, result_files
+from baselinekit.structs import Struct, replace
 
 LAST = "last"
 PARTS = ("case", "files", "grader", "judge", "model")
@@ -55,9 +56,8 @@ def load_earlier(project: Project, name: str, suite: str) -> Report:
     if latest_partial is not None:
         return load_parts([latest_partial], project.root)[0][1]
     message = f"no earlier run of {suite!r} is kept here"
-    raise InvalidInput(
-        Problem("BK733", message, "run it once without --compare-to first, or name a result file")
-    )
+    hint = "run it once without --compare-to first, or name a result file"
+    raise InvalidInput(Problem("BK733", message, hint))
 
 
 def _part(record: Json, key: str) -> dict[str, Json]:
@@ -74,10 +74,9 @@ def compare_runs(
     results = [result for result in now.results if result.case is not None]
     pairs = [(before_by_id[result.id], result) for result in results if result.id in before_by_id]
     cases = tuple(_case(pair, across) for pair in pairs)
+    both = zip(pairs, cases, strict=True)
     comparable = [
-        pair
-        for pair, case in zip(pairs, cases, strict=True)
-        if case.verdict != "not comparable" and all(map(_decided, pair))
+        pair for pair, case in both if case.verdict != "not comparable" and all(map(_decided, pair))
     ]
     ids_now = {result.id for result in now.results}
     # after a narrowed run it is unknown which cases are gone
@@ -143,11 +142,8 @@ def differences(before: Result, now: Result) -> list[str]:
     """The parts that a verdict depends on and that differ. A part that only one run knows, because the other
     did not get that far, is no difference."""
     before_parts, now_parts = (result.case.fingerprint if result.case else {} for result in (before, now))
-    return [
-        part
-        for part in PARTS
-        if part in now_parts and part in before_parts and now_parts[part] != before_parts[part]
-    ]
+    shared = before_parts.keys() & now_parts.keys()
+    return [part for part in PARTS if part in shared and now_parts[part] != before_parts[part]]
 
 
 def hangs_on_chance(pair: Pair) -> bool:
@@ -167,7 +163,7 @@ def hangs_on_chance(pair: Pair) -> bool:
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
     """The attempts without retries: an attempt made because another failed says nothing about how often."""
-    facts = result.case or CaseFacts("")
+    facts = result.case or results.CaseFacts("")
     return facts.attempts[: len(facts.attempts) - facts.retried]
 
 
@@ -175,9 +171,9 @@ def _decided(result: Result) -> list[Attempt]:
     return [attempt for attempt in _attempts(result) if attempt.outcome in _DECIDED]
 
 
-def _passed(result: Result) -> Share:
+def _passed(result: Result) -> results.Share:
     decided = _decided(result)
-    return Share(sum(attempt.outcome == "passed" for attempt in decided), len(decided))
+    return results.Share(sum(attempt.outcome == "passed" for attempt in decided), len(decided))
 
 
 def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricChange, ...]:
@@ -185,9 +181,7 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
     the scores. A case counts as better or worse by as many attempts before as now."""
     if not pairs:
         return ()
-    passed = [
-        [[attempt.outcome == "passed" for attempt in _decided(result)] for result in pair] for pair in pairs
-    ]
+    passed = [[[one.outcome == "passed" for one in _decided(result)] for result in pair] for pair in pairs]
     most = min(len(case) for pair in passed for case in pair)
     rules: list[tuple[str, int, Callable[[int, int, int], float | None]]] = [("pass@1", 1, pass_at_k)]
     if most > 1:
@@ -220,3 +214,179 @@ def scores_of(pairs: Sequence[Pair]) -> list[list[float]]:
     score_pairs = [[score for score in pair if score is not None] for pair in scores]
     complete = [pair for pair in score_pairs if len(pair) == 2]
     return complete if any(score not in (0, 1) for pair in complete for score in pair) else []
+
+
+_SCORE = "score"
+"""The score as a row of AgentV states it, also for an error, where the case itself has no score."""
+
+_DIGITS = 1_000
+"""AgentV rounds the mean to three digits before it checks whether it is below zero."""
+
+
+def load_run(path: str, cwd: str) -> Report:
+    """Load a result file, by the name that the operator typed."""
+    if not is_foreign(path):
+        ((_, report),) = load_parts([path], cwd)
+    else:
+        from baselinekit.agentv.results import read_rows  # most runs are ours
+
+        try:
+            report = read_rows(read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES), path)
+        except BaselinekitError as error:
+            places = [problem.place and problem.place._replace(file=path) for problem in error.problems]
+            problems = zip(error.problems, places, strict=True)
+            raise InvalidInput(*(replace(problem, place=place) for problem, place in problems)) from None
+    if not any(result.case for result in report.results):
+        hint = "name a file of baselinekit run -o x.json, or the results of AgentV as .jsonl or .yaml"
+        raise InvalidInput(Problem("BK733", f"{path} holds no eval cases", hint))
+    return report
+
+
+def is_foreign(path: str) -> bool:
+    """Whether the file has another extension than our own result files, which are one JSON text each."""
+    return path.lower().endswith((".jsonl", ".yaml", ".yml"))
+
+
+def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
+    """Load both runs. AgentV's rows need not name their dataset: if one of the runs is AgentV's, cases are
+    matched by name alone where the name is unique."""
+    first, second = load_run(before, cwd), load_run(now, cwd)
+    if is_foreign(before) or is_foreign(now):
+        first = _with_matching_ids(first, second)
+    if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
+        hint = suggest(cases(first)[0].id, [result.id for result in cases(second)])
+        message = f"{before} and {now} have no case in common"
+        raise NothingSelected(Problem("BK692", message, hint or "compare two runs of the same cases"))
+    return first, second
+
+
+def cases(report: Report) -> list[Result]:
+    return [result for result in report.results if result.case is not None]
+
+
+def _with_matching_ids(report: Report, other: Report) -> Report:
+    """The report with the ids of the other report for cases whose ids differ in the dataset only."""
+    ours, theirs = {result.id for result in cases(report)}, {result.id for result in cases(other)}
+    names = Counter(map(_own_name, ours - theirs))
+    other_names = Counter(map(_own_name, theirs - ours))
+    new_ids = {_own_name(id): id for id in theirs - ours if other_names[_own_name(id)] == 1}
+
+    def matched(result: Result) -> Result:
+        name = _own_name(result.id)
+        is_unique = result.id not in theirs and names[name] == 1
+        return replace(result, id=new_ids.get(name, result.id)) if is_unique else result
+
+    return replace(report, results=tuple(map(matched, report.results)))
+
+
+def _own_name(id: str) -> str:
+    return id.rpartition("/")[2]
+
+
+# Exact tests, for each case and for all together.
+
+
+class Pairing(Struct):
+    """Two runs beside each other. `lost`: cases that the earlier run decided and the later one did not, so
+    that they cannot show that nothing regressed."""
+
+    earlier: EarlierComparison
+    lost: tuple[str, ...]
+    partial: bool = False
+
+    @property
+    def unmatched(self) -> bool:
+        """Whether cases are missing that should be there: they may hide a regression."""
+        return bool(self.earlier.gone) and not self.partial
+
+    @property
+    def unsure(self) -> tuple[MetricChange, ...]:
+        """The metrics in which more pairs got worse than better, and so few changed that the test could not
+        call it a regression even if all of them had got worse. Those in which all did are first."""
+        metrics = self.earlier.metrics
+        unsure = [
+            metric
+            for metric in metrics
+            if metric.verdict == "insufficient evidence"
+            and metric.lost > metric.won
+            and mcnemar_exact(metric.lost + metric.won, 0) * len(metrics) > SURE
+        ]
+        return tuple(sorted(unsure, key=lambda metric: metric.won > 0))
+
+    @property
+    def exit_code(self) -> int:
+        if self.earlier.regressed:
+            return 1
+        return 3 if self.lost or self.unmatched or self.unsure or self.earlier.tells_nothing else 0
+
+
+def pair_runs(before: Report, now: Report, across: Collection[str] = (), partial: bool = False) -> Pairing:
+    earlier = compare_runs(now, before, across, with_scores=True)
+    decided = {result.id for result in cases(before) if result.outcome in _DECIDED}
+    lost = tuple(one.id for one in cases(now) if one.id in decided and one.outcome not in _DECIDED)
+    return Pairing(earlier, lost, partial)
+
+
+# AgentV's rule: the mean of the score differences.
+
+
+class ScorePair(Struct):
+    id: str
+    before: float
+    now: float
+    delta: Fraction
+    outcome: Literal["win", "loss", "tie"]
+
+
+class MeanDelta(Struct):
+    """Two runs compared by AgentV's rule. `unscored`: cases of both runs of which one has no score."""
+
+    pairs: tuple[ScorePair, ...]
+    only_before: tuple[str, ...]
+    only_now: tuple[str, ...]
+    unscored: tuple[str, ...]
+    errors: tuple[str, ...]
+    threshold: float
+
+    @property
+    def mean(self) -> Fraction:
+        """The mean difference, rounded half up to three digits."""
+        mean = sum((pair.delta for pair in self.pairs), Fraction(0)) / max(len(self.pairs), 1)
+        return Fraction(math.floor(mean * _DIGITS + Fraction(1, 2)), _DIGITS)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code by AgentV's rule; 3 where there is no pair, as nothing was compared."""
+        return 3 if not self.pairs else 1 if self.mean < 0 else 0
+
+    def count(self, outcome: str) -> int:
+        return sum(pair.outcome == outcome for pair in self.pairs)
+
+
+def mean_delta(before: Report, now: Report, threshold: float) -> MeanDelta:
+    """Compare by how far the score of each case moved, in exact arithmetic, so that .9 is .1 more than .8."""
+    old, new = ({result.id: result for result in cases(report)} for report in (before, now))
+    both = [(old[id], new[id]) for id in old if id in new]
+    pairs, limit = [], exact_fraction(threshold)
+    for earlier, later in both:
+        then, after = _score_of(earlier), _score_of(later)
+        if then is not None and after is not None:
+            delta = exact_fraction(after) - exact_fraction(then)
+            outcome: Literal["win", "loss", "tie"] = "win" if delta >= limit else "loss"
+            pairs.append(ScorePair(earlier.id, then, after, delta, outcome if abs(delta) >= limit else "tie"))
+    scored = {pair.id for pair in pairs}
+    return MeanDelta(
+        tuple(pairs),
+        tuple(id for id in old if id not in new),
+        tuple(id for id in new if id not in old),
+        tuple(earlier.id for earlier, _ in both if earlier.id not in scored),
+        tuple(pair.id for pair in pairs if "error" in (old[pair.id].outcome, new[pair.id].outcome)),
+        threshold,
+    )
+
+
+def _score_of(result: Result) -> float | None:
+    """The score of a result. AgentV gives a score to an error too, and counts it."""
+    facts = result.case
+    stated = result.scores.get(_SCORE) if facts is not None and result.outcome == "error" else None
+    return stated if stated is not None else facts.score if facts else None

@@ -4,22 +4,16 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import fsum
 
+from baselinekit import metrics
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import (
-    PRESETS,
-    clustered_interval,
-    metric_name,
-    pass_at_k,
-    pass_hat_k,
-    pass_hat_k_unbiased,
-    wilson,
-)
+from baselinekit.metrics import metric_name
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
 from baselinekit.model.grades import BORDERLINE, Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.gates import SLOT
+from baselinekit.suites.suite import SLOT
+from baselinekit.values.texts import list_first
 
 # Results of eval cases -> the metrics of the run, in two views, each with its interval. Per case: the mean of
 # the estimates of all cases, by weight. Pooled: all attempts of all cases together. An attempt counts if it
@@ -93,7 +87,7 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     if not decided:
         return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
     share = sum(result.outcome == "passed" for result in decided) / len(decided)
-    return Metric(RATE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), least)
+    return Metric(RATE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), least)
 
 
 def borderline_share(results: Sequence[Result]) -> list[Metric]:
@@ -103,11 +97,11 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
     if not borderline and not any(result.case and result.case.pass_rule.by == "mean" for result in decided):
         return []
     share = len(borderline) / len(decided)
-    return [Metric(BORDERLINE, share, _PER_CASE, *wilson(share, len(decided)), len(decided), None)]
+    return [Metric(BORDERLINE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)]
 
 
 def _mean(name: str, counts: Counts, k: int) -> Metric:
-    rule = pass_hat_k_unbiased if name.endswith(_UNBIASED) else pass_at_k
+    rule = metrics.pass_hat_k_unbiased if name.endswith(_UNBIASED) else metrics.pass_at_k
     values = [rule(attempts, passed, k) for attempts, passed, _ in counts]
     weights = [weight for _, _, weight in counts]
     if not fsum(weights):
@@ -118,15 +112,15 @@ def _mean(name: str, counts: Counts, k: int) -> Metric:
         return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
     share = fsum((value or 0) * weight for value, weight in zip(values, weights, strict=True)) / fsum(weights)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
-    return Metric(name, share, _PER_CASE, *wilson(share, effective), len(counts), None)
+    return Metric(name, share, _PER_CASE, *metrics.wilson(share, effective), len(counts), None)
 
 
 def _pooled(name: str, counts: Counts, k: int) -> Metric:
     attempts, passed = sum(attempts for attempts, _, _ in counts), sum(passed for _, passed, _ in counts)
     if not attempts:
         return Metric(name, None, _POOLED, None, None, 0, None, "no attempt was decided")
-    low, high = clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
-    return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
+    low, high = metrics.clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
+    return Metric(name, metrics.pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts, None)
 
 
 # gate: whether the results of a run are good enough for the work to go on. A gate is judged only by the cases
@@ -165,14 +159,12 @@ def canonical(name: str) -> str:
     return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
 
 
-def thresholds_of_options(
-    preset: str | None, required: Sequence[str], rate: float | None
-) -> dict[str, float]:
+def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:
     """The thresholds by the options. One that is given by itself replaces that of the preset."""
-    least = {canonical(name): value for name, value in (PRESETS[preset] if preset else {}).items()}
+    least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
     if rate is not None:
         least[RATE] = rate
-    least |= dict(map(requirement, required))
+    least |= dict(map(requirement, stated))
     read_thresholds(least)
     return least
 
@@ -221,22 +213,14 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
         (metric for metric in measured if metric.threshold is not None),
         key=lambda metric: order.index(metric.name),
     )
-    judged_metrics = tuple(
-        metric if metric.name in least else replace(metric, threshold=None) for metric in metrics
-    )
+    judged_metrics = tuple(one if one.name in least else replace(one, threshold=None) for one in metrics)
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
     regressed = tuple(_regressed(gate, results))
     judged = GateResult(gate, replace(report, results=tuple(results)), judged_metrics, reasons, regressed)
-    suite = replace(
-        report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=f"{gate.name}: {judged.state}"
-    )
+    state = f"{gate.name}: {judged.state}"
+    suite = replace(report.suite or SuiteFacts(gate.name), metrics=judged_metrics, gate=state)
     return replace(judged, report=replace(judged.report, suite=suite))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(names[:_MOST_LISTED]) + more
 
 
 def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
@@ -248,7 +232,7 @@ def _regressed(gate: Gate, results: Sequence[Result]) -> Iterator[str]:
     for level, ids in failing.items():
         if ids and level not in gate.allow_regressions:
             how = f"{level}, not in allow_regressions" if level in ALLOWABLE else level
-            yield f"no rate covers a failing regression ({how}): {_listed(ids)}"
+            yield f"no rate covers a failing regression ({how}): {list_first(ids, _MOST_LISTED)}"
 
 
 def describe_omission(gate: Gate, report: Report) -> str:
@@ -292,16 +276,11 @@ def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str
 
 def _undecided(report: Report, results: Sequence[Result]) -> Iterator[str]:
     """The reasons why the gate is undecided: cases without an outcome neither pass nor fail."""
-    undecided = [
-        f"{result.id}: {result.outcome}" for result in results if result.outcome in ("error", "unscored")
-    ]
-    undecided += [
-        f"{result.id}: never run"
-        for result in results
-        if result.outcome == "skipped" and result.verdict == "limit"
-    ]
+    undecided = [f"{one.id}: {one.outcome}" for one in results if one.outcome in ("error", "unscored")]
+    limited = [one for one in results if one.outcome == "skipped" and one.verdict == "limit"]
+    undecided += [f"{one.id}: never run" for one in limited]
     if undecided:
-        yield f"{len(undecided):,} of {len(results):,} undecided ({_listed(undecided)})"
+        yield f"{len(undecided):,} of {len(results):,} undecided ({list_first(undecided, _MOST_LISTED)})"
     if report.interrupted:
         yield "the run was interrupted"
     elif not report.complete:

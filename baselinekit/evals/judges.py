@@ -7,12 +7,11 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.graders import graders
+from baselinekit.graders.base import GradeClients, LabelScale, QuestionForm
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients, LabelScale, QuestionForm
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected, GoodAnswer
@@ -26,7 +25,7 @@ from baselinekit.suites.settings import named_text, resolve_named
 # How far a judge can be trusted: its verdicts are compared with those of people, and with known verdicts.
 
 
-_DEFAULT_RULE = PassRule()
+_RULE = PassRule()
 
 
 class LabelledJudge(Struct):
@@ -65,15 +64,10 @@ def labels_hash(labels: Sequence[Label]) -> str:
 
 
 def _case(
-    id: str,
-    question: str,
-    expected: Json,
-    outcome: str,
-    rule: PassRule = _DEFAULT_RULE,
-    name: str | None = None,
+    id: str, asked: str, expected: Json, outcome: str, rule: PassRule = _RULE, name: str | None = None
 ) -> Case:
     """A case that a judge is asked about."""
-    recipe = Recipe(PromptInput(text=question), PromptExecution("prompt"))
+    recipe = Recipe(PromptInput(text=asked), PromptExecution("prompt"))
     value = None if expected is None else Expected("semantic", expected)
     return Case(id, recipe, (), name=name, expected=value, wanted=GoodAnswer(outcome), pass_rule=rule)
 
@@ -221,8 +215,7 @@ def calibrate(
         verdicts, clients = [], GradeClients(ask=ask, text=judge.texts.__getitem__)
         for number, label in enumerate(labels, 1):
             asked = label.input if isinstance(label.input, str | None) else repr(label.input)
-            outcome = label.expected_outcome
-            case = _case(f"label {number}", asked or "", label.expected, outcome, judge.rule)
+            case = _case(f"label {number}", asked or "", label.expected, label.expected_outcome, judge.rule)
             grade = graders.grade(judge.grader, case, Observation(label.output, 0.0), clients)
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         agreements.append((judge, agreement(judge, labels, verdicts)))

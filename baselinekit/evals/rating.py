@@ -10,11 +10,16 @@ from fnmatch import fnmatchcase
 from baselinekit import metrics
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
+from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
+from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
+from baselinekit.graders.base import code_of, combine_grades
+from baselinekit.graders.composite import grade_from_parts
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grade, Grader, HumanRating
+from baselinekit.model.grades import Attempt, Grade, Grader, HumanRating, PassRule
 from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet, same_person
 from baselinekit.model.recipes import Observation
+from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.schema import place_problems
 from baselinekit.secrets.variables import Redactor
@@ -120,11 +125,8 @@ def sheet(item: RatingItem) -> Sheet:
         choices = [(str(value), scale.labels.get(str(value), "")) for value in values]
     else:
         choices = [(str(number), "") for number in range(1, len(item.shown.items) + 1)]
-    ratings = [
-        f"{rating.rater}: {by_human.words_for(rating.value, scale)}"
-        + (f" ({rating.note})" if rating.note else "")
-        for rating in item.ratings
-    ]
+    words = [(one, by_human.words_for(one.value, scale)) for one in item.ratings]
+    ratings = [f"{one.rater}: {word}" + (f" ({one.note})" if one.note else "") for one, word in words]
     return Sheet(
         item,
         tuple(scale.criteria) or (scale.description,),
@@ -190,5 +192,71 @@ def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     except InvalidInput as error:
         raise InvalidInput(*place_problems(text, name, {0: error.problems})) from None
     is_filled_in = [rating.value is not None for item in items.values() for rating in item.ratings]
-    known = sum(is_filled_in) - new_ratings
-    return Imported(new_items, new_ratings, known, is_filled_in.count(False))
+    return Imported(new_items, new_ratings, sum(is_filled_in) - new_ratings, is_filled_in.count(False))
+
+
+_CUT_SHORT = "BK613"
+"""The attempt is an error whatever its graders say: the answer was cut short."""
+
+
+class FinishedReport(Struct):
+    """The report as it is now. `decided`: how many cases this decided; `left`: how many still wait."""
+
+    report: Report
+    decided: int
+    left: int
+
+
+def finish(report: Report, queue: Queue) -> FinishedReport:
+    """Regrade each grade that waited for people by the ratings that there are now."""
+    items = {item.key: item for item in queue.ratings.all()}
+
+    def regrade(grade: Grade) -> Grade:
+        item = items.get(str(grade.details.get("item", "")))
+        if grade.kind != "human" or grade.outcome != "unscored" or item is None:
+            return grade
+        grader = Grader(grade.grader, "human", item.method, grade.weight, grade.required)
+        return by_human.human_grade(grader, item)
+
+    def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
+        """Regrade a grade; a composite grade by its regraded parts."""
+        parts = tuple(regrade_with_parts(part, rule) for part in grade.parts)
+        if parts != grade.parts:
+            return grade_from_parts(replace(grade, parts=parts), rule)
+        return regrade(grade)
+
+    def regrade_attempt(attempt: Attempt, rule: PassRule) -> Attempt:
+        grades = tuple(regrade_with_parts(grade, rule) for grade in attempt.grades)
+        if grades == attempt.grades or attempt.code == _CUT_SHORT:
+            return replace(attempt, grades=grades)
+        outcome, score, reason, verdict = combine_grades(grades, rule)
+        decided = {"outcome": outcome, "score": score, "reason": reason, "verdict": verdict}
+        return replace(attempt, grades=grades, code=code_of(grades, outcome), **decided)
+
+    def regrade_result(result: Result) -> Result:
+        if result.case is None or result.outcome == "skipped":
+            return result
+        facts = result.case
+        attempts = tuple(regrade_attempt(attempt, facts.pass_rule) for attempt in facts.attempts)
+        if attempts == facts.attempts:
+            return result
+        outcome, verdict, deciding = outcome_of(attempts, facts.retried)
+        return replace(
+            result,
+            outcome=outcome,
+            verdict=verdict,
+            reason="" if outcome == "passed" else reason_with_count(deciding, attempts),
+            code=deciding.code if outcome == deciding.outcome else None,
+            scores=judged_scores(deciding),
+            case=replace(facts, attempts=attempts, score=mean_score(attempts, facts.retried)),
+        )
+
+    results = tuple(map(regrade_result, report.results))
+    finished = replace(report, results=results)
+    if report.suite is not None:
+        metrics = report.suite.metrics
+        least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
+        finished = replace(finished, suite=replace(report.suite, metrics=measure(results, least)))
+    changed = zip(report.results, results, strict=True)
+    decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)
+    return FinishedReport(finished, decided, sum(result.outcome == "unscored" for result in results))

@@ -1,5 +1,6 @@
 """run: every eval case attempted, graded, and counted."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -7,28 +8,19 @@ from contextlib import closing, contextmanager, nullcontext
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_threads
+from baselinekit.commands.history import with_trends
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
+from baselinekit.evals import attempts as making
 from baselinekit.evals.attempts import (
+    CaseAttempt,
     CaseOrder,
     CaseTurn,
     CaseWorker,
     EvalClients,
     JudgedAttempt,
-    PendingWrites,
-    is_wrong,
-)
-from baselinekit.evals.cases import (
-    CaseAttempt,
-    Memory,
-    PlanJournals,
-    explain_grades,
-    key_of,
-    noted,
-    result_of,
-    skipped_result,
 )
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
@@ -41,13 +33,16 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Grade, Grader, iterate_grades
+from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
+from baselinekit.report.evalreport import without_details
+from baselinekit.report.forms.table import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, field, replace
+from baselinekit.suites import settings
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -69,7 +64,7 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: PlanJournals | None = None
+    lasting: making.PlanJournals | None = None
 
 
 def run(
@@ -144,7 +139,7 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *noted(results), *recorder.notes, *attempts.warnings})),
+        warnings=tuple(sorted({*notes, *making.noted(results), *recorder.notes, *attempts.warnings})),
         not_recorded=recorder.not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
@@ -168,17 +163,17 @@ def _memory(
     turns: Sequence[CaseTurn],
     attempts: int,
     policy: RunPolicy,
-) -> tuple[Memory, list[str]]:
+) -> tuple[making.Memory, list[str]]:
     """Open the journal of this run, with notes. If it cannot be kept the run goes on without one, but a run
     that is to be resumed needs it."""
     retries = [turn.retries for turn in turns if turn.first == 1]
-    key = key_of(project, suite.file or suite.name, prepared, attempts, retries)
+    key = making.key_of(project, suite.file or suite.name, prepared, attempts, retries)
     try:
-        memory = Memory(Journal(project.root, key), policy.resume)
+        memory = making.Memory(Journal(project.root, key), policy.resume)
     except BaselinekitError as error:
         if policy.resume and not isinstance(error, NotRecorded):
             raise
-        return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
+        return making.Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
     if policy.lasting:
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
@@ -192,8 +187,8 @@ class Attempts(Struct):
 
     project: Project
     context: RunContext
-    memory: Memory
-    take: Callable[[PendingWrites], None]
+    memory: making.Memory
+    take: Callable[[making.PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
     _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
@@ -218,7 +213,7 @@ class Attempts(Struct):
                 return [further]
             made = self._made[turn.case.id, turn.first]
             advance(made[-1].attempt.outcome if made else "skipped")
-            if made and is_wrong(made[-1]):
+            if made and making.is_wrong(made[-1]):
                 self._failed.append(turn)
             return []
 
@@ -241,8 +236,7 @@ class Attempts(Struct):
                 jobs, cancel = order.jobs, context.cancel
                 in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
             else:
-                chunks = chunks_of(some, order)
-                elsewhere.run(chunks, judge, stop, context.cancel, finished, goes_on)
+                elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
         made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
         return [
             tuple(attempts or ()) if attempts or turn.case.skip is not None else None
@@ -261,7 +255,7 @@ class Attempts(Struct):
 
     def _is_tried_again(self, turn: CaseTurn, attempts: Sequence[CaseAttempt]) -> bool:
         last = attempts[-1]
-        may_pass = is_wrong(last) and last.attempt.verdict != "refused"
+        may_pass = making.is_wrong(last) and last.attempt.verdict != "refused"
         return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
@@ -307,7 +301,7 @@ def _recorded(
     context: RunContext,
     cases: Sequence[Case],
     results: Sequence[Result],
-    memory: Memory,
+    memory: making.Memory,
 ) -> Recorder:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
     pairs = [
@@ -359,18 +353,18 @@ def _results(
     """One result for each case, in the order of the cases, with the lines of the cases. `reason`: why a case
     was not run."""
     made_of: dict[str, list[tuple[CaseAttempt, ...]]] = {}
-    for turn, attempts in zip(turns, made, strict=True):
-        made_of.setdefault(turn.case.id, []).append(attempts or ())
+    for turn, tried in zip(turns, made, strict=True):
+        made_of.setdefault(turn.case.id, []).append(tried or ())
     results = []
     for one in prepared:
         case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
         retried = sum(max(0, len(attempts) - 1) for attempts in made_of[one.case.id])
         if one.case.skip is not None:
-            results.append(skipped_result(one, one.case.skip, None))
+            results.append(making.skipped_result(one, one.case.skip, None))
         elif not case_attempts:
-            results.append(skipped_result(one, reason))
+            results.append(making.skipped_result(one, reason))
         else:
-            results.append(result_of(one, case_attempts, retried, wanted, project))
+            results.append(making.result_of(one, case_attempts, retried, wanted, project))
     cases = [one.case for one in prepared]
     placed = with_lines(results, [case.source for case in cases], project.root)
     return _with_grader_lines(placed, cases, project.root)
@@ -379,13 +373,12 @@ def _results(
 def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
     """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
     in a file is found."""
-    paths_by_result: list[dict[str, Path]] = []
-    for result, case in zip(results, cases, strict=True):
-        is_open = result.case and result.outcome not in ("passed", "skipped")
-        attempts = result.case.attempts if result.case and is_open else ()
-        grades = (grade for attempt in attempts for grade in iterate_grades(attempt.grades))
-        failed = {grade.grader for grade in grades if grade.outcome != "passed"}
-        paths_by_result.append({name: at for name, at in _paths_of(case.graders) if at and name in failed})
+    paths_by_result = [
+        {name: at for name, at in _paths_of(case.graders) if at}
+        if result.case and result.outcome not in ("passed", "skipped")
+        else {}
+        for result, case in zip(results, cases, strict=True)
+    ]
     requests = [(case.source, [*paths.values()]) for case, paths in zip(cases, paths_by_result, strict=True)]
     placed = []
     for result, paths, places in zip(results, paths_by_result, locate_each(requests, root), strict=True):
@@ -396,7 +389,7 @@ def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: s
                 for attempt in result.case.attempts
             )
             deciding = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
-            explanation = tuple(explain_grades(deciding, result.file))
+            explanation = tuple(making.explain_grades(deciding, result.file))
             facts = replace(result.case, attempts=attempts)
             result = replace(result, case=facts, explanation=explanation)
         placed.append(result)
@@ -415,6 +408,32 @@ def _at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") ->
     name = within + grade.grader
     line = grade.line if grade.outcome == "passed" else lines.get(name)
     return replace(grade, line=line, parts=tuple(_at_line(part, lines, f"{name}/") for part in grade.parts))
+
+
+# The reports of a run, if its suite asks for them.
+
+
+_ENDINGS = {"json": (".json", ".eval.json"), "markdown": (".md",), "html": (".html",)}
+_ENDINGS |= {"junit": (".junit.xml",), "sarif": (".sarif",), "ctrf": (".ctrf.json",)}
+
+
+def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
+    """Write the reports. Return the files, or why there are none: a checkout that is read-only is no failure.
+    `x.json` is the result file, `x.eval.json` the report to pass on."""
+    if suite.file is None:
+        return [], ""
+    shown_report = report if suite.reporting.include_details else without_details(report)
+    if "html" in suite.reporting.format:
+        shown_report = with_trends(shown_report, project.root)
+    endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
+    texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
+    try:
+        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
+        root = settings.root_of(project.root, suite.file)
+        written, reason = settings.write_reports(folder, report.started, texts, root)
+    except BaselinekitError as error:
+        return [], f"the reports could not be kept: {error.problems[0].message}"
+    return [os.path.relpath(path, project.cwd) for path in written], reason
 
 
 # What a run would do: for run --list, and for a gate before its first suite costs anything. All problems in
@@ -449,14 +468,12 @@ def plan_cases(
     attempts = policy.attempts or suite.config.attempts
     planned = []
     for case, (place,) in zip(chosen, places, strict=True):
-        attempts_made = 0 if case.skip is not None else attempts
+        made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
         asking = filter(None, map(graders.model_calls_of, case.graders))
         calls = int(by_model) + sum(questions for _, questions in asking)
         all_graders = graders.with_parts(case.graders)
         by_grader = {grader.name: graders.row_of(grader).criteria(grader.method) for grader in all_graders}
         criteria = {name: lines for name, lines in by_grader.items() if lines}
-        planned.append(
-            Planned(case, f"{place.file}:{place.line}", attempts_made, attempts_made * calls, criteria)
-        )
+        planned.append(Planned(case, f"{place.file}:{place.line}", made, made * calls, criteria))
     return planned

@@ -16,9 +16,10 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
 from baselinekit.structs import Struct, replace
-from baselinekit.suites.dialects.dialect import error_for
+from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
+from baselinekit.values.texts import list_first
 
 _MOST_NAMED = 10
 EVALS, PROMPTS = "evals", "prompts"
@@ -40,20 +41,10 @@ class Choice(Struct):
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        lists = {
-            "paths": paths,
-            "ids": self.ids,
-            "cases": self.cases,
-            "categories": self.categories,
-            "tags": self.tags,
-            "exclude_tags": self.exclude_tags,
-        }
-        others = {
-            "expression": self.expression,
-            "grader_type": self.grader,
-            "last_failed": self.among is not None,
-        }
-        selections = {name: list(values) for name, values in lists.items()} | others
+        names = ("ids", "cases", "categories", "tags", "exclude_tags")
+        last = {"last_failed": self.among is not None}
+        others = {"expression": self.expression, "grader_type": self.grader, **last}
+        selections = {"paths": list(paths)} | {name: list(getattr(self, name)) for name in names} | others
         return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 
@@ -99,10 +90,9 @@ def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
     known_names = {name: None for name in map(name_of_case, cases) if name is not None}
     listed = ", ".join([*known_names][:_MOST_NAMED])
     hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
+    unknown = [name for name in names if name not in known_names]
     problems = [
-        Problem("BK509", f"there is no case {name!r}", suggest(name, known_names) or hint)
-        for name in names
-        if name not in known_names
+        Problem("BK509", f"there is no case {one!r}", suggest(one, known_names) or hint) for one in unknown
     ]
     if problems:
         raise NothingSelected(*problems)
@@ -137,10 +127,8 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
 
     without = [case.id for case in cases if not any(map(is_of_kind, case.graders))]
     if without:
-        more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
-        message = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
-        hint = "add one to each, or leave these out by -k or --tag"
-        raise InvalidInput(Problem("BK721", message, hint))
+        message = f"no {kind} grader in {list_first(without, _MOST_NAMED)}"
+        raise InvalidInput(Problem("BK721", message, "add one to each, or leave these out by -k or --tag"))
     return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]
 
 

@@ -8,13 +8,17 @@ from typing import Any
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.project import Project
-from baselinekit.commands.since import branched_at, changes_between, config_then, possible_files, texts_at
-from baselinekit.commands.weakened import (
+from baselinekit.commands.since import (
     Way,
+    branched_at,
+    changes_between,
     compare_metadata,
     compare_recipes,
     compare_values,
+    config_then,
+    possible_files,
     short,
+    texts_at,
     weakened,
 )
 from baselinekit.errors import Place

@@ -141,13 +141,11 @@ class _Writer:
         gaps = [self.body[one.end : other.start] for one, other in pairwise(entries.values())]
         first, last = ([*entries.values()][index] for index in (0, -1))
         outside = (self.body[node.start : first.start], *gaps, self.body[last.end : node.end])
-        inner = {
-            changed.old: self.splices(
-                changed.rewrite, node.children[changed.old], entries[changed.old], old[changed.old]
-            )
-            for changed in change.entries
-            if changed.rewrite is not None and changed.old is not None
-        }
+        inner: dict[str | int, list[Splice]] = {}
+        for one in change.entries:
+            if one.rewrite is not None and one.old is not None:
+                child, span = node.children[one.old], entries[one.old]
+                inner[one.old] = self.splices(one.rewrite, child, span, old[one.old])
         if not change.rebuilt:
             return [splice for splices in inner.values() for splice in splices]
         usual = self.separator(node, list(entries.values()), gaps)

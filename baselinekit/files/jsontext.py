@@ -10,7 +10,7 @@ from math import isinf
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.files.text import END, MAPPING, SCALAR, SEQUENCE, Event, place, refuse_conflict
+from baselinekit.files.text import END, MAPPING, SCALAR, SEQUENCE, Event, check_merged, place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
 
@@ -189,12 +189,8 @@ _DECODER = json.JSONDecoder(
 def _is_deep(value: Json, max_depth: int) -> bool:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(max_depth):
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
-        ]
+        parents = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for parent in parents for child in parent if isinstance(child, dict | list)]
     return bool(level)
 
 
@@ -254,14 +250,14 @@ def load_json(body: str, file: str, deeper: int = 0) -> Json:
     try:
         return decode(body, MAX_DEPTH + deeper)
     except NotJson as fault:
-        refuse_conflict(body, file)  # which is never JSON
+        check_merged(body, file)  # which is never JSON
         raise InvalidInput(*_explain_fault(fault, body, file, (0, len(body)))) from None
 
 
 def load_json_lines(body: str, file: str) -> list[Json]:
     """Load the values of JSON Lines, one per line; empty lines are skipped. All problems are raised at
     once."""
-    refuse_conflict(body, file)
+    check_merged(body, file)
     values: list[Json] = []
     problems: list[Problem] = []
     for start, end in _line_spans(body):
@@ -305,11 +301,8 @@ def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) 
         return problems
     if fault.kind == "syntax":
         hint = "fix the text there, or the end of the value before it"
-        return [
-            Problem(
-                "BK101", f"not valid JSON: {fault.message[0].lower()}{fault.message[1:]}", hint, fault_place
-            )
-        ]
+        message = f"not valid JSON: {fault.message[0].lower()}{fault.message[1:]}"
+        return [Problem("BK101", message, hint, fault_place)]
     hint = "store such data as a string" if fault.kind == "deep" else "write it as a string, in quotes"
     return [Problem("BK106", fault.message, hint, fault_place)]
 

@@ -25,17 +25,7 @@ else:
 
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.jsontext import MAX_DEPTH, MAX_DIGITS, NO_TEXT_STARTS, plain_scalar
-from baselinekit.files.text import (
-    ALIAS,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    Watched,
-    place,
-    refuse_conflict,
-)
+from baselinekit.files.text import ALIAS, END, MAPPING, SCALAR, SEQUENCE, Event, Watched, check_merged, place
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
 from baselinekit.structs import Struct
@@ -68,12 +58,10 @@ _Keys = frozenset[str]
 _PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
-def load(
-    body: str, file: str, watched: Watched | None = None, *, numbered: _Keys = frozenset()
-) -> list[Json]:
+def load(body: str, file: str, watched: Watched | None = None, numbered: _Keys = frozenset()) -> list[Json]:
     """Load the values of a file's documents, and add the spans of those of the `watched` keys. Below the
     `numbered` keys, numbers may be keys, and become texts."""
-    refuse_conflict(body, file)
+    check_merged(body, file)
     reader = _Reader(body, file, watched or {}, numbered)
     try:
         documents = reader.documents(_parser(body))
@@ -236,9 +224,7 @@ class _Reader:
             if value not in box:
                 return str(value)
         if not isinstance(value, str):
-            message = (
-                f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys must be strings"
-            )
+            message = f"the key {getattr(event, 'value', '')} is a {json_type(value)}; keys must be strings"
             self.problems.append(Problem("BK107", message, "put it in quotes", self.at(event)))
             return str(value)
         if value == "<<" and value not in box:
@@ -314,9 +300,7 @@ def load_foreign(body: str, file: str) -> list[Any]:
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError):
         problem = "a value in it is not of the type that its tag or its form names"
     if problem:
-        raise InvalidInput(
-            Problem("BK107", f"cannot be read: {problem}", "leave the file out", Place(file, 1, 1))
-        )
+        raise InvalidInput(Problem("BK107", f"cannot be read: {problem}", "leave it out", Place(file, 1, 1)))
     return documents
 
 
@@ -324,10 +308,8 @@ class _ForeignLoader(SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = True) -> dict[Any, Any]:
         """Unlike PyYAML's, a list may be a key, as in a `!!set`: it becomes a tuple."""
         self.flatten_mapping(node)
-        pairs = [
-            (self.construct_object(key, True), self.construct_object(item, True)) for key, item in node.value
-        ]
-        return {_hashable(key): item for key, item in pairs}
+        build = self.construct_object
+        return {_hashable(build(key, True)): build(item, True) for key, item in node.value}
 
     def construct_odd(self, node: Any) -> Any:
         value: Any = node.value

@@ -34,9 +34,8 @@ def decode(data: bytes, file: str) -> Text:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8", "replace")
         message = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
-        raise InvalidInput(
-            Problem("BK101", message, "save the file as UTF-8", place(file, before, len(before)))
-        ) from None
+        at = place(file, before, len(before))
+        raise InvalidInput(Problem("BK101", message, "save the file as UTF-8", at)) from None
     return Text(text[1:], True) if text.startswith(BOM) else Text(text, False)
 
 
@@ -76,7 +75,7 @@ def line_end(body: str, index: int) -> tuple[int, int]:
     return match.span() if match else (len(body), len(body))
 
 
-def refuse_conflict(body: str, file: str) -> None:
+def check_merged(body: str, file: str) -> None:
     """Refuse a file with git's conflict markers, even if it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None
     if match:

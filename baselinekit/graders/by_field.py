@@ -12,14 +12,8 @@ from typing import Literal, NamedTuple
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import NotJson, decode, encode
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    never_fails,
-    parse_json_output,
-)
-from baselinekit.graders.verdict import exact_fraction, weighted_mean
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, Task
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade
@@ -61,15 +55,15 @@ class FieldAccuracy(Struct):
 def right_answer(case: Case) -> Json:
     """The value that the fields are compared with; ABSENT if there is none."""
     if case.wanted.messages:
-        return parse_json_output(case.wanted.messages[-1].content)
-    return ABSENT if case.expected is None else parse_json_output(case.expected.value)
+        return base.parse_json_output(case.wanted.messages[-1].content)
+    return ABSENT if case.expected is None else base.parse_json_output(case.expected.value)
 
 
 def field_accuracy(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: FieldAccuracy = task.method
-    right, output = right_answer(task.case), parse_json_output(task.look(observation.output))
+    right, output = right_answer(task.case), base.parse_json_output(task.look(observation.output))
     if output is ABSENT:
-        return task.scored(exact_fraction(0.0), "the output is no JSON", config.pass_at)
+        return task.scored(base.exact_fraction(0.0), "the output is no JSON", config.pass_at)
     hits: list[Json] = []
     misses: list[str] = []
     scores = []
@@ -77,17 +71,16 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
         fault = field_fault(graded, right, output)
         if fault is None:
             continue
-        description = mask_and_clip(
-            f"{graded.path}: {fault}" if fault else graded.path, _LONGEST_SHOWN, clients.mask
-        )
+        text = f"{graded.path}: {fault}" if fault else graded.path
+        description = mask_and_clip(text, _LONGEST_SHOWN, clients.mask)
         misses += [description] if fault else []
         hits += [] if fault else [description]
-        scores.append((exact_fraction(float(not fault)), float(graded.weight)))
-    mean = weighted_mean(scores)
+        scores.append((base.exact_fraction(float(not fault)), float(graded.weight)))
+    mean = base.weighted_mean(scores)
     if mean is None:
-        return task.scored(exact_fraction(0.0), "the output has none of the fields", config.pass_at)
+        return task.scored(base.exact_fraction(0.0), "the output has none of the fields", config.pass_at)
     if config.aggregation == "all_or_nothing":
-        mean = exact_fraction(float(not misses))
+        mean = base.exact_fraction(float(not misses))
     details: dict[str, Json] = {"hits": hits, "misses": [*misses]}
     return task.scored(mean, "; ".join(misses), config.pass_at, details=details)
 
@@ -217,7 +210,7 @@ def same_time(left: Moment, right: Moment) -> bool:
 def field_problems(task: Task) -> Iterator[Problem]:
     config: FieldAccuracy = task.method
     if not config.fields:
-        yield never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
+        yield base.never_fails("no field is named", "state them: `fields: [{path: …}]`", "config", "fields")
         return
     right = right_answer(task.case)
     if not isinstance(right, dict | list):
@@ -225,7 +218,7 @@ def field_problems(task: Task) -> Iterator[Problem]:
         yield Problem("BK677", "there is no answer to set the fields beside", hint)
         return
     if not any(graded.weight for graded in config.fields):
-        yield never_fails("no field has any weight", "state one above 0", "config", "fields")
+        yield base.never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
         at, key = ("config", "fields", number), "path"
         try:

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.graders.base import GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients, GraderType, Task, text_of, threshold_problems, values_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import ranking_agreement, scale_agreement, share_of_most
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome, RatingScale
 from baselinekit.model.ratings import Rating, RatingItem, RatingView
-from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
 from baselinekit.structs import Struct
@@ -147,11 +146,9 @@ def scale_problems(config: HumanRating) -> Iterator[Problem]:
         (bool(scale.criteria) and kind != "likert", f"a {kind} scale has no criteria", at),
         (bool(scale.options) and kind != "binary", f"a {kind} scale has no options", at),
     ]
-    for is_wrong, message, key in checks:
+    for is_wrong, words, key in checks:
         if is_wrong:
-            yield Problem(
-                "BK740", message, "`baselinekit explain BK740` shows an example", at=("config", key)
-            )
+            yield Problem("BK740", words, "`baselinekit explain BK740` shows an example", at=("config", key))
 
 
 def _is_on_scale(key: str, low: float, high: float) -> bool:
@@ -166,11 +163,12 @@ def problems(task: Task) -> Iterator[Problem]:
     yield from scale_problems(task.method)
 
 
-def human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    return clients.rated(task.case, task.grader, observation)
-
-
-HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", problems=problems)
+HUMAN_RATING = GraderType(
+    HumanRating,
+    lambda task, observation, clients: clients.rated(task.case, task.grader, observation),
+    kind="human",
+    problems=problems,
+)
 
 
 # What a rater is shown: the rubric with its slots filled, and what is to be ranked.
@@ -204,10 +202,8 @@ def rating_material(
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
     expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
     title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
-    shown = RatingView(
-        title, describe_input(case), rubric, None if items else output, expected, items, dict(about)
-    )
-    return shown, claims
+    asked, output = describe_input(case), None if items else output
+    return RatingView(title, asked, rubric, output, expected, items, dict(about)), claims
 
 
 def items_to_rank(

@@ -12,21 +12,8 @@ from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.judging import (
-    JUDGE,
-    ask_until_readable,
-    between_marks,
-    nonce_of,
-    unusable_reply,
-)
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    never_passes,
-    text_of,
-    threshold_problems,
-)
+from baselinekit.graders.base import GradeClients, GraderType, Task, never_passes, text_of, threshold_problems
+from baselinekit.graders.judging import JUDGE, ask_until_readable, between_marks, nonce_of, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation
@@ -199,8 +186,7 @@ def _ask(
         why, code = f"judge output unparseable: it {error.why}: {quoted!r}", error.problems[0].code
         details = {"reply": reply}
         grade = task.grader.graded("error", None, why, verdict="unparseable", code=code, details=details)
-    classified = None if wanted is None else Classified(wanted, verdict)
-    return result.add_to(replace(grade, classified=classified))
+    return result.add_to(replace(grade, classified=None if wanted is None else Classified(wanted, verdict)))
 
 
 # score_line
@@ -308,13 +294,10 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
     def judge(verdict: str, reason: str) -> Grade:
         passed = verdict == config.wanted
         reason = f"the judge decides {verdict}, and {config.wanted} is right: {reason}"
-        details = {"decision": verdict, "wanted": config.wanted}
-        return task.decide((passed, "" if passed else reason, details))
+        return task.decide((passed, "" if passed else reason, {"decision": verdict, "wanted": config.wanted}))
 
     question = decision_question(config, query)
-    return _ask(
-        task, clients, question, lambda reply: DECISION.read(reply, texts), judge, wanted=config.wanted
-    )
+    return _ask(task, clients, question, lambda reply: DECISION.read(reply, texts), judge, config.wanted)
 
 
 def decision_problems(task: Task) -> Iterator[Problem]:

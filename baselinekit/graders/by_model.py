@@ -10,30 +10,9 @@ from functools import lru_cache, partial
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.judging import (
-    UNREAD,
-    UnreadableReply,
-    grade_readable,
-    nonce_of,
-    question,
-    reply,
-    scalar,
-    scores_in,
-    unquoted,
-    unusable_reply,
-    words_of,
-)
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    LabelScale,
-    Task,
-    input_of,
-    never_fails,
-    text_of,
-    threshold_problems,
-    values_of,
-)
+from baselinekit.graders import base, judging
+from baselinekit.graders.base import GradeClients, GraderType, LabelScale, Task
+from baselinekit.graders.judging import UNREAD, UnreadableReply, nonce_of, scalar, unquoted, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
@@ -147,15 +126,15 @@ def judge_question(judge: ModelJudge, case: Case, output: Json, turn: int = 0) -
     """The question to the judge about one output. Every text that is not ours is between marks."""
     texts, form = _texts(case, output), _reply_form(judge)
     settings = {"temperature": judge.temperature, "max_tokens": judge.max_tokens, "json": True, "turn": turn}
-    return question(judge.model, _describe_task(judge), texts, form, **settings)
+    return judging.question(judge.model, _describe_task(judge), texts, form, **settings)
 
 
 def _texts(case: Case, output: Json) -> dict[str, str]:
-    texts = {"input": text_of(input_of(case)), "output": text_of(output)}
+    texts = {"input": base.text_of(base.input_of(case)), "output": base.text_of(output)}
     if case.context is not None:
-        texts["context"] = text_of(case.context)
-    for number, value in enumerate(values_of(case.expected)):
-        texts["expected" if not number else f"expected, alternative {number}"] = text_of(value)
+        texts["context"] = base.text_of(case.context)
+    for number, value in enumerate(base.values_of(case.expected)):
+        texts["expected" if not number else f"expected, alternative {number}"] = base.text_of(value)
     return texts
 
 
@@ -221,8 +200,8 @@ def read_judgement(answer: str, task: Task, output: Json) -> Grade:
     judge: ModelJudge = task.method
     scoring = judge.scoring
     decisive = {"numeric": "scores", "categorical": "category", "boolean": "passed"}[scoring.type]
-    fields = reply(answer, (decisive,), nonce_of(*_texts(task.case, output).values()))
-    justification = words_of(fields.get("justification"))
+    fields = judging.reply(answer, (decisive,), nonce_of(*_texts(task.case, output).values()))
+    justification = judging.words_of(fields.get("justification"))
     if scoring.type == "categorical":
         category = fields["category"]
         if category not in scoring.categories:
@@ -248,7 +227,7 @@ def _judged(task: Task, passed: bool, share: float | None, reason: str, details:
 def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     judge: ModelJudge = task.method
     ranges = judge.ranges
-    scores = scores_in(fields["scores"], ranges, answer)
+    scores = judging.scores_in(fields["scores"], ranges, answer)
     weighted_sum = total = 0.0
     unmet = []
     for criterion in judge.criteria:
@@ -288,7 +267,7 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
     for turn in range(judge.samples):
         asked = judge_question(judge, task.case, output, turn)
         read = partial(read_judgement, task=task, output=output)
-        grades.append(grade_readable(task.grader, asked, clients.ask, clients.mask, read))
+        grades.append(judging.grade_readable(task, clients, asked, read))
         if grades[-1].outcome == "error":
             break
     ordered = sorted(grades, key=lambda grade: (grade.score or 0.0, grade.outcome == "passed"))
@@ -297,10 +276,7 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
     details = dict(median.details)
     if judge.samples > 1 and median.outcome != "error":
         flips = sum(grade.outcome != median.outcome for grade in grades) / len(grades)
-        details["samples"] = {
-            "scores": [round(grade.score or 0.0, 6) for grade in grades],
-            "flip_rate": flips,
-        }
+        details["samples"] = {"scores": [round(one.score or 0.0, 6) for one in grades], "flip_rate": flips}
     if unread:
         details[UNREAD] = unread
     return replace(median, details=details, usage=sum((grade.usage for grade in grades), Usage()))
@@ -314,7 +290,7 @@ def problems(task: Task) -> Iterator[Problem]:
     scoring = judge.scoring
     if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
         hint = "leave at least one out of `passing`"
-        yield never_fails("every category passes", hint, "config", "scoring", "passing")
+        yield base.never_fails("every category passes", hint, "config", "scoring", "passing")
     if not (judge.rubric.strip() if isinstance(judge.rubric, str) else judge.rubric):
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     if scoring.type == "categorical":
@@ -329,7 +305,7 @@ def problems(task: Task) -> Iterator[Problem]:
     for bounds in unsound:
         yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
     if scoring.type == "numeric" and not unsound:
-        yield from threshold_problems(scoring.threshold, judge.scale, ("config", "scoring", "threshold"))
+        yield from base.threshold_problems(scoring.threshold, judge.scale, ("config", "scoring", "threshold"))
         if scoring.range not in ([1, 5], *ranges):
             hint = "remove one of the two: the ranges of the rubric count, for the threshold too"
             message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
@@ -488,10 +464,8 @@ def read_rubric(text: str) -> RubricText:
 
 def _item(row: int, line: re.Match[str]) -> _Item:
     text = line["text"]
-    weights = [
-        (float(match["percent"] or match["weight"]), bool(match["percent"]))
-        for match in _WEIGHT.finditer(text)
-    ]
+    matches = _WEIGHT.finditer(text)
+    weights = [(float(one["percent"] or one["weight"]), bool(one["percent"])) for one in matches]
     bounds = _RANGE.search(text)
     # The name ends where a weight or a range begins, as at a colon.
     remaining = _RANGE.sub(":", _WEIGHT.sub(":", text))

@@ -8,9 +8,8 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
-from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
-from baselinekit.graders.verdict import exact_fraction, verdict_of
-from baselinekit.graders.wire import wire_of
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
@@ -57,7 +56,7 @@ def starts(judge: CodeJudge) -> JudgeProgram:
 
 def code_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     judge: CodeJudge = task.method
-    document = wire_of(task, observation, judge.config, clients.results)
+    document = base.wire_of(task, observation, judge.config, clients.results)
     program = replace(starts(judge), stdin=to_bytes(document))
     verdict = Verdict(0.0)
     problem: Problem | None = None
@@ -80,7 +79,7 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         return task.grader.graded(
             "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
         )
-    outcome, word = verdict_of(exact_fraction(verdict.score), task.case.pass_rule)
+    outcome, word = base.verdict_of(base.exact_fraction(verdict.score), task.case.pass_rule)
     reason = verdict.reasoning
     if outcome != "passed":
         reason = reason or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
@@ -201,10 +200,5 @@ def problems(task: Task) -> Iterator[Problem]:
 
 
 CODE_JUDGE = GraderType(
-    CodeJudge,
-    code_judge,
-    "code_judge",
-    known_by=("script",),
-    problems=problems,
-    starts=starts,
+    CodeJudge, code_judge, "code_judge", known_by=("script",), problems=problems, starts=starts
 )

@@ -1,5 +1,6 @@
-"""Grader of JSON by a JSON Schema. A `$ref` to another document is never fetched, and patterns have a time
-limit that holds."""
+"""Graders of structure: by a JSON Schema, by an expected value with placeholders, or by a stored baseline.
+
+A `$ref` of a schema to another document is never fetched, and patterns have a time limit that holds."""
 
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -7,15 +8,17 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import NotJson, decode
-from baselinekit.graders.nearness import line_at
-from baselinekit.graders.task import GradeClients, GraderType, Task, keys_of, parse_json_output, text_of
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, Task
+from baselinekit.graders.by_text import line_at, nothing_to_compare
+from baselinekit.model.baselines import Options, Rules, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, search
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import render
-from baselinekit.values.texts import Mask, mask_and_clip
+from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 
 _MOST_SHOWN = 20
 _LONGEST_SHOWN = 200
@@ -34,12 +37,12 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     config: JsonSchema = task.method
     schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
     top_level = schema if isinstance(schema, dict) else {}
-    keys = {*keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
+    keys = {*base.keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
     output, part = task.look(observation.output, keys), task.part(observation.output, keys)
-    value = parse_json_output(output)
+    value = base.parse_json_output(output)
     if value is ABSENT:
-        quoted = mask_and_clip(text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, _describe_bad_json(text_of(output)), {"actual": quoted}), part)
+        quoted = mask_and_clip(base.text_of(output), _LONGEST_SHOWN, clients.mask)
+        return task.decide((False, _describe_bad_json(base.text_of(output)), {"actual": quoted}), part)
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
     details: dict[str, Json] = {"violations": messages} if messages else {}
     return task.decide((not messages, "; ".join(messages), details), part)
@@ -198,3 +201,60 @@ def _validator(schema: Json, regex_budget: RegexBudget) -> Any:
 
     kind = extend(validator_for(schema), {"pattern": pattern, "patternProperties": pattern_properties})
     return kind(schema, registry=Registry())
+
+
+_ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
+_MOST_DIFFERENCES = 50
+
+
+class StructuralMatch(Struct):
+    """The matcher of compare: the expected value with its placeholders, or the record's baseline.
+    `strict: false` allows further keys."""
+
+    strict: bool | None = None
+    type: Type = "structural"
+    options: Options | None = None
+    ignore_fields: list[str] = field(default_factory=list)
+    of: str | None = None
+
+    @property
+    def rules(self) -> Rules:
+        options = self.options
+        if self.strict is not None:
+            options = replace(options or Options(), allow_additional_fields=not self.strict)
+        return Rules(type=self.type, options=options, ignore_fields=list(self.ignore_fields))
+
+
+class BaselineMatch(Struct):
+    """A regression record: the output is compared with its baseline, as `compare` does."""
+
+
+def compare_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    comparison, alternative = clients.compare(task.case, task.grader, observation)
+    differences: list[Json] = []
+    for difference in comparison.differences[:_MOST_DIFFERENCES]:
+        values = {"expected": difference.expected, "actual": difference.actual}
+        stated = {name: value for name, value in values.items() if value is not ABSENT}
+        differences.append({"path": render(difference.path), "kind": difference.kind, **stated})
+    details: dict[str, Json] = {"differences": differences} if differences else {}
+    if comparison.passed and alternative:
+        details["alternative"] = alternative
+    reason = "" if comparison.passed else count_noun(comparison.count, "difference")
+    return task.decide((comparison.passed, reason, details))
+
+
+def structural_problems(task: Task) -> Iterator[Problem]:
+    if any(value in _ANYTHING for value in task.expected if isinstance(value, str)):
+        yield base.never_fails("anything at all fits <<any>>", "state at least its type: <<any_string>>")
+    yield from nothing_to_compare(task)
+
+
+STRUCTURAL_MATCH = GraderType(
+    StructuralMatch,
+    compare_output,
+    "structural_match",
+    problems=structural_problems,
+    compares="expected",
+    goes_by_expectation=lambda config: True,
+)
+BASELINE_MATCH = GraderType(BaselineMatch, compare_output, compares="baseline")

@@ -1,39 +1,36 @@
-"""Grader that asks a model for a score from 0 to 1, by a prompt of the user: a template, or a program that
-writes it.
+"""Graders that ask a model by a prompt of the user, a template or a program that writes it, for a score
+from 0 to 1; or about each item of a rubric, and compute the score and the verdict themselves.
 
-Texts are filled in between marks that no text can know, and in one pass, so that nothing in them is taken for
-a variable. The rule of the case decides whether a score passes."""
+Texts are filled in between marks that no text can know, and in one pass, so that nothing in them is taken
+for a variable. The rule of the case decides whether a score passes.
+
+A plain text is an item of a rubric that has to be met. An item with `score_ranges` is scored from 0 to 10
+by what each range of scores means, and has to hold only where `required_min_score` says from which score
+on. An item that the judge leaves out is not met: an omission must not raise the score. Verdicts on items
+that are not in the rubric do not count, and are reported."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from typing import Annotated
 
 from baselinekit.errors import Problem, cannot_replay, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
+from baselinekit.graders import base, judging
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
 from baselinekit.graders.by_model import spoken_verdict
-from baselinekit.graders.judging import (
-    between_marks,
-    grade_readable,
-    nonce_of,
-    question_in_form,
-    reply,
-    scalar,
-    unquoted,
-    unusable_reply,
-    words_of,
-)
-from baselinekit.graders.task import GradeClients, GraderType, JudgeProgram, LabelScale, Task
-from baselinekit.graders.verdict import exact_fraction, format_distinct, verdict_of
-from baselinekit.graders.wire import MESSAGES, TEXTS, messages_of, texts_of, wire_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.evals import Case
+from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, PassRule
-from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.recipes import ModelQuestion, Observation
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema import prefix_paths, read_as
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Retries, Struct, TimeLimit, field, replace
+from baselinekit.structs import Meta, Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
-from baselinekit.values.texts import end_of
+from baselinekit.values.texts import end_of, mask_and_clip, no_mask
 
 _MOST_LISTED = 4
 _MOST_TOKENS = 1_500
@@ -43,7 +40,7 @@ _VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
 _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
-VARIABLES = (*TEXTS, *MESSAGES)
+VARIABLES = (*base.TEXTS, *base.MESSAGES)
 RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
 """The variable with the results that the aggregator of a composite sums up, by both of its names."""
 
@@ -71,7 +68,7 @@ but should capture key points.
 Say briefly what it achieves and what it misses.
 
 {_SECTIONS}"""
-_FORM: dict[str, Json] = {"score": unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
+_FORM = {"score": judging.unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
 _REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
     f"most {_MOST_LISTED} short points each, and may be empty."
@@ -153,7 +150,7 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
             return escapes.removesuffix("\\") + whole
         text = texts[name]
         is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
-        return escapes + (between_marks(name, text, nonce) if is_marked else text)
+        return escapes + (judging.between_marks(name, text, nonce) if is_marked else text)
 
     return _VARIABLE.sub(fill, template)
 
@@ -167,8 +164,9 @@ def template_texts(
     if variable is not None and not results:
         message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
         raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
-    values: dict[str, Json] = {**messages_of(task, observation), **{name: {**results} for name in RESULTS}}
-    texts = texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
+    given: Json = {**results}
+    values = {**base.messages_of(task, observation), **dict.fromkeys(RESULTS, given)}
+    texts = base.texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
     for name in names:
         if name not in texts:
             value = sidecar_value(name, task.case)
@@ -200,11 +198,8 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
             hint = hint if hint and name.count(".") == 1 else "add it to the `sidecar` of the case"
             yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
             continue
-        hint = (
-            f"did you mean {{{{{_OTHER_NAMES[name]}}}}}?"
-            if name in _OTHER_NAMES
-            else suggest(name, VARIABLES)
-        )
+        other = _OTHER_NAMES.get(name)
+        hint = f"did you mean {{{{{other}}}}}?" if other else suggest(name, VARIABLES)
         hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
         yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which is not a variable", hint)
 
@@ -221,20 +216,18 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
         template = clients.text(file) if file is not None else judge.prompt or DEFAULT_TEMPLATE
         template = completed(template, bool(clients.results))
         texts = template_texts(template, task, observation, clients.results)
-        nonce = nonce_of(*texts.values())
+        nonce = judging.nonce_of(*texts.values())
         prompt = filled(template, texts, nonce)
     text = f"{prompt.rstrip()}\n\n{_REPLY_RULES}"
-    asked = question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
-    return grade_readable(
-        task.grader, asked, clients.ask, clients.mask, lambda answer: read_template_reply(answer, nonce, task)
-    )
+    asked = judging.question_in_form(judge.model, text, nonce, _FORM, max_tokens=_MOST_TOKENS, json=True)
+    return judging.grade_readable(task, clients, asked, partial(read_template_reply, nonce=nonce, task=task))
 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
     """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
     program = prompt_program(task.method)
     assert program is not None
-    document = wire_of(task, observation, task.method.prompt.config, clients.results)
+    document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
     command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
@@ -245,26 +238,26 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
         raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
-    nonce = nonce_of(text)
-    answer = texts_of(task, observation)["candidate_answer"].strip()
+    nonce = judging.nonce_of(text)
+    answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
-        text = text.replace(answer, between_marks("candidate_answer", answer, nonce))
+        text = text.replace(answer, judging.between_marks("candidate_answer", answer, nonce))
     return text, nonce
 
 
 def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
     """The grade that a reply makes; UnreadableReply if it has no score from 0 to 1."""
-    fields = reply(answer, ("score",), nonce)
-    stated = scalar(fields["score"])
+    fields = judging.reply(answer, ("score",), nonce)
+    stated = judging.scalar(fields["score"])
     if not is_number(stated) or not 0 <= stated <= 1:
-        raise unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
-    reasoning, misses = words_of(fields.get("reasoning")), points_of(fields.get("misses"))
+        raise judging.unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
+    reasoning, misses = judging.words_of(fields.get("reasoning")), points_of(fields.get("misses"))
     details: dict[str, Json] = {"score": float(stated), "reasoning": reasoning}
     for key, points in (("hits", points_of(fields.get("hits"))), ("misses", misses)):
         details[key] = points[:_MOST_LISTED]
         if len(points) > _MOST_LISTED:
             details[f"further_{key}"] = len(points) - _MOST_LISTED
-    score = exact_fraction(float(stated))
+    score = base.exact_fraction(float(stated))
     explanation = "; ".join(filter(None, (reasoning, *misses[:_MOST_LISTED])))
     return task.scored(score, f"{too_low(score, task.case.pass_rule)}: {explanation}", details=details)
 
@@ -275,10 +268,10 @@ def points_of(value: Json) -> list[str]:
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
-    return f"it scores {format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
+    return f"it scores {base.format_distinct(score, rule.pass_at)}, and {rule.pass_at:g} passes"
 
 
-def problems(task: Task) -> Iterator[Problem]:
+def prompt_problems(task: Task) -> Iterator[Problem]:
     judge: TemplateJudge = task.method
     at = ("config", "prompt")
     file = prompt_file(judge)
@@ -306,7 +299,7 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     """Whether a person's label is a pass: passed, failed, or a score from 0 to 1."""
     if isinstance(label, bool | str):
         return spoken_verdict(label)
-    return verdict_of(exact_fraction(float(label)), rule)[0] == "passed" if 0 <= label <= 1 else None
+    return base.verdict_of(base.exact_fraction(label), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
 BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)
@@ -316,12 +309,360 @@ TEMPLATE_JUDGE = GraderType(
     template_judge,
     "llm_judge",
     kind="model",
-    problems=problems,
+    problems=prompt_problems,
     files=lambda config: {"prompt": prompt_file(config), "calibration": config.calibration},
     texts=lambda config: tuple(filter(None, (prompt_file(config),))),
     text_problems=lambda task, text: template_problems(text, task.case),
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
     question_form="by a prompt",
+    label_scale=BY_SHARE,
+)
+
+
+HIGHEST = 10
+"""The highest score of an item that is scored; the lowest is 0."""
+
+_Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
+_HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
+Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
+_Ranges = tuple[tuple[int, int, str], ...]
+"""What the scores from one to another mean, both included."""
+
+_MOST_ITEMS = 100
+_LONGEST_ID = 128
+_LONGEST_NAME = 80
+_LOWEST_SCORE = lazy_pattern(r"[0-9]|10")
+
+
+class ScoreRange(Struct):
+    """What the scores from one to another mean, both included."""
+
+    score_range: list[int]
+    expected_outcome: str
+
+
+class RubricItem(Struct):
+    """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
+    the answer fails without it; of a scored item, `required_min_score` says so instead."""
+
+    id: str | None = None
+    expected_outcome: str | None = None
+    description: str | None = None
+    weight: Weight = 1.0
+    required: bool = True
+    required_min_score: _Score | None = None
+    score_ranges: dict[str, str] | list[ScoreRange] | None = None
+
+    @property
+    def text(self) -> str:
+        return (self.expected_outcome or self.description or "").strip()
+
+    @property
+    def is_scored(self) -> bool:
+        return self.score_ranges is not None
+
+    @property
+    def ranges(self) -> _Ranges:
+        """The ranges in their order. In a map, each goes from its key to just below the next one."""
+        if isinstance(self.score_ranges, list):
+            texts = [(one.score_range, one.expected_outcome.strip()) for one in self.score_ranges]
+            return tuple(sorted((low, high, text) for (low, high), text in texts))
+        lows = sorted((int(key), text.strip()) for key, text in (self.score_ranges or {}).items())
+        ends = [*(low - 1 for low, _ in lows[1:]), HIGHEST]
+        return tuple((low, end, text) for (low, text), end in zip(lows, ends, strict=False))
+
+    def name(self, item_id: str) -> str:
+        """The name that a reader sees: its text, if we have made up its id."""
+        if self.id is not None or not self.text:
+            return item_id
+        return mask_and_clip(self.text, _LONGEST_NAME, no_mask, counted=False)
+
+
+class RubricJudge(Struct):
+    """A model says of each item of a rubric whether the answer meets it, or from 0 to 10 how well."""
+
+    rubrics: list[str | RubricItem] = field(default_factory=list)
+    model: str = "judge"
+    retries_on_unreadable: Retries = 2
+    calibration: str | None = None
+    of: str | None = None
+
+    @property
+    def items(self) -> dict[str, RubricItem]:
+        """The items by the ids that a judge repeats. An item without an id gets one by its place."""
+        items = [_as_item(item) for item in self.rubrics]
+        taken_ids = {item.id.strip() for item in items if item.id is not None}
+        by_id = {}
+        for number, item in enumerate(items, 1):
+            item_id = f"rubric-{number}"
+            while item_id in taken_ids:
+                item_id += "-"
+            by_id[item_id if item.id is None else item.id.strip()] = item
+        return by_id
+
+
+def _as_item(stated: str | RubricItem) -> RubricItem:
+    return RubricItem(expected_outcome=stated) if isinstance(stated, str) else stated
+
+
+def describe_items(judge: RubricJudge) -> list[str]:
+    """The items in one line each, for those who look at the case."""
+    lines = []
+    for item_id, item in judge.items.items():
+        least = item.required_min_score
+        gate = ", required" if item.required and not item.is_scored else ""
+        gate = f", {least} or more needed" if least is not None else gate
+        scale = f", 0 to {HIGHEST}" if item.is_scored else ""
+        lines.append(f"{item.name(item_id)}: weight {item.weight:g}{scale}{gate}")
+    return lines
+
+
+# The question.
+
+_TOKENS, _TOKENS_PER_ITEM = 800, 150
+
+
+def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
+    """The question to the judge about one answer. Every text but the rubric is between marks. The form of the
+    reply has every id, and is no valid reply: a judge that copies it has judged nothing."""
+    lines: list[str] = []
+    checks: list[Json] = []
+    for item_id, item in judge.items.items():
+        verdict = ("score", f"0 to {HIGHEST}") if item.is_scored else ("satisfied", "true or false")
+        checks.append({"id": item_id, verdict[0]: judging.unquoted(verdict[1]), "reasoning": "…"})
+        scale = f"(a whole number from 0 to {HIGHEST})" if item.is_scored else ""
+        lines.append(f"- {item_id}: {' '.join(filter(None, (item.text, scale)))}")
+        for low, high, text in item.ranges:
+            lines.append(f"  - {low if low == high else f'{low} to {high}'}: {text}")
+    task = (
+        "Judge the candidate_answer by each item of a rubric: an answer to the question that should achieve "
+        f"this:\n\n{outcome.strip() or '(what the items ask for)'}\n\nThe items, by their ids:\n\n"
+        + "\n".join(lines)
+        + "\n\nJudge each item by itself, and leave none out. `reasoning` says what in the answer decides it."
+    )
+    form: dict[str, Json] = {"checks": checks, "overall_reasoning": "…"}
+    most = _TOKENS + _TOKENS_PER_ITEM * len(checks)
+    return judging.question(judge.model, task, texts, form, max_tokens=most, json=True)
+
+
+# The reply.
+
+
+class ItemVerdict(Struct):
+    """The verdict of a judge on one item. `share`: the part of its weight that the item earns."""
+
+    item_id: str
+    item: RubricItem
+    share: Fraction = Fraction(0)
+    reasoning: str = ""
+    omitted: bool = False
+
+    @property
+    def raw(self) -> int:
+        return int(self.share * HIGHEST)
+
+    @property
+    def name(self) -> str:
+        return self.item.name(self.item_id)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the item is required and not met."""
+        least = self.item.required_min_score
+        if least is not None:
+            return self.raw < least
+        return self.item.required and not self.item.is_scored and not self.share
+
+    @property
+    def line(self) -> str:
+        least = self.item.required_min_score
+        notes = [f"{self.raw} of {HIGHEST}"] if self.item.is_scored else []
+        if self.fails:
+            notes.append("required" if least is None else f"{least} needed")
+        name = f"{self.name} ({', '.join(notes)})" if notes else self.name
+        reason = "the judge said nothing of it" if self.omitted else self.reasoning
+        return f"{name}: {reason}" if reason else name
+
+    @property
+    def details(self) -> dict[str, Json]:
+        item = self.item
+        details: dict[str, Json] = {"id": self.item_id, "weight": float(item.weight)}
+        if item.text:
+            details["criterion"] = item.text
+        if item.is_scored:
+            meaning = next(text for low, high, text in item.ranges if low <= self.raw <= high)
+            details |= {"score": self.raw, "range": meaning}
+        else:
+            details["satisfied"] = bool(self.share)
+        if item.required_min_score is not None:
+            details["required_min_score"] = item.required_min_score
+        elif item.required and not item.is_scored:
+            details["required"] = True
+        return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
+
+
+_HIT_SCORE = 7
+"""The lowest score of an item that is listed as a hit. It decides nothing."""
+
+
+def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
+    """The grade that the verdicts in a reply make, by the weights of all items; UnreadableReply if it is not
+    what was asked for, judges an item twice, or judges none."""
+    items = task.method.items
+    fields = judging.reply(answer, ("checks",), nonce)
+    if not isinstance(fields["checks"], list):
+        raise judging.unusable_reply("has no list of checks", answer)
+    judged: dict[str, ItemVerdict] = {}
+    unknown: list[str] = []
+    for entry in fields["checks"]:
+        item_id = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(item_id, str):
+            raise judging.unusable_reply("has a check without an id", answer)
+        if item_id not in items:
+            unknown.append(item_id)
+        elif item_id in judged:
+            raise judging.unusable_reply(f"judges {item_id} twice", answer)
+        else:
+            judged[item_id] = _read_check(entry, item_id, items[item_id], answer)
+    if not judged:
+        raise judging.unusable_reply("judges no item of the rubric", answer)
+    verdicts = [judged.get(id) or ItemVerdict(id, item, omitted=True) for id, item in items.items()]
+    score = base.weighted_mean((one.share, one.item.weight) for one in verdicts) or Fraction(0)
+    hits = [one for one in verdicts if one.raw >= _HIT_SCORE and not one.fails]
+    misses = [one for one in verdicts if one not in hits]
+    failing = [one for one in misses if one.fails]
+    details: dict[str, Json] = {
+        "criteria": [one.details for one in verdicts],
+        "hits": [one.name for one in hits],
+        "misses": [one.name for one in misses],
+        "reasoning": judging.words_of(fields.get("overall_reasoning")),
+        **({"unknown_ids": list(dict.fromkeys(unknown))} if unknown else {}),
+    }
+    lines = [one.line for one in failing or misses]
+    reason = "; ".join(lines if failing else (too_low(score, task.case.pass_rule), *lines))
+    return task.scored(score, reason, failed_gates=tuple(one.name for one in failing), details=details)
+
+
+def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answer: str) -> ItemVerdict:
+    key = "score" if item.is_scored else "satisfied"
+    if key not in entry:
+        raise judging.unusable_reply(f"has a check of {item_id} without `{key}`", answer)
+    value, reasoning = judging.scalar(entry[key]), judging.words_of(entry.get("reasoning"))
+    if isinstance(value, bool) and not item.is_scored:
+        return ItemVerdict(item_id, item, Fraction(value), reasoning)
+    if item.is_scored and is_number(value) and 0 <= value <= HIGHEST and value == int(value):
+        return ItemVerdict(item_id, item, Fraction(int(value), HIGHEST), reasoning)
+    wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
+    raise judging.unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
+
+
+def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    texts = base.texts_of(task, observation)
+    outcome = texts.pop("expected_outcome")
+    texts = {name: text for name, text in texts.items() if text or name == "candidate_answer"}
+    nonce = judging.nonce_of(*texts.values())
+    asked = rubric_question(task.method, outcome, texts)
+    return judging.grade_readable(task, clients, asked, lambda answer: read_rubric_reply(answer, nonce, task))
+
+
+# Problems that are known before anything is asked.
+
+
+def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
+    """The problems of the items of a rubric, with paths below their list."""
+    ids: dict[str, int] = {}
+    for number, item in enumerate(map(_as_item, items)):
+        for at, message, hint in _problems_of_item(item):
+            yield Problem("BK662", message, hint, at=(number, *at))
+        first = number if item.id is None else ids.setdefault(item.id.strip(), number)
+        if first != number and item.id is not None:
+            message = f"items {first + 1} and {number + 1} are both called {item.id.strip()!r}"
+            yield Problem("BK662", message, "give each item an id of its own, or none", at=(number, "id"))
+    if not items:
+        hint = "state one: - Names the capital of Australia"
+        yield Problem("BK662", "a rubric without items", hint, at=())
+    elif len(items) > _MOST_ITEMS:
+        message = f"{len(items)} items, which no judge weighs at once"
+        yield Problem("BK662", message, f"at most {_MOST_ITEMS}", at=())
+    elif not any(_as_item(item).weight for item in items):
+        hint = "leave `weight` out, or state one above 0"
+        yield Problem("BK662", "no item of the rubric has any weight", hint, at=())
+
+
+def _problems_of_item(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
+    """The path, the message and the hint of each problem."""
+    item_id = "id" if item.id is None else item.id.strip()
+    if not item_id or len(item_id) > _LONGEST_ID or not item_id.isprintable():
+        hint = f"one line of 1 to {_LONGEST_ID} characters"
+        yield ("id",), "an id that no judge can repeat", hint
+    texts = [text for text in (item.expected_outcome, item.description) if text is not None]
+    if len(texts) == 2 and texts[0] != texts[1]:
+        hint = "keep `expected_outcome`: `description` is an older name of it"
+        yield ("description",), "both `expected_outcome` and `description`", hint
+    if any(not text.strip() for text in texts) or not (texts or item.is_scored):
+        yield (), "an item without a text", "`expected_outcome: what the answer has to do`, or `score_ranges`"
+    if item.required_min_score is not None and not item.is_scored:
+        hint = "add `score_ranges`, or say `required: true` of what is met or not"
+        yield ("required_min_score",), "`required_min_score` of an item that is not scored", hint
+    if item.is_scored:
+        yield from _range_problems(item)
+
+
+def _range_problems(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
+    stated, at = item.score_ranges, ("score_ranges",)
+    if not stated:
+        hint = "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}"
+        yield at, "no range of scores", hint
+        return
+    wrong: list[tuple[Path, str, str]] = []
+    if isinstance(stated, dict):
+        texts: dict[Path, str] = {(key,): text for key, text in stated.items()}
+        for key in stated:
+            if not _LOWEST_SCORE.fullmatch(key):
+                message = f"a range that begins at {key!r}"
+                wrong.append(((*at, key), message, f"a whole number from 0 to {HIGHEST}"))
+    else:
+        texts = {(place, "expected_outcome"): one.expected_outcome for place, one in enumerate(stated)}
+        for place, bounds in enumerate(one.score_range for one in stated):
+            if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= HIGHEST:
+                hint = f"the lowest and the highest of its scores, from 0 to {HIGHEST}: [0, 2]"
+                wrong.append(((*at, place, "score_range"), f"{bounds} is no range of scores", hint))
+    yield from wrong
+    for place_of_text, text in texts.items():
+        if not text.strip():
+            yield (*at, *place_of_text), "a range without a text", "say what such a score means"
+    counts = Counter(s for low, high, _ in (() if wrong else item.ranges) for s in range(low, high + 1))
+    for times, message in ((0, "scores in no range"), (2, "scores in two ranges")):
+        if scores := [str(s) for s in range(HIGHEST + 1) if not wrong and min(counts[s], 2) == times]:
+            hint = f"cover each score from 0 to {HIGHEST} once"
+            yield at, f"{message}: {', '.join(scores)}", hint
+
+
+def read_rubric(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+    """The config and the problems of its items, wherever these stand in the file."""
+    judge, problems = read_as(RubricJudge, config)
+    if judge is None:
+        return None, problems
+    problems = prefix_paths([*item_problems(judge.rubrics)], ("rubrics",))
+    return (None if problems else judge), problems
+
+
+def rubric_problems(task: Task) -> Iterator[Problem]:
+    for problem in item_problems(task.method.rubrics):
+        yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
+
+
+RUBRIC_JUDGE = GraderType(
+    RubricJudge,
+    rubric,
+    "rubric",
+    kind="model",
+    read=read_rubric,
+    problems=rubric_problems,
+    files=lambda config: {"calibration": config.calibration},
+    asks=lambda config: (config.model, 1),
+    criteria=describe_items,
+    question_form="by a rubric",
     label_scale=BY_SHARE,
 )

@@ -1,33 +1,212 @@
-"""Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts."""
+"""Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts. Where that
+fails, the reason says where the text comes nearest."""
 
+import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal
 
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.files.jsontext import encode, json_in
-from baselinekit.graders.nearness import MOST_LOOKED_FOR, NearestPlace, line_at, nearest_match, nearest_text
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Judged,
-    ReadConfig,
-    Task,
-    keys_of,
-    never_fails,
-    never_passes,
-    text_of,
-)
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, Judged, ReadConfig, Task
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import compiled, search
+from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Struct, field, replace
 from baselinekit.values.equality import is_number, same_json
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask
+
+MOST_LOOKED_FOR = 3
+"""How many missing texts are looked for: the first ones."""
+
+_LONGEST_TEXT = 1_000_000
+_LONGEST_COMPARED = 100_000
+"""In a longer text nothing similar is looked for: that takes a time that grows with both lengths."""
+
+_LONGEST_TARGET = 100
+"""A longer text is looked for by its beginning."""
+
+_LONGEST_SHOWN = 60
+_CONTEXT = 20
+_LEAST_BEGINNING = 12
+_LEAST_LIKENESS = 0.6
+_SECONDS = 0.2
+"""The time limit of one search for a part of a pattern."""
+
+_FLAGS = ("ignorecase", "multiline", "dotall")
+
+
+class NearestPlace(Struct):
+    """A place by its line, the text there, and a note."""
+
+    line: int
+    text: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"nearest: line {self.line}: {_clip(self.text)!r}{self.note}"
+
+
+def line_at(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def nearest_text(targets: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
+    """Where the text comes nearest to any of these. None of them is in it."""
+    if len(text) > _LONGEST_TEXT:
+        return None
+    text = mask(text)
+    lower = text.lower()
+    lower = lower if len(lower) == len(text) else text  # places must be the same in both
+    places = [likeness for target in targets[:MOST_LOOKED_FOR] if (likeness := _nearest(target, text, lower))]
+    if not places:
+        return None
+    _, place, end, note = max(places, key=lambda likeness: likeness[0])
+    return NearestPlace(line_at(text, place), text[place:end], note)
+
+
+_Likeness = tuple[float, int, int, str]
+"""How similar a place is, its start, its end, and a note."""
+
+
+def _nearest(target: str, text: str, lower: str) -> _Likeness | None:
+    if len(target) > _LONGEST_TARGET:
+        return _by_beginning(target, text)
+    place = lower.find(target.lower())
+    if place >= 0 and target.strip():
+        return 1.0, place, place + len(target), ""
+    words = target.lower().split()
+    same = re.search(r"\s+".join(map(re.escape, words)), lower) if words else None
+    if same is not None:
+        return 1.0, same.start(), same.end(), ""
+    return _by_likeness(target.lower(), lower)
+
+
+def _by_beginning(target: str, text: str) -> _Likeness | None:
+    """The place of the longest beginning of a long text, with the text around its end."""
+    low, high = 0, len(target)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if target[:middle] in text else (low, middle - 1)
+    if low < _LEAST_BEGINNING:
+        return None
+    end = text.find(target[:low]) + low
+    note = f", after its first {low:,} characters"
+    start = max(end - _CONTEXT, text.rfind("\n", 0, end) + 1)
+    return low / len(target), start, min(len(text), end + _CONTEXT), note
+
+
+def _by_likeness(target: str, lower: str) -> _Likeness | None:
+    """The place around the longest part of the target that is in the text, if enough of the rest is near."""
+    if len(lower) > _LONGEST_COMPARED:
+        return None
+    longest = SequenceMatcher(None, lower, target, False).find_longest_match()
+    if longest.size < max(2, len(target) / 3):
+        return None
+    start = max(0, longest.a - longest.b - 2)
+    around = lower[start : longest.a - longest.b + len(target) + 2]
+    matcher = SequenceMatcher(None, target, around, False)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size]
+    first, last = start + blocks[0].b, start + blocks[-1].b + blocks[-1].size
+    likeness = 2 * sum(block.size for block in blocks) / (len(target) + last - first)
+    return (likeness, *_whole_words(lower, first, last), "") if likeness >= _LEAST_LIKENESS else None
+
+
+def _whole_words(text: str, first: int, last: int) -> tuple[int, int]:
+    """The range with the rest of the words at both ends, if these are short."""
+    for start in range(first, max(0, first - _CONTEXT) - 1, -1):
+        if start == 0 or not text[start - 1].isalnum() or not text[start].isalnum():
+            first = start
+            break
+    for end in range(last, min(len(text), last + _CONTEXT) + 1):
+        if end == len(text) or not text[end].isalnum() or not text[end - 1].isalnum():
+            return first, end
+    return first, last
+
+
+# Patterns: how far one matches.
+
+
+_TOKEN = lazy_pattern(
+    r"(?P<look>\(\?<?[=!])|(?P<flags>\(\?[a-zA-Z-]+\))|(?P<open>\((?:\?(?:P?<\w+>|[:>|]|[a-zA-Z-]*:))?)|(?P<close>\))"
+    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<times>[*+?]|\{\d*,?\d*\})|(?P<either>\|)|.",
+    re.DOTALL,
+)
+
+
+def nearest_match(pattern: str, flags: Sequence[str], text: str, mask: Mask) -> NearestPlace | None:
+    """Where a pattern matches with another flag, else where its longest beginning does; None if the search
+    takes too long."""
+    if len(text) > _LONGEST_TEXT:
+        return None
+    text = mask(text)
+    try:
+        for flag in _FLAGS:
+            if flag not in flags and (match := _match(pattern, (*flags, flag), text)):
+                return NearestPlace(line_at(text, match.start()), match[0], f" with flags: [{flag}]")
+        whole = _by_prefix(pattern, tuple(flags), text)
+        return whole or (_by_prefix(pattern[1:], tuple(flags), text) if pattern.startswith("^") else None)
+    except BaselinekitError:  # a search that takes too long gives no hint
+        return None
+
+
+def _match(pattern: str, flags: tuple[str, ...], text: str) -> re.Match[str] | None:
+    match: re.Match[str] | None = search(compiled(pattern, flags=flags), text, RegexBudget(), _SECONDS)
+    return match if match is not None and match[0].strip() else None
+
+
+def _by_prefix(pattern: str, flags: tuple[str, ...], text: str) -> NearestPlace | None:
+    prefixes = [prefix for prefix in beginnings(pattern) if _is_pattern(prefix, flags)]
+    low, high, longest = 0, len(prefixes), None
+    while low < high:  # if a beginning matches, so does every shorter one
+        middle = (low + high + 1) // 2
+        match = search(compiled(prefixes[middle - 1], flags=flags), text, RegexBudget(), _SECONDS)
+        if match is None:
+            high = middle - 1
+        else:
+            low, longest = middle, match
+    if longest is None or len(longest[0].strip()) < 2:
+        return None
+    line_end = text.find("\n", longest.end(), longest.end() + _CONTEXT)
+    after = text[longest.end() : longest.end() + _CONTEXT if line_end < 0 else line_end]
+    suffix = f", then comes {after!r}" if after else ", then the line ends"
+    note = f" matches {_clip(prefixes[low - 1])}{suffix}"
+    return NearestPlace(line_at(text, longest.start()), longest[0], note)
+
+
+def beginnings(pattern: str) -> Iterator[str]:
+    """The beginnings of a pattern that are patterns themselves, the shortest first: never cut before a
+    repetition or within a lookaround, and with open groups closed."""
+    open_groups: list[bool] = []
+    tokens = [*_TOKEN.finditer(pattern)]
+    for number, token in enumerate(tokens[:-1]):
+        if token["look"] or token["open"]:
+            open_groups.append(bool(token["look"]) or any(open_groups))
+            continue
+        if token["close"] and open_groups:
+            open_groups.pop()
+        if token["either"] or token["flags"] or tokens[number + 1]["times"] or any(open_groups):
+            continue
+        yield pattern[: token.end()] + ")" * len(open_groups)
+
+
+def _is_pattern(pattern: str, flags: tuple[str, ...]) -> bool:
+    try:
+        compiled(pattern, flags=flags)
+    except BaselinekitError:
+        return False
+    return True
+
+
+def _clip(text: str) -> str:
+    return mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
+
 
 _EMPTY = "the empty text is in every text"
 _STATE_TEXTS = "state what has to be in the output"
@@ -63,15 +242,14 @@ def exact_match(task: Task, observation: Observation, clients: GradeClients) -> 
     """Compare with the expected text, both trimmed alike, or with the expected JSON."""
     normalize, output = task.method.normalize, observation.output
     for number, choice in enumerate(task.expected):
-        expected, actual = normalize(choice), normalize(task.look(output, keys_of(choice)))
+        expected, actual = normalize(choice), normalize(task.look(output, base.keys_of(choice)))
         if not isinstance(expected, str) and isinstance(actual, str):
             actual = json_in(actual)
         if same_json(expected, actual):
-            return task.decide(
-                (True, "", {"expected": expected, "actual": actual, **_alternative_details(number)})
-            )
+            details = {"expected": expected, "actual": actual, **_alternative_details(number)}
+            return task.decide((True, "", details))
     first = task.expected[0] if task.expected else None
-    keys = keys_of(first)
+    keys = base.keys_of(first)
     details = {"expected": normalize(first), "actual": normalize(task.look(output, keys))}
     return task.decide((False, "it is not the expected output", details), task.part(output, keys))
 
@@ -83,12 +261,7 @@ def nothing_to_compare(task: Task) -> Iterator[Problem]:
 
 
 EXACT_MATCH = GraderType(
-    ExactMatch,
-    exact_match,
-    "exact_match",
-    expectation="exact",
-    problems=nothing_to_compare,
-    goes_by_expectation=lambda config: True,
+    ExactMatch, exact_match, "exact_match", expectation="exact", problems=nothing_to_compare
 )
 
 
@@ -109,7 +282,7 @@ class RegexMatch(Struct):
 
 def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Search for the patterns: a match of any one is enough. With `must_match: false` none may match."""
-    config, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
+    config, text, budget = task.method, base.text_of(task.look(observation.output)), clients.regex_budget()
     patterns = [config.pattern] if config.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     where = ""
@@ -155,7 +328,7 @@ def regex_problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
             continue
         if matches_everything(pattern, config.flags):
-            vacuous = never_fails if config.must_match else never_passes
+            vacuous = base.never_fails if config.must_match else base.never_passes
             hint = "state what has to be there, or must not; for any text that is not empty write .+"
             yield vacuous(f"{pattern!r} is found in every text", hint, *at)
         try:
@@ -210,7 +383,7 @@ class TokenCount(Struct):
 
 
 def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    config, count = task.method, len(text_of(task.look(observation.output)).split())
+    config, count = task.method, len(base.text_of(task.look(observation.output)).split())
     reason = ""
     if config.min is not None and count < config.min:
         reason = f"it has {count_noun(count, 'word')}, and {config.min:,} are the least"
@@ -222,10 +395,10 @@ def token_count(task: Task, observation: Observation, clients: GradeClients) -> 
 def token_problems(task: Task) -> Iterator[Problem]:
     least, most = task.method.min, task.method.max
     if not least and most is None:
-        yield never_fails("every text has 0 words or more", "state `min` from 1 on, or `max`", "config")
+        yield base.never_fails("every text has 0 words or more", "state `min` from 1 on, or `max`", "config")
     if least is not None and most is not None and most < least:
         message = f"no text has {least} words or more and {most} or fewer"
-        yield never_passes(message, "exchange the two", "config", "min")
+        yield base.never_passes(message, "exchange the two", "config", "min")
 
 
 TOKEN_COUNT = GraderType(
@@ -290,7 +463,7 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
     """Look for all of `all`, one of `any`, and none of `none`; without any of these, for the expected text
     (if it is a list, for every text in it) or an alternative."""
     config: Contains = task.method
-    searched = _SearchedText(text_of(task.look(observation.output)), clients, config.case_sensitive)
+    searched = _SearchedText(base.text_of(task.look(observation.output)), clients, config.case_sensitive)
     part = task.part(observation.output)
     if config.states_texts or not task.expected:
         return task.decide(searched.judge(config.all, config.any, config.none), part)
@@ -306,7 +479,7 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Look for every text that must be in the output, and none that must not be; or the same of an
     alternative."""
-    searched = _SearchedText(text_of(task.look(observation.output)), clients)
+    searched = _SearchedText(base.text_of(task.look(observation.output)), clients)
     choices = (task.method, *task.method.alternatives)
     number = next((number for number, choice in enumerate(choices) if searched.fits(choice)), 0)
     choice = choices[number]
@@ -359,7 +532,7 @@ def contains_problems(task: Task) -> Iterator[Problem]:
     if config.states_texts:
         for name in ("all", "any", "none"):
             if "" in getattr(config, name):
-                vacuous = never_passes if name == "none" else never_fails
+                vacuous = base.never_passes if name == "none" else base.never_fails
                 yield vacuous(_EMPTY, _STATE_TEXTS, "config", name)
         return
     if task.case.expected is None:
@@ -370,20 +543,19 @@ def contains_problems(task: Task) -> Iterator[Problem]:
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
         if no_texts:
             message = f"{encode(no_texts[0])} is not a text that could be in the output"
-            yield Problem(
-                "BK705", message, "such as value: total, or value: [total, sum]", at=task.at_expected
-            )
+            hint = "such as value: total, or value: [total, sum]"
+            yield Problem("BK705", message, hint, at=task.at_expected)
         elif not texts or "" in texts:
             reason = _EMPTY if texts else "the list of texts is empty"
-            yield never_fails(reason, _STATE_TEXTS, *task.at_expected)
+            yield base.never_fails(reason, _STATE_TEXTS, *task.at_expected)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
     for lists in (task.method, *task.method.alternatives):
         if "" in lists.must_include:
-            yield never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
+            yield base.never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
         if "" in lists.must_not_include:
-            yield never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
+            yield base.never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
 
 
 CONTAINS = GraderType(
@@ -401,5 +573,4 @@ MUST_INCLUDE = GraderType(
     called="must_include",
     derive=derive_must_include,
     problems=must_include_problems,
-    goes_by_expectation=lambda config: True,
 )

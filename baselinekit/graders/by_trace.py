@@ -1,27 +1,23 @@
-"""The grader of what an agent did on the way to its answer: which tools it called, in which order, with which
-arguments, and how long that took.
+"""Graders of what an agent did on the way to its answer (which tools it called, in which order, with which
+arguments), and of what the answer took: time, dollars and tokens.
 
-It looks at the trace that the target gives. No trace is an error: it is unknown then what was called."""
+They look at the trace and the figures that the target gives. What is unknown is an error: no trace does not
+mean that nothing was called, and no figure that the answer was quick or cheap."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import encode
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    Task,
-    never_fails,
-)
-from baselinekit.graders.wire import calls_of
+from baselinekit.graders.base import GradeClients, GraderType, Task, calls_of, never_fails
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
-from baselinekit.structs import AtLeastOne, Name, Struct, Threshold, TimeLimit, field
+from baselinekit.structs import AtLeastOne, Count, Name, NotNegative, Struct, Threshold, TimeLimit, field
 from baselinekit.values.equality import same_json
 from baselinekit.values.texts import mask_and_clip
 
@@ -88,7 +84,7 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
     else:
         places = in_order(config.expected, calls) if config.mode == "in_order" else exactly(config, calls)
         for number, (expected, place) in enumerate(zip(config.expected, places, strict=True)):
-            missing = "" if place is not None else _describe_missing(config, expected, calls, number)
+            missing = "" if place is not None else _missing(config, expected, calls, number)
             checks.append((not missing, missing or f"{expected.describe()} was called"))
             if expected.max_seconds is not None:
                 checks.append(_check_time(expected, None if place is None else calls[place]))
@@ -97,8 +93,7 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
                 checks.append((False, f"{call.name} was called as number {number:,}, which is one too many"))
     lines = [(holds, mask_and_clip(line, _LONGEST_SHOWN, clients.mask)) for holds, line in checks]
     hits, misses = ([line for holds, line in lines if holds is wanted] for wanted in (True, False))
-    called = [call.name for call in calls]
-    listed = {"hits": hits, "misses": misses, "called": called}
+    listed = {"hits": hits, "misses": misses, "called": [call.name for call in calls]}
     details: dict[str, Json] = {"mode": config.mode}
     details |= {name: entries[:_MOST_SHOWN] for name, entries in listed.items()}
     score = Fraction(len(hits), len(checks)) if checks else Fraction(1)
@@ -113,15 +108,12 @@ def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]
     if call is None:
         return False, f"{expected.tool} within {limit:g} s: it was not called"
     if call.seconds is None:
-        message = f"the trace does not say how long {expected.tool} took"
-        raise cannot_replay("BK672", message, _NO_TIME)
+        raise cannot_replay("BK672", f"the trace does not say how long {expected.tool} took", _NO_TIME)
     took = f"{expected.tool} took {call.seconds:g} s"
     return call.seconds <= limit, took if call.seconds <= limit else f"{took}, at most {limit:g} s is allowed"
 
 
-def _describe_missing(
-    config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int
-) -> str:
+def _missing(config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int) -> str:
     """Why a call that is expected counts as missing."""
     wanted = expected.describe()
     if config.mode == "exact":
@@ -188,9 +180,83 @@ def trajectory_problems(task: Task) -> Iterator[Problem]:
 
 
 TOOL_TRAJECTORY = GraderType(
-    ToolTrajectory,
-    tool_trajectory,
-    "tool_trajectory",
-    known_by=("minimums",),
-    problems=trajectory_problems,
+    ToolTrajectory, tool_trajectory, "tool_trajectory", known_by=("minimums",), problems=trajectory_problems
 )
+
+
+_PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
+_USAGE = "let the target tell its `token_usage: {input, output}`"
+
+
+class LatencyLimit(Struct):
+    """The answer came within `max_seconds`: the time that the target states, else the time that was waited. A
+    recorded answer has the time of its recording."""
+
+    max_seconds: TimeLimit
+
+
+class CostLimit(Struct):
+    """The answer cost at most `max_usd`."""
+
+    max_usd: NotNegative
+
+
+class TokenLimit(Struct):
+    """The answer took no more tokens than each of these limits: in all, of the question, of the answer.
+    Cached tokens are tokens of the question."""
+
+    max_total: Count | None = None
+    max_input: Count | None = None
+    max_output: Count | None = None
+
+    @property
+    def stated(self) -> dict[str, int]:
+        limits = {"total": self.max_total, "input": self.max_input, "output": self.max_output}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def latency(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: LatencyLimit = task.method
+    seconds = observation.seconds
+    details: dict[str, Json] = {"seconds": round(seconds, 3), "max_seconds": config.max_seconds}
+    reason = f"took {seconds:.3f} s, at most {config.max_seconds:g} s is allowed"
+    passed = seconds <= config.max_seconds
+    return task.decide((passed, "" if passed else reason, details))
+
+
+def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: CostLimit = task.method
+    usd = observation.usage.cost_usd
+    if usd is None:
+        raise cannot_replay("BK671", "it is not known what the answer cost", _PRICES)
+    limit = Decimal(str(config.max_usd))
+    passed = usd <= limit
+    reason = "" if passed else f"cost {usd:f} dollars, at most {limit:f} are allowed"
+    return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": config.max_usd}))
+
+
+def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    config: TokenLimit = task.method
+    usage = observation.usage
+    counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
+    if usage.tokens_in is not None and usage.tokens_out is not None:
+        counts["total"] = usage.tokens_in + usage.tokens_out
+    used = {name: count for name in config.stated if (count := counts[name]) is not None}
+    if missing := [name for name in config.stated if name not in used]:
+        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
+        raise cannot_replay("BK671", message, _USAGE)
+    over = {name: limit for name, limit in config.stated.items() if used[name] > limit}
+    words = [f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed" for name, limit in over.items()]
+    details: dict[str, Json] = {"tokens": dict(used)}
+    details |= {f"max_{name}": limit for name, limit in config.stated.items()}
+    return task.decide((not words, "; ".join(words), details))
+
+
+def token_problems(task: Task) -> Iterator[Problem]:
+    if not task.method.stated:
+        yield never_fails("no limit is stated", "state max_total, max_input or max_output", "config")
+
+
+LATENCY = GraderType(LatencyLimit, latency, "latency")
+COST = GraderType(CostLimit, cost, "cost")
+TOKEN_USAGE = GraderType(TokenLimit, tokens, "token_usage", problems=token_problems)

@@ -4,20 +4,12 @@ their results.
 A gate that fails in a part fails the whole, whatever its score is. A part that could not judge makes the
 whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from baselinekit.errors import Problem, suggest
-from baselinekit.graders.task import (
-    GradeClients,
-    GraderType,
-    ReadConfig,
-    StatedPart,
-    Task,
-    never_fails,
-    threshold_problems,
-)
-from baselinekit.graders.verdict import by_mean, gates_of, mean_of, still_open
+from baselinekit.graders import base
+from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, StatedPart, Task
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage
@@ -65,6 +57,11 @@ class Composite(Struct):
     def parts(self) -> tuple[Grader, ...]:
         return (*self.graders, self.judge) if self.judge is not None else self.graders
 
+    def changed(self, change: Callable[[Grader], Grader]) -> "Composite":
+        """The same composite of changed parts."""
+        judge = None if self.judge is None else change(self.judge)
+        return replace(self, graders=tuple(map(change, self.graders)), judge=judge)
+
 
 def make_composite(
     graders: Sequence[Grader],
@@ -93,12 +90,12 @@ def make_composite(
 
 def without_places(config: Composite) -> Composite:
     """The composite without the places of its graders in their file."""
-    parts = []
-    for part in config.parts:
+
+    def without_place(part: Grader) -> Grader:
         method = without_places(part.method) if isinstance(part.method, Composite) else part.method
-        parts.append(replace(part, at=(), config_at=(), says_required=False, method=method))
-    judge = None if config.judge is None else parts.pop()
-    return replace(config, graders=tuple(parts), judge=judge)
+        return replace(part, at=(), config_at=(), says_required=False, method=method)
+
+    return config.changed(without_place)
 
 
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:
@@ -142,7 +139,7 @@ def composite(task: Task, observation: Observation, clients: GradeClients) -> Gr
         details["pass_at"] = config.pass_at
     if config.judge is not None:
         details["aggregator"], details["judge"] = "judge", config.judge.name
-        if parts and not still_open(counted_parts(parts, config.on_error)):
+        if parts and not base.still_open(counted_parts(parts, config.on_error)):
             parts = (*parts, clients.part(len(parts), config.judge, results_of(parts)))
     whole = task.grader.graded("unscored", None, details=details, parts=parts)
     return grade_from_parts(whole, task.case.pass_rule)
@@ -157,7 +154,7 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
         rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
     judge_grades = [part for part in whole.parts if judge is not None and part.grader == judge]
     members = counted_parts([part for part in whole.parts if part not in judge_grades], on_error)
-    gates, undecided = gates_of(members), still_open(members)
+    gates, undecided = base.gates_of(members), base.still_open(members)
     deciding = members if gates or undecided else judge_grades or members
     outcome: Outcome
     if not members:
@@ -166,9 +163,9 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     elif judge is not None and deciding is members and not gates and not undecided:
         outcome, reason, verdict = "unscored", f"{judge} was not asked: run the case again", "not judged"
     else:
-        outcome, _, reason, verdict = by_mean(deciding, rule)
-    decided = outcome in ("passed", "failed") and not still_open(deciding)
-    mean = mean_of([part for part in deciding if part.score is not None]) if decided else None
+        outcome, _, reason, verdict = base.by_mean(deciding, rule)
+    decided = outcome in ("passed", "failed") and not base.still_open(deciding)
+    mean = base.mean_of([part for part in deciding if part.score is not None]) if decided else None
     codes = [part.code for part in deciding if part.outcome == outcome]
     return replace(
         whole,
@@ -178,7 +175,7 @@ def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
         verdict=verdict,
         code=next(filter(None, codes), "BK675" if not members else None) if outcome == "error" else None,
         usage=sum((part.usage for part in whole.parts), Usage()),
-        failed_gates=gates_of([*members, *judge_grades]),
+        failed_gates=base.gates_of([*members, *judge_grades]),
     )
 
 
@@ -210,16 +207,13 @@ def results_of(parts: Sequence[Grade]) -> dict[str, Json]:
 
 def composite_problems(task: Task) -> Iterator[Problem]:
     config: Composite = task.method
-    yield from threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
+    yield from base.threshold_problems(config.pass_at, (0, 1), ("config", "pass_at"))
     if not config.graders:
-        yield never_fails(
-            "it is made of no graders", "state them: `graders: [{type: …}, …]`", "config", "graders"
-        )
+        hint = "state them: `graders: [{type: …}, …]`"
+        yield base.never_fails("it is made of no graders", hint, "config", "graders")
     elif config.judge is None and not any(grader.weight for grader in config.graders):
-        hint = "state one above 0"
-        yield Problem(
-            "BK674", "none of its graders has any weight", hint, at=("config", "aggregator", "weights")
-        )
+        at = ("config", "aggregator", "weights")
+        yield Problem("BK674", "none of its graders has any weight", "state one above 0", at=at)
 
 
 COMPOSITE = GraderType(

@@ -1,34 +1,36 @@
-"""The table of all graders, and the grading of an output by the graders of its case.
+"""The table of all graders, the grading of an output by the graders of its case, and checks: graders in one
+line (`contains: <diff>`).
 
 A new grader is one file (its config, its checks, its judging) and one row here."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Annotated, Any
 
-from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
+from baselinekit.errors import BaselinekitError, OutOfBudget, Problem, suggest
 from baselinekit.graders import (
     by_field,
     by_function,
     by_human,
     by_line,
-    by_matcher,
     by_model,
     by_program,
-    by_rubric,
     by_schema,
     by_template,
     by_text,
     by_trace,
-    by_usage,
     composite,
 )
-from baselinekit.graders.task import GradeClients, GraderType, Task
-from baselinekit.graders.verdict import gates_of
+from baselinekit.graders.base import GradeClients, GraderType, Task, gates_of
+from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_text import Contains, RegexMatch, TokenCount
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grade, Grader, PassRule
-from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.structs import replace
+from baselinekit.model.grades import Grade, Grader, Method, PassRule
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.schema import prefix_paths, read_as
+from baselinekit.structs import Count, Meta, Struct, field, replace
 
 _DEFAULT_RULE = PassRule()
 NOT_JUDGED = "not judged"
@@ -49,21 +51,21 @@ GRADERS = by_config(
     by_text.MUST_INCLUDE,
     by_schema.JSON_SCHEMA,
     by_schema.SCHEMA_REFUSED,
-    by_matcher.STRUCTURAL_MATCH,
-    by_matcher.BASELINE_MATCH,
+    by_schema.STRUCTURAL_MATCH,
+    by_schema.BASELINE_MATCH,
     by_function.FUNCTION_OUTPUT,
     by_program.CODE_JUDGE,
     by_model.MODEL_JUDGE,
     by_line.SCORE_LINE,
     by_line.DECISION_LINE,
     by_template.TEMPLATE_JUDGE,
-    by_rubric.RUBRIC_JUDGE,
+    by_template.RUBRIC_JUDGE,
     by_human.HUMAN_RATING,
     by_trace.TOOL_TRAJECTORY,
     by_field.FIELD_ACCURACY,
-    by_usage.LATENCY,
-    by_usage.COST,
-    by_usage.TOKEN_USAGE,
+    by_trace.LATENCY,
+    by_trace.COST,
+    by_trace.TOKEN_USAGE,
     composite.COMPOSITE,
 )
 
@@ -186,3 +188,89 @@ def model_calls_of(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int
 def with_parts(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
     """The graders of a case, and the parts of those that are composites."""
     return [grader for _, grader in graders_with_positions(case_graders, graders)]
+
+
+class CheckForm(Struct):
+    """The form of a check: the type of its value, the key that this becomes in the config of its grader, and
+    what else the config states."""
+
+    kind: Any
+    config: type[Any]
+    key: str
+    others: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_in_list(self) -> bool:
+        return self.kind is _Text and self.config is Contains
+
+    def method(self, value: Json) -> Method:
+        return self.config(**{self.key: [value] if self.is_in_list else value}, **self.others)
+
+    def value(self, method: Any) -> Json:
+        value = getattr(method, self.key)
+        return next(iter(value), None) if self.is_in_list else value
+
+
+_Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+_Texts = Annotated[list[_Text], Meta(min_length=1, description="a list of texts")]
+_Schema = dict[str, Any] | bool
+FORMS: Mapping[str, CheckForm] = {
+    "contains": CheckForm(_Text, Contains, "all"),
+    "not_contains": CheckForm(_Text, Contains, "none"),
+    "contains_any": CheckForm(_Texts, Contains, "any"),
+    "contains_all": CheckForm(_Texts, Contains, "all"),
+    "matches": CheckForm(_Text, RegexMatch, "pattern"),
+    "not_matches": CheckForm(_Text, RegexMatch, "pattern", {"must_match": False}),
+    "min_tokens": CheckForm(Count, TokenCount, "min"),
+    "max_tokens": CheckForm(Count, TokenCount, "max"),
+    "json_schema": CheckForm(_Schema, JsonSchema, "schema"),
+}
+
+
+def check_of(grader: Grader) -> dict[str, Json] | None:
+    """A grader as one line; None where no line says the same."""
+    for name, form in FORMS.items():
+        if isinstance(grader.method, form.config):
+            value = form.value(grader.method)
+            if not read_as(form.kind, value)[1] and form.method(value) == grader.method:
+                return {name: value}
+    return None
+
+
+def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], list[Problem]]:
+    """The graders of some checks, each with a name of its own, and the problems of the checks."""
+    check_graders: list[Grader] = []
+    problems: list[Problem] = []
+    counts = Counter[str]()
+    for number, raw in enumerate(checks):
+        if len(raw) != 1:
+            hint = "write each as an entry of its own: - contains: …"
+            problems.append(Problem("BK712", "a check has one key", hint, at=(number,)))
+            continue
+        ((name, value),) = raw.items()
+        if name not in FORMS:
+            hint = suggest(name, FORMS) or f"one of {', '.join(FORMS)}"
+            problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
+        elif wrong := read_as(FORMS[name].kind, value)[1]:
+            problems += prefix_paths(wrong, (number, name))
+        else:
+            counts[name] += 1
+            grader_name = name if counts[name] == 1 else f"{name} {counts[name]}"
+            check_graders.append(Grader(grader_name, "code", FORMS[name].method(value), at=(number, name)))
+    return check_graders, problems
+
+
+def problems_of_checks(recipe: Recipe, at: Path) -> list[Problem]:
+    """The problems of a recipe's checks that are known before anything is asked."""
+    check_graders, problems = read_checks(recipe.checks)
+    case = Case("", recipe, tuple(check_graders))
+    for grader in check_graders:
+        problems += [replace(problem, at=grader.at) for problem in problems_of(grader, case)]
+    return prefix_paths(problems, at)
+
+
+def grade_checks(recipe: Recipe, observation: Observation, clients: GradeClients) -> list[Grade]:
+    """The grade of each check of a recipe for an answer."""
+    check_graders, _ = read_checks(recipe.checks)
+    case = Case("", recipe, tuple(check_graders))
+    return [grade(grader, case, observation, clients) for grader in check_graders]

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import NotJson, decode, json_in
+from baselinekit.graders.base import GradeClients, Task
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Answer, Message, ModelQuestion, Scores, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import Struct, replace
@@ -128,9 +129,8 @@ class UnreadableReply(CannotReplay):
 
 def unusable_reply(reason: str, text: str) -> UnreadableReply:
     message = f"the judge's reply {reason}: {' '.join(text.split())!r}"
-    return UnreadableReply(
-        Problem("BK640", message, "try again, or use a stronger model"), why=reason, reply=text
-    )
+    problem = Problem("BK640", message, "try again, or use a stronger model")
+    return UnreadableReply(problem, why=reason, reply=text)
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.
@@ -143,10 +143,7 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Mod
         f"Grade the text by each criterion, from {low} (worst) to {high} (best); "
         f"fractions are allowed.\n\n{criteria}"
     )
-    form: dict[str, Json] = {
-        "scores": dict.fromkeys(rubric, unquoted(f"{low} to {high}")),
-        "justification": "…",
-    }
+    form = {"scores": dict.fromkeys(rubric, unquoted(f"{low} to {high}")), "justification": "…"}
     return question(scores.model, task, {"text": text}, form)
 
 
@@ -282,16 +279,12 @@ def ask_until_readable(
 
 
 def grade_readable(
-    grader: Grader,
-    original: ModelQuestion,
-    ask: Callable[[ModelQuestion], Answer],
-    mask: Mask,
-    read: Callable[[str], Grade],
+    task: Task, clients: GradeClients, asked: ModelQuestion, read: Callable[[str], Grade]
 ) -> Grade:
     """The grade that `read` makes of a judge's reply. If no reply can be used, it is an error, not a low
     score."""
-    result = ask_until_readable(original, ask, mask, read, grader.method.retries_on_unreadable)
+    result = ask_until_readable(asked, clients.ask, clients.mask, read, task.method.retries_on_unreadable)
     if result.value is not None:
         return result.add_to(result.value)
     problem = result.errors[-1].problems[0]
-    return result.add_to(grader.graded("error", None, problem.with_hint, code=problem.code))
+    return result.add_to(task.grader.graded("error", None, problem.with_hint, code=problem.code))

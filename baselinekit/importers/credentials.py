@@ -12,6 +12,7 @@ from baselinekit.secrets.finding import is_secret_header, is_secret_key, secret_
 from baselinekit.secrets.variables import names_in
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
+from baselinekit.values.places import children, name_of
 
 _AFTER_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9-]*\s+(?=\S)")
 _SHORTEST = 6
@@ -26,12 +27,8 @@ _IN_REQUESTS = lazy_pattern(
     r"|(AUTH|APP|APPLICATION|CLIENT|SUBSCRIPTION|LICENSE)_?KEY)"
 )
 """Names of credentials in requests; in answers, these names stand for other things as well."""
-_SYSTEM_VARIABLES = frozenset(
-    ("PWD", "OLDPWD", "PATH", "HOME", "USER", "SHELL", "HOST", "HOSTNAME", "LANG", "TERM")
-)
-_NO_VALUE = lazy_pattern(
-    r"(?i)true|false|null|none|yes|no|on|off|basic|bearer|digest|required|optional|[01]|\*+"
-)
+_SYSTEM_VARIABLES = {"PWD", "OLDPWD", "PATH", "HOME", "USER", "SHELL", "HOST", "HOSTNAME", "LANG", "TERM"}
+_WORD = lazy_pattern(r"(?i)true|false|null|none|yes|no|on|off|basic|bearer|digest|required|optional|[01]|\*+")
 _PAIR = lazy_pattern(r"(?:\A|&)([^=&\s]{1,80})=([^&\s]+)")
 _QUOTED_PAIR = lazy_pattern(r"\"([^\"\\]{1,80})\"\s*:\s*\"([^\"\\]+)\"")
 _ELEMENT = lazy_pattern(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
@@ -69,9 +66,8 @@ def _in_known_places(request: Mapping[str, Json]) -> Iterator[Credential]:
         if is_secret_header(header) or _is_credential(header, text):
             scheme = _AFTER_SCHEME.match(text) if header.lower().endswith("authorization") else None
             name = "API_TOKEN" if scheme else variable_name(header)
-            yield Credential(
-                f"the header {header} carries credentials", text[scheme.end() :] if scheme else text, name
-            )
+            secret = text[scheme.end() :] if scheme else text
+            yield Credential(f"the header {header} carries credentials", secret, name)
     auth = request.get("auth")
     for key, text in _texts(auth):
         is_alone = key == "username" and isinstance(auth, dict) and not auth.get("password")
@@ -85,16 +81,14 @@ def _in_known_places(request: Mapping[str, Json]) -> Iterator[Credential]:
     target = str(request.get("endpoint") or request.get("url") or "")
     query = target.partition("#")[0].partition("?")[2]  # urlsplit refuses a path that begins with `//[`
     pairs = [pair.partition("=")[::2] for pair in query.split("&")]
-    for parameter, text in pairs:
-        if _is_credential(parameter, text):
-            yield Credential(
-                f"the query parameter {parameter} is a credential", text, variable_name(parameter)
-            )
+    for name, text in pairs:
+        if _is_credential(name, text):
+            yield Credential(f"the query parameter {name} is a credential", text, variable_name(name))
 
 
 def _is_credential(name: str, text: str) -> bool:
     """Whether the text that is sent under a name is a credential."""
-    if not text or _NO_VALUE.fullmatch(text) or any(names_in(text)):
+    if not text or _WORD.fullmatch(text) or any(names_in(text)):
         return False
     return is_secret_key(name) or bool(_IN_REQUESTS.fullmatch(variable_name(name)))
 
@@ -116,7 +110,7 @@ def _is_secret_cookie(name: str, value: Json) -> bool:
 def _lookalikes(value: Json, path: Path) -> Iterator[Credential]:
     """The texts that look like secrets in the address and the body."""
     if isinstance(value, str):
-        name = next((key for key in reversed(path) if isinstance(key, str)), "")
+        name = name_of(path)
         name = "SECRET" if name in ("endpoint", "url", "body") else variable_name(name)
         message = f"{render(('input', *path))} holds what looks like a secret"
         parts = [value[start:end] for start, end in secret_parts(value, path)][:1]
@@ -129,9 +123,7 @@ def _lookalikes(value: Json, path: Path) -> Iterator[Credential]:
                     local_name = pair_name.rpartition(":")[2]  # without the prefix of an XML namespace
                     if text not in parts and _is_credential(local_name, text):
                         yield Credential(message, text, variable_name(local_name), is_declared=False)
-    for key, child in (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    ):
+    for key, child in children(value):
         if path or key not in ("headers", "auth", "cookies"):
             yield from _lookalikes(child, (*path, key))
 
@@ -189,15 +181,9 @@ class HiddenValues:
     def found_in(self, request: Mapping[str, Json]) -> list[Credential]:
         """The credentials of a request, each value once, by their names in this file."""
         by_value: dict[str, Credential] = {}
-        for credential in (*_in_known_places(request), *_lookalikes(request, ())):
-            if any(
-                credential.value == known_value or _is_part(credential.value, known_value)
-                for known_value in by_value
-            ):
-                continue
-            by_value[credential.value] = replace(
-                credential, name=self._name(credential.value, credential.name)
-            )
+        for one in (*_in_known_places(request), *_lookalikes(request, ())):
+            if not any(one.value == known or _is_part(one.value, known) for known in by_value):
+                by_value[one.value] = replace(one, name=self._name(one.value, one.name))
         return list(by_value.values())
 
     def _name(self, value: str, preferred: str) -> str:

@@ -3,41 +3,85 @@
 The request is what curl would send: `-d` without a content type is a form, even if it looks like JSON."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from getopt import GetoptError, getopt
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from baselinekit.errors import InvalidInput, Problem, suggest
-from baselinekit.importers.curloptions import (
-    FLAGS,
-    GETOPT_LETTERS,
-    GETOPT_NAMES,
-    NAMES,
-    NO_COUNTERPART,
-    SHORT,
-)
-from baselinekit.importers.drafts import (
-    FORM_TYPE,
-    HINT_FOR_URL,
-    add_value,
-    body_of,
-    cookie_pairs,
-    flaw_of_url,
-    media_of,
-)
+from baselinekit.importers import drafts
+from baselinekit.kinds.http import FRAMING
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct
+
+# The options of curl: their letters, which of them take a value, and how each is handled here.
+
+
+_LETTERS = (
+    "X=request H=header d=data u=user b=cookie F=form k=insecure L=location G=get I=head A=user-agent "
+    "e=referer m=max-time T=upload-file r=range x=proxy o=output w=write-out c=cookie-jar E=cert "
+    "K=config D=dump-header n=netrc z=time-cond C=continue-at s=silent S=show-error v=verbose i=include "
+    "f=fail O=remote-name g=globoff N=no-buffer #=progress-bar J=remote-header-name R=remote-time "
+    "0=http1.0 1=tlsv1 4=ipv4 6=ipv6 q=disable j=junk-session-cookies a=append Z=parallel U=proxy-user "
+    "y=speed-time Y=speed-limit p=proxytunnel"
+)
+SHORT = dict(pair.split("=") for pair in _LETTERS.split())
+FLAGS = {"insecure", "location", "get", "head", "digest", "http2", "http2-prior-knowledge"}
+_TAKES_VALUE = {
+    *("request", "header", "data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json", "user"),
+    *("cookie", "form", "form-string", "user-agent", "referer", "max-time", "upload-file", "range", "url"),
+    *("url-query", "oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
+}
+_WITHOUT_EFFECT = {
+    *("silent", "show-error", "verbose", "include", "show-headers", "fail", "fail-with-body", "fail-early"),
+    *("globoff", "buffer", "progress-bar", "progress-meter", "remote-name", "remote-name-all"),
+    *("remote-header-name", "remote-time", "http1.0", "http1.1", "tlsv1", "tlsv1.2", "tlsv1.3", "ipv4"),
+    *("ipv6", "disable", "compressed", "create-dirs", "keepalive", "tcp-nodelay", "parallel", "basic"),
+    *("path-as-is", "styled-output", "retry-connrefused", "retry-all-errors", "alpn"),
+    *("sessionid", "tcp-fastopen", "ssl-reqd", "anyauth", "junk-session-cookies"),
+}
+_WITHOUT_EFFECT_VALUED = {
+    *("output", "write-out", "dump-header", "connect-timeout", "keepalive-time", "limit-rate", "speed-time"),
+    *("speed-limit", "retry-delay", "retry-max-time", "stderr", "trace", "trace-ascii", "output-dir", "rate"),
+    *("max-filesize", "parallel-max", "expect100-timeout", "tls-max", "happy-eyeballs-timeout-ms"),
+}
+"""Options that change neither the request nor the answer, only how long it takes or what is printed."""
+_NO_COUNTERPART: Mapping[str, str] = {
+    **dict.fromkeys(("location-trusted", "netrc", "netrc-optional", "ntlm", "negotiate", "delegation"), ""),
+    **dict.fromkeys(("proxytunnel", "append", "http3", "http3-only", "ssl", "crlf"), ""),
+    **dict.fromkeys(("post301", "post302", "post303"), ""),
+}
+_NO_COUNTERPART_VALUED: Mapping[str, str] = {
+    **dict.fromkeys(("proxy", "socks5", "socks5-hostname", "preproxy", "proxy-user"), "set HTTPS_PROXY"),
+    **dict.fromkeys(
+        ("key", "key-type", "pass", "cert-type", "ciphers", "pinnedpubkey"), "put it into --cert"
+    ),
+    **dict.fromkeys(
+        ("resolve", "connect-to", "interface", "dns-servers", "doh-url"), "ask the address itself"
+    ),
+    **dict.fromkeys(("unix-socket", "abstract-unix-socket"), "serve it on a port"),
+    "cookie-jar": "a flow keeps the cookies that its steps receive",
+    "config": "write its options into the line",
+    **dict.fromkeys(("aws-sigv4", "time-cond", "continue-at", "request-target", "capath", "crlfile"), ""),
+    **dict.fromkeys(("netrc-file", "noproxy", "proxy-header", "variable", "expand-url", "expand-data"), ""),
+    **dict.fromkeys(("login-options", "sasl-authzid", "service-name", "etag-compare", "etag-save"), ""),
+}
+NO_COUNTERPART = {**_NO_COUNTERPART, **_NO_COUNTERPART_VALUED}
+"""What to do about an option that is left out."""
+
+_VALUED = {*_TAKES_VALUE, *_WITHOUT_EFFECT_VALUED, *_NO_COUNTERPART_VALUED}
+_SWITCHES = {*FLAGS, *_WITHOUT_EFFECT}
+NAMES = {*_VALUED, *_SWITCHES, *(f"no-{name}" for name in _SWITCHES), *_NO_COUNTERPART}
+GETOPT_NAMES = [f"{name}=" if name in _VALUED else name for name in NAMES]
+GETOPT_LETTERS = "".join(f"{letter}:" if name in _VALUED else letter for letter, name in SHORT.items())
+
 
 Read = Callable[[str], str]
 """Reads a file that the line names; `-` is standard input."""
 
 MOST_REDIRECTS = 10
 _MOST_RETRIES = 10
-_FRAMING = lazy_pattern(
-    r"(?i)content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
 _GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
 
 
@@ -123,7 +167,7 @@ class _Line:
                 if text:
                     self.add_header(name.title(), text)
             case "cookie" if "=" in value:
-                self.cookies |= cookie_pairs(value)
+                self.cookies |= drafts.cookie_pairs(value)
             case "cookie":
                 reason = "cookies from a file have no counterpart; write them out: -b 'name=value'"
                 self.dropped.append(f"-b FILE: {reason}")
@@ -147,7 +191,7 @@ class _Line:
 
     def add_header(self, header: str, text: str) -> None:
         if header.lower() == "cookie":
-            self.cookies |= cookie_pairs(text)
+            self.cookies |= drafts.cookie_pairs(text)
             return
         first, earlier = self.headers.get(header.lower(), (header, ""))
         self.headers[header.lower()] = (first, f"{earlier}, {text}" if earlier else text)
@@ -189,7 +233,7 @@ class _Line:
             self.files.setdefault(key, text[1:].strip('"'))
         else:
             is_read = name == "form" and text.startswith("<")
-            add_value(self.fields, key, self.read(text[1:]) if is_read else text)
+            drafts.add_value(self.fields, key, self.read(text[1:]) if is_read else text)
 
     # The options together.
 
@@ -205,10 +249,10 @@ class _Line:
         for lower, (name, value) in self.headers.items():
             if lower == "host" and value != urlsplit(url).netloc:
                 self.dropped.append(f"the header Host: {value} cannot be set; ask that host itself")
-            elif lower not in ("host", "accept-encoding") and not _FRAMING.fullmatch(lower):
+            elif lower != "accept-encoding" and not FRAMING.fullmatch(lower):
                 headers["Content-Type" if lower == "content-type" else name] = value
         content_type = str(headers.get("Content-Type", "")).lower()
-        is_implied = body.keys() & {"json", "form"} and content_type in ("application/json", FORM_TYPE)
+        is_implied = body.keys() & {"json", "form"} and content_type in ("application/json", drafts.FORM_TYPE)
         if is_implied or "files" in body:
             headers.pop("Content-Type", None)
         parts = {"headers": headers, **body, "auth": self.auth(), "cookies": dict(self.cookies)}
@@ -241,8 +285,8 @@ class _Line:
         address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
         if "upload-file" in self.values and address.endswith("/"):
             address += quote(re.split(r"[/\\]", self.values["upload-file"])[-1])
-        if flaw := flaw_of_url(address):
-            raise _refusal(flaw, HINT_FOR_URL)
+        if flaw := drafts.flaw_of_url(address):
+            raise _refusal(flaw, drafts.HINT_FOR_URL)
         query = [*self.query, *(self.data if self.flags & {"get", "head"} else ())]
         return f"{address}{'&' if '?' in address else '?'}{'&'.join(query)}" if query else address
 
@@ -255,8 +299,8 @@ class _Line:
             return {"body": self.read(self.values["upload-file"])}
         if not self.data or self.flags & {"get", "head"}:
             return {}
-        _, content_type = self.headers.setdefault("content-type", ("Content-Type", FORM_TYPE))
-        return body_of("&".join(self.data), media_of(content_type))
+        _, content_type = self.headers.setdefault("content-type", ("Content-Type", drafts.FORM_TYPE))
+        return drafts.body_of("&".join(self.data), drafts.media_of(content_type))
 
     def auth(self) -> dict[str, Json]:
         if "oauth2-bearer" in self.values:

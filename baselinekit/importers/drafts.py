@@ -210,11 +210,8 @@ def recorded_request(
     kept = {name: escape_variables(value) for name, value in kept.items() if value not in ("", "*/*")}
     implied = ("application/json", FORM_TYPE, *(("multipart/form-data",) if "files" in body else ()))
     if body.keys() & {"json", "form"}:
-        kept = {
-            name: value
-            for name, value in kept.items()
-            if name.lower() != "content-type" or media_of(value) not in implied
-        }
+        types = [name for name in kept if name.lower() == "content-type" and media_of(kept[name]) in implied]
+        kept = {name: value for name, value in kept.items() if name not in types}
     parts = {"headers": kept, **escape_variables_in(body), "cookies": escape_variables_in(dict(cookies))}
     sent: dict[str, Json] = {"method": method, "url": escape_variables(url)}
     return sent | {name: part for name, part in parts.items() if part or name not in ("headers", "cookies")}

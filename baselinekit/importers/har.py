@@ -11,31 +11,15 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.drafts import (
-    FORM_TYPE,
-    HINT_FOR_URL,
-    SAFE,
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    NotCarried,
-    SourceText,
-    add_value,
-    addressed,
-    body_of,
-    cookie_pairs,
-    flaw_of_url,
-    imported_at,
-    media_of,
-    recorded_request,
-)
 from baselinekit.importers.lines import draft_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key, likeness
 from baselinekit.structs import Struct, replace
 from baselinekit.values.paths import render
+from baselinekit.values.places import name_of
 
 FORM = "a HAR file"
 
@@ -64,11 +48,11 @@ class HarEntry(Struct):
         return urlsplit(str(self.request["url"])).netloc
 
 
-def recognises(source: SourceText) -> bool:
+def recognises(source: imports.SourceText) -> bool:
     return source.is_json and bool(_OPENS.match(source.text))
 
 
-def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.ImportedFile:
     log = source.value.get("log")
     raw = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(raw, list):
@@ -82,21 +66,21 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             entry = _entry(number, raw_entry)
             entries += [entry] if entry is not None else []
             other_count += entry is None
-        except NotCarried as error:
+        except imports.NotCarried as error:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an entry that cannot be read", "save the file again"))
     types = [type.lower() for type in choices.types or _API_TYPES]
     of_type = [entry for entry in entries if any(type in entry.media for type in types)]
-    hosts = _hosts(of_type, source, choices)
+    hosts = _hosts(of_type, source.name, choices)
     first: dict[str, HarEntry] = {}  # of equal requests
     for entry in of_type:
         if {entry.host, urlsplit(entry.request["url"]).hostname} & hosts:
             identity = {key: entry.request.get(key) for key in ("method", "url", "json", "form", "body")}
             first.setdefault(json.dumps(identity, default=str), entry)
-    allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in SAFE]
+    allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in imports.SAFE]
     credentials = HiddenValues()
-    drafts: list[tuple[int, DraftRecipe]] = []
+    drafts: list[tuple[int, imports.DraftRecipe]] = []
     for entry in allowed:
         steps = _steps(entry, entries)
         if unsent := next((step for step, _ in steps if step.unsent), None):
@@ -107,7 +91,7 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
         else:
             hidden = [credentials.hidden(request) for _, request in steps]
             drafts.append((entry.number, replace(_draft(hidden, choices), status=entry.status)))
-    imported = imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
+    imported = imports.imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
     unselected = len(entries) - len(first) + other_count
     return replace(imported, unsafe=len(first) - len(allowed), unselected=unselected)
 
@@ -119,33 +103,28 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
     if not url.startswith(("http://", "https://")):
         return None
     method = str(request["method"]).upper()
-    if flaw := flaw_of_url(url):
-        raise NotCarried(f"{method} {flaw}", HINT_FOR_URL)
-    headers = [
-        (str(header["name"]), str(header["value"]))
-        for header in request.get("headers") or ()
-        if header.get("value") is not None
-    ]
+    if flaw := imports.flaw_of_url(url):
+        raise imports.NotCarried(f"{method} {flaw}", imports.HINT_FOR_URL)
+    stated = [header for header in request.get("headers") or () if header.get("value") is not None]
+    headers = [(str(header["name"]), str(header["value"])) for header in stated]
     body, unsent = dict[str, Json](), ""
     try:
         body = _body(request)
-    except NotCarried as reason:
+    except imports.NotCarried as reason:
         unsent = reason.message
     cookies = {str(item["name"]): str(item["value"]) for item in request.get("cookies") or ()}
-    cookies = cookies or cookie_pairs(_header(request, "cookie"))
-    sent = recorded_request(method, url, headers, cookies, body)
+    cookies = cookies or imports.cookie_pairs(_header(request, "cookie"))
+    sent = imports.recorded_request(method, url, headers, cookies, body)
     content = response.get("content") or {}
     received = {str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()}
     for item in response.get("headers") or ():
         if str(item.get("name")).lower() == "set-cookie":
             for line in str(item.get("value")).partition(";")[0].splitlines():
-                received |= cookie_pairs(line)
+                received |= imports.cookie_pairs(line)
     issued = dict(_issued(_answer(content), ("body",)))
-    status = response.get("status")
-    media = media_of(str(content.get("mimeType") or ""))
-    return HarEntry(
-        number, sent, media, received, issued, status if isinstance(status, int) else None, unsent
-    )
+    status = code if isinstance(code := response.get("status"), int) else None
+    media = imports.media_of(str(content.get("mimeType") or ""))
+    return HarEntry(number, sent, media, received, issued, status, unsent)
 
 
 def _header(message: dict[str, Any], name: str) -> str:
@@ -159,18 +138,19 @@ def _body(request: dict[str, Any]) -> dict[str, Json]:
     if not post_data:
         size = _header(request, "content-length") or str(request.get("bodySize", 0))
         has_size = size.isdecimal() and int(size) > 0
-        if content_type and (has_size or media_of(content_type) == _MULTIPART):
-            raise NotCarried("its body is not in the HAR file")
+        if content_type and (has_size or imports.media_of(content_type) == _MULTIPART):
+            raise imports.NotCarried("its body is not in the HAR file")
         return {}
     body_type = str(post_data.get("mimeType") or content_type)
-    media, text, params = media_of(body_type), post_data.get("text"), post_data.get("params") or ()
+    media, text, params = imports.media_of(body_type), post_data.get("text"), post_data.get("params") or ()
     if media == _MULTIPART:
         return _multipart(body_type, str(text or ""), params)
     if media.startswith("multipart/"):
-        raise NotCarried(f"a body of {media}")
+        raise imports.NotCarried(f"a body of {media}")
     if text is None or (not text and params):
-        text, media = urlencode([(param["name"], param.get("value", "")) for param in params]), FORM_TYPE
-    return body_of(str(text), media) if text else {}
+        pairs = [(param["name"], param.get("value", "")) for param in params]
+        text, media = urlencode(pairs), imports.FORM_TYPE
+    return imports.body_of(str(text), media) if text else {}
 
 
 def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
@@ -178,22 +158,19 @@ def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -
     parts = [(param.get("name"), str(param.get("value") or ""), param.get("fileName")) for param in params]
     if text and "boundary=" in content_type:
         whole: Any = message_from_string(f"Content-Type: {' '.join(content_type.split())}\n\n{text}")
-        parts = [
-            (
-                part.get_param("name", None, "content-disposition"),
-                str(part.get_payload()),
-                part.get_filename(),
-            )
-            for part in (whole.get_payload() if whole.is_multipart() else ())
-        ]
+        parts = []
+        for part in whole.get_payload() if whole.is_multipart() else ():
+            name = part.get_param("name", None, "content-disposition")
+            parts.append((name, str(part.get_payload()), part.get_filename()))
     fields: dict[str, Json] = {}
     for name, value, file in parts:
         if file is not None:
-            raise NotCarried(f"it sends the file {file or 'that was chosen'}, which is not in the HAR file")
+            named = file or "that was chosen"
+            raise imports.NotCarried(f"it sends the file {named}, which is not in the HAR file")
         if isinstance(name, str):
-            add_value(fields, name, value)
+            imports.add_value(fields, name, value)
     if not fields:
-        raise NotCarried("its body is not in the HAR file")
+        raise imports.NotCarried("its body is not in the HAR file")
     return {"form": fields, "files": {}}
 
 
@@ -211,15 +188,14 @@ def _answer(content: dict[str, Any]) -> Json:
 def _issued(value: Json, path: Path) -> Iterator[tuple[str, Path]]:
     """The texts of an answer that may be credentials, and their paths."""
     if isinstance(value, str) and len(value) >= _SHORTEST_ISSUED:
-        name = next((step for step in reversed(path) if isinstance(step, str)), "")
-        if is_secret_key(name) or likeness(value, path):
+        if is_secret_key(name_of(path)) or likeness(value, path):
             yield value, path
     elif isinstance(value, dict | list) and len(path) < _DEEPEST:
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _issued(item, (*path, key))
 
 
-def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoices) -> set[str | None]:
+def _hosts(entries: Sequence[HarEntry], name: str, choices: imports.ImportChoices) -> set[str | None]:
     """The hosts that are meant: the operator's, the project's own, or the only one."""
     if choices.hosts:
         return {*choices.hosts}
@@ -230,7 +206,7 @@ def _hosts(entries: Sequence[HarEntry], source: SourceText, choices: ImportChoic
     host_list = ", ".join(f"{host} ({count})" for host, count in counts.most_common())
     hint = f"choose with --host, such as --host {counts.most_common(1)[0][0]}"
     message = f"it has answers of several hosts: {host_list}"
-    raise InvalidInput(Problem("BK551", message, hint, Place(source.name)))
+    raise InvalidInput(Problem("BK551", message, hint, Place(name)))
 
 
 def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry, dict[str, Any]]]:
@@ -256,9 +232,7 @@ def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry,
             if (found := next(given, None)) is not None:
                 giver, value = found
                 path, login = giver.issued[value], require(giver)
-                variable = re.sub(
-                    r"\W", "_", str(next(key for key in reversed(path) if isinstance(key, str)))
-                )
+                variable = re.sub(r"\W", "_", name_of(path))
                 login["save"] = {**login.get("save", {}), variable: render(path)}
                 headers[name] = text.replace(value, f"{{{{{variable}}}}}")
         request |= {"headers": headers} if headers else {}
@@ -269,13 +243,13 @@ def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry,
     return [needed[number] for number in sorted(needed)]
 
 
-def _draft(steps: list[dict[str, Any]], choices: ImportChoices) -> DraftRecipe:
+def _draft(steps: list[dict[str, Any]], choices: imports.ImportChoices) -> imports.DraftRecipe:
     draft = draft_of(steps[-1], {}, 0, (), choices)
     if len(steps) == 1:
         return draft
     flow = []
     for step in steps:
-        endpoint, _ = addressed(step["url"], choices.base_url)
+        endpoint, _ = imports.addressed(step["url"], choices.base_url)
         remaining = {key: value for key, value in step.items() if key not in ("method", "url")}
         flow.append({"method": step["method"], "endpoint": endpoint, **remaining})
     return replace(draft, current={"input": {"steps": flow}, "execution": draft.current["execution"]})

@@ -3,22 +3,9 @@
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.curl import CurlRequest, parse_words
-from baselinekit.importers.drafts import (
-    HINT_FOR_URL,
-    SAFE,
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    LeftOut,
-    NotCarried,
-    SourceText,
-    addressed,
-    flaw_of_url,
-    path_of,
-    slug,
-)
 from baselinekit.importers.shell import next_command, refuse_expansions
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -29,17 +16,17 @@ _CURL = lazy_pattern(r"(?:\$[ \t]+)?(?=curl[ \t])")
 _URL = lazy_pattern(r"(?:(?P<method>[A-Z]+)[ \t]+)?(?P<url>(?i:https?://\S+)|/\S*)(?:[ \t]+#.*)?")
 
 
-def recognises(source: SourceText) -> bool:
+def recognises(source: imports.SourceText) -> bool:
     """Whether the first line that is not empty and no comment is such a line."""
     lines = (line.strip() for line in source.text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return bool(_CURL.match(first) or _URL.fullmatch(first))
 
 
-def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.ImportedFile:
     credentials = HiddenValues()
-    drafts: list[DraftRecipe] = []
-    left_out: list[LeftOut] = []
+    drafts: list[imports.DraftRecipe] = []
+    left_out: list[imports.LeftOut] = []
     unsafe = position = 0
     text = source.text
     while position < len(text):
@@ -57,11 +44,11 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
             else:
                 parsed = CurlRequest(_request(whole_line.strip(), choices), {})
         except BaselinekitError as error:
-            left_out.append(LeftOut(line, error.problems[0].message, error.problems[0].hint))
-        except NotCarried as error:
-            left_out.append(LeftOut(line, error.message, error.hint))
+            left_out.append(imports.LeftOut(line, error.problems[0].message, error.problems[0].hint))
+        except imports.NotCarried as error:
+            left_out.append(imports.LeftOut(line, error.message, error.hint))
         else:
-            if parsed.request["method"] not in SAFE and not choices.unsafe:
+            if parsed.request["method"] not in imports.SAFE and not choices.unsafe:
                 unsafe += 1
                 continue
             execution, notes = dict(parsed.execution), parsed.dropped
@@ -69,20 +56,20 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
                 hint = "`http: {verify: false}` in baselinekit.yaml allows it"
                 notes = (*notes, f"-k is not carried over: {hint}")
             drafts.append(draft_of(credentials.hidden(parsed.request), execution, line, notes, choices))
-    return ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
+    return imports.ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
 
 
-def _request(line: str, choices: ImportChoices) -> dict[str, Json]:
+def _request(line: str, choices: imports.ImportChoices) -> dict[str, Json]:
     match = _URL.fullmatch(line)
     if match is None:
-        raise NotCarried("neither a URL nor a curl line", "as in GET https://api.example.com/users")
+        raise imports.NotCarried("neither a URL nor a curl line", "as in GET https://api.example.com/users")
     url = match["url"]
     if url.startswith("/"):
         if not choices.base_url:
-            raise NotCarried(f"{line} has no base_url", "pass --base-url http://…")
+            raise imports.NotCarried(f"{line} has no base_url", "pass --base-url http://…")
         url = choices.base_url.rstrip("/") + url
-    if flaw := flaw_of_url(url):
-        raise NotCarried(flaw, HINT_FOR_URL)
+    if flaw := imports.flaw_of_url(url):
+        raise imports.NotCarried(flaw, imports.HINT_FOR_URL)
     return {"method": match["method"] or "GET", "url": url}
 
 
@@ -91,12 +78,12 @@ def draft_of(
     execution: dict[str, Json],
     line: int,
     notes: tuple[str, ...],
-    choices: ImportChoices,
-) -> DraftRecipe:
+    choices: imports.ImportChoices,
+) -> imports.DraftRecipe:
     """A request with its whole address, as a recipe below the base_url of the project or its own."""
-    endpoint, base_url = addressed(request["url"], choices.base_url)
+    endpoint, base_url = imports.addressed(request["url"], choices.base_url)
     remaining = {key: value for key, value in request.items() if key not in ("method", "url")}
     request_input = {"method": request["method"], "endpoint": endpoint, **remaining}
     execution_part = {"type": "http"} | ({"base_url": base_url} if base_url else {}) | execution
-    id = slug(f"{request['method']} {path_of(endpoint)}")
-    return DraftRecipe(id, {"input": request_input, "execution": execution_part}, line, notes=notes)
+    id = imports.slug(f"{request['method']} {imports.path_of(endpoint)}")
+    return imports.DraftRecipe(id, {"input": request_input, "execution": execution_part}, line, notes=notes)

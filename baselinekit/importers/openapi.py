@@ -11,18 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import variable_name
-from baselinekit.importers.drafts import (
-    FORM_TYPE,
-    SAFE,
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    LeftOut,
-    SourceText,
-    flaw_of_url,
-    slug,
-)
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.narrowest import accepts_all
@@ -39,47 +29,42 @@ _METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 _KEY = lazy_pattern(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MULTILINE)
 _ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MULTIPART = "multipart/form-data"
-_FORMS = (FORM_TYPE, _MULTIPART)
+_FORMS = (imports.FORM_TYPE, _MULTIPART)
 _PLACES = ("path", "query", "header", "cookie", "body", "formData")
 
 
-def recognises(source: SourceText) -> bool:
+def recognises(source: imports.SourceText) -> bool:
     if source.is_json:
         return isinstance(source.value, dict) and bool({"openapi", "swagger"} & source.value.keys())
     return bool(_KEY.search(source.text)) and isinstance(source.value, dict)
 
 
-def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
+def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.ImportedFile:
     files = Documents(source, choices)
     root = Node(files, source.value, ())
     paths = root.value.get("paths", {})
     if not isinstance(paths, dict):
         raise InvalidInput(Problem("BK550", "`paths` is not a mapping", "", Place(source.name)))
-    drafts: list[tuple[DraftRecipe, Path]] = []
+    drafts: list[tuple[imports.DraftRecipe, Path]] = []
     errors: list[tuple[CannotAskError, str]] = []
     unsafe = 0
     for path in [path for path, stated in paths.items() if stated is not None and not path.startswith("x-")]:
         try:
             item = root.below("paths").below(path)
             item.check(isinstance(item.value, dict), f"the path is {describe_value(item.value)}", _A_MAPPING)
-            item.check(
-                path.startswith("/"), "a path that does not begin with /", "write it as in /users/{id}"
-            )
+            item.check(path.startswith("/"), "a path without a leading /", "write it as in /users/{id}")
         except CannotAskError as error:
             errors.append((error, path))
             continue
         for key, value in item.value.items():
-            if (
-                key.lower() in _METHODS
-                and value is not None
-                and not (key in _METHODS and isinstance(value, dict))
-            ):
+            is_right = key in _METHODS and isinstance(value, dict)
+            if key.lower() in _METHODS and value is not None and not is_right:
                 hint = "name it in small letters, with a mapping"
                 errors.append((CannotAskError((*item.at, key), f"`{key}` is no operation", hint), path))
         for method in _METHODS:
             if not isinstance(item.value.get(method), dict):
                 continue
-            if method.upper() not in SAFE and not choices.unsafe:
+            if method.upper() not in imports.SAFE and not choices.unsafe:
                 unsafe += 1
                 continue
             try:
@@ -95,8 +80,8 @@ def read(source: SourceText, choices: ImportChoices) -> ImportedFile:
     left_out = []
     for (reason, operation, count), (file, line) in zip(reasons, places[len(drafts) :], strict=True):
         label = operation if count == 1 else count_noun(count, "operation")
-        left_out.append(LeftOut(line, f"{label}: {reason.message}", reason.hint, file, count))
-    return ImportedFile(tuple(placed), tuple(left_out), unsafe)
+        left_out.append(imports.LeftOut(line, f"{label}: {reason.message}", reason.hint, file, count))
+    return imports.ImportedFile(tuple(placed), tuple(left_out), unsafe)
 
 
 # The document as a whole: its nodes, and the files that it refers to.
@@ -124,9 +109,9 @@ _AN_EXAMPLE = "write `example:` there"
 class Documents:
     """A document and the files that it refers to; each is read when a reference leads there."""
 
-    def __init__(self, source: SourceText, choices: ImportChoices):
+    def __init__(self, source: imports.SourceText, choices: imports.ImportChoices):
         self._source, self._beside = source, choices.beside
-        self._files: dict[str, SourceText | tuple[str, str]] = {"": source}
+        self._files: dict[str, imports.SourceText | tuple[str, str]] = {"": source}
         """Each file by its path from the folder of the document, or why it cannot be used and what to do."""
 
     def follow(self, reference: str, at: Path) -> tuple[Json, Path]:
@@ -143,7 +128,7 @@ class Documents:
             file = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(name)))
             file = "" if file == posixpath.basename(self._source.name) else file
         found = self._files.get(file) or self._read(file)
-        if not isinstance(found, SourceText):
+        if not isinstance(found, imports.SourceText):
             raise CannotAskError(at, *found)
         node, path = found.value, list[str | int]()
         for step in fragment.split("/")[1:]:
@@ -156,13 +141,13 @@ class Documents:
                 raise CannotAskError(at, message, "correct the reference") from None
         return node, (_FILES, file, *path) if file else tuple(path)
 
-    def _read(self, file: str) -> SourceText | tuple[str, str]:
-        found: SourceText | tuple[str, str]
+    def _read(self, file: str) -> imports.SourceText | tuple[str, str]:
+        found: imports.SourceText | tuple[str, str]
         try:
             name = posixpath.normpath(posixpath.join(posixpath.dirname(self._source.name), file))
             if len(self._files) > _MOST_FILES:
                 found = (f"refers to more than {_MOST_FILES:,} files", "bundle the document into one")
-            elif (found := SourceText(name, self._beside(self._source.name, file))).value is None:
+            elif (found := imports.SourceText(name, self._beside(self._source.name, file))).value is None:
                 found = (f"refers to {file}, which is empty", "correct the reference")
         except BaselinekitError as error:
             problem = error.problems[0]
@@ -176,7 +161,7 @@ class Documents:
         by_number: dict[int, tuple[str, int]] = {}
         for name in {_file_of(path) for path in paths}:
             source = self._files[name]
-            assert isinstance(source, SourceText)  # a path leads only to what was read
+            assert isinstance(source, imports.SourceText)  # a path leads only to what was read
             numbers = [number for number, path in enumerate(paths) if _file_of(path) == name]
             lines = source.lines([paths[number][2 if name else 0 :] for number in numbers])
             by_number |= {number: (source.name, line) for number, line in zip(numbers, lines, strict=True)}
@@ -325,7 +310,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 class _Operation:
-    def __init__(self, root: Node, path: str, method: str, item: Node, choices: ImportChoices):
+    def __init__(self, root: Node, path: str, method: str, item: Node, choices: imports.ImportChoices):
         self.root, self.path, self.method, self.item, self.choices = root, path, method, item, choices
         self.node = Node(root.files, item.value[method], (*item.at, method))
         self.is_swagger = "swagger" in root.value
@@ -335,7 +320,7 @@ class _Operation:
         self.body: dict[str, Json] = {}
         self.needs: list[str] = []
 
-    def draft(self) -> DraftRecipe:
+    def draft(self) -> imports.DraftRecipe:
         base_url, prefix = self.base()
         path, operation = self.path, self.node.value
         for parameter in self.parameters():
@@ -349,8 +334,8 @@ class _Operation:
         request |= {name: part for name, part in self.parts.items() if part} | self.body
         request |= {} if self.files is None else {"files": self.files}
         request |= {name: part for name, part in (("auth", auth), ("cookies", cookies)) if part}
-        return DraftRecipe(
-            id=self.id if _ID.fullmatch(self.id) else slug(self.id or f"{self.method} {path}"),
+        return imports.DraftRecipe(
+            id=self.id if _ID.fullmatch(self.id) else imports.slug(self.id or f"{self.method} {path}"),
             current={
                 "input": request,
                 "execution": {"type": "http"} | ({"base_url": base_url} if base_url else {}),
@@ -367,7 +352,7 @@ class _Operation:
         """The base_url to state, and the prefix of each path. A base_url of the project without a path
         replaces the server's origin; one with a path, even `/`, replaces the whole server."""
         server, at = self.server()
-        if flaw := flaw_of_url(server):
+        if flaw := imports.flaw_of_url(server):
             raise CannotAskError(at, flaw, "correct it, or pass --base-url http://…")
         parts = urlsplit(server)
         base_url = self.choices.base_url
@@ -395,9 +380,7 @@ class _Operation:
         for holder in (self.node, self.item, self.root):
             for server in holder.listed("servers")[:1]:
                 what = f"a server that is {describe_value(server.value)}"
-                server.check(
-                    isinstance(server.value, dict), what, "write `url:` there, or pass --base-url http://…"
-                )
+                server.check(isinstance(server.value, dict), what, "write `url:` there, or pass --base-url")
                 url = str(server.value.get("url") or "")
                 variables = _mapping(server.value.get("variables"))
                 for name in dict.fromkeys(re.findall(r"\{([^{}/]*)\}", url)):
@@ -461,7 +444,7 @@ class _Operation:
         elif where == "formData":
             self.parts["form"][name] = _field(value)
             media_types = _listed(self.node.value.get("consumes") or self.root.value.get("consumes"))
-            if _MULTIPART in media_types and FORM_TYPE not in media_types:
+            if _MULTIPART in media_types and imports.FORM_TYPE not in media_types:
                 self.files = self.files or {}
         elif name.lower() not in ("accept", "content-type", "authorization"):
             self.parts["headers"][name] = escape_variables_in(_joined(value, ","))
@@ -490,7 +473,7 @@ class _Operation:
         body = self.node.below("requestBody")
         what = f"`requestBody` is {describe_value(body.value)}"
         body.check(isinstance(body.value, dict), what, _A_MAPPING)
-        if self.method.upper() in SAFE and not body.value.get("required"):
+        if self.method.upper() in imports.SAFE and not body.value.get("required"):
             return
         content = body.mapping("content")
         body.check(bool(content.value), "a request body without `content`", "write its media type there")
@@ -642,11 +625,9 @@ def _formats_of(operation: Node, outputs: Sequence[Json]) -> Mapping[Path, str]:
             keys = {str(key).upper(): key for key in responses.value}
             key = next((keys[one] for one in (status, f"{status[:1]}XX", "DEFAULT") if one in keys), "")
             response = responses.below(key)
-            media = response.below("content").first()
-            schema = (
-                response.below("schema") if _mapping(response.value).get("schema") else media.below("schema")
-            )
-            _look_for_formats(schema, output.get("body"), ("body",), found, set())
+            is_of_swagger = _mapping(response.value).get("schema")
+            holder = response if is_of_swagger else response.below("content").first()
+            _find(holder.below("schema"), output.get("body"), ("body",), found, set())
 
     def varied(path: Path) -> bool:
         values = [value_or_absent(other, path) for other in others]  # a missing text does not count
@@ -655,9 +636,7 @@ def _formats_of(operation: Node, outputs: Sequence[Json]) -> Mapping[Path, str]:
     return {path: text for path, text in found.items() if text in _VARYING.values() or varied(path)}
 
 
-def _look_for_formats(
-    schema: Node, value: Json, path: Path, found: dict[Path, str], seen: set[tuple[int, Path]]
-) -> None:
+def _find(schema: Node, value: Json, path: Path, found: dict[Path, str], seen: set[tuple[int, Path]]) -> None:
     """Find the formats that a schema states for the texts of a value. Parts of a schema may contain it."""
     stated = schema.value
     if not isinstance(stated, dict) or (id(stated), path) in seen or len(path) > _DEEPEST:
@@ -666,7 +645,7 @@ def _look_for_formats(
     for key in ("allOf", "oneOf", "anyOf"):
         parts = schema.below(key)
         for number in range(len(parts.value)) if isinstance(parts.value, list) else ():
-            _look_for_formats(parts.below(number), value, path, found, seen)
+            _find(parts.below(number), value, path, found, seen)
     if isinstance(value, str) and len(path) > 1 and not {"enum", "const"} & stated.keys():
         text = {**_VARYING, **_STEADY}.get(str(stated.get("format")))
         if text is not None and accepts_all(text, [value]):
@@ -676,7 +655,7 @@ def _look_for_formats(
         for key, item in value.items():
             is_stated = key in _mapping(properties.value)
             inner = properties.below(key) if is_stated else schema.below("additionalProperties")
-            _look_for_formats(inner, item, (*path, key), found, seen)
+            _find(inner, item, (*path, key), found, seen)
     elif isinstance(value, list) and isinstance(stated.get("items"), dict):
         for number, item in enumerate(value):
-            _look_for_formats(schema.below("items"), item, (*path, number), found, seen)
+            _find(schema.below("items"), item, (*path, number), found, seen)

@@ -11,9 +11,7 @@ _WORD = lazy_pattern(
     r"""|(?P<ends>&&|\|\|?|;|&|[12]?>>?|<)""",
     re.DOTALL,
 )
-_ANSI = lazy_pattern(
-    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S
-)
+_ANSI = lazy_pattern(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S)
 _ANSI_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 

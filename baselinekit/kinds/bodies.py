@@ -230,13 +230,7 @@ _CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined")
 """Codecs of Python from bytes to text that no answer is written in."""
-_READ_AS = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "euc_kr": "cp949",
-    "shift_jis": "cp932",
-}
+_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "euc_kr": "cp949", "shift_jis": "cp932"}
 """Names that stand for more than the codec of Python does, as browsers read them."""
 
 
@@ -247,7 +241,7 @@ def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
     codec = next((codec for bom, codec in _BOMS.items() if body.startswith(bom)), "")
     try:
         codec = codec or codecs.lookup(name).name
-        codec = _READ_AS.get(codec, codec)
+        codec = _WIDER.get(codec, codec)
         if codec.replace("_", "-") not in _NO_CHARSETS:
             return body.decode(codec), ""  # LookupError for codecs that unpack archives, or rotate letters
     except UnicodeDecodeError as error:

@@ -33,14 +33,15 @@ def link_at(path: str) -> str | None:
         return None
 
 
+def without_following(path: str, flags: int) -> int:
+    """Open a file, but no link, and without waiting: a pipe or a device would never end (F42)."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
     """Return the contents of a file; None where it does not exist."""
-
-    def open_without_waiting(path: str, flags: int) -> int:  # a pipe or a device would never end (F42)
-        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
     try:
-        with open(inside(surroundings, path, folder), "rb", opener=open_without_waiting) as file:
+        with open(inside(surroundings, path, folder), "rb", opener=without_following) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(path, "it is not a regular file")
             content = file.read(_LARGEST + 1)

@@ -200,7 +200,7 @@ def _problems_of_path(text: str, at: Path) -> list[Problem]:
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
 _TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
-_FRAMING = lazy_pattern(
+FRAMING = lazy_pattern(
     r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
 _VARIABLE = lazy_pattern(r"\{\{.*?\}\}")
@@ -262,7 +262,7 @@ def _header_fault(name: str, value: str) -> tuple[str, str] | None:
     """Return why a header cannot be sent, and what to do."""
     if not _TOKEN.fullmatch(name):
         return f"{name!r} is not a header name", "letters, digits and `-`"
-    if _FRAMING.fullmatch(name):
+    if FRAMING.fullmatch(name):
         return f"the header {name} cannot be set", "leave it out: it is derived from the URL and the body"
     if _BAD_VALUE.search(value):
         return f"a line break or control character in the header {name}", "remove it"
@@ -391,11 +391,8 @@ def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
 
 def pairs_of(values: Mapping[str, Json]) -> list[tuple[str, str]]:
     """Return names with their values as they are sent; a name with a list is repeated for each item."""
-    return [
-        (name, "" if item is None else as_text(item))
-        for name, value in values.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
+    listed = ((name, value if isinstance(value, list) else [value]) for name, value in values.items())
+    return [(name, "" if item is None else as_text(item)) for name, items in listed for item in items]
 
 
 def _credentials(auth: Auth, at: Path) -> str | Auth:
@@ -724,10 +721,7 @@ def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
 class HttpKind(RecipeKind):
     name = "http"
     execution = HttpExecution
-    currents = (
-        current_form("Http", HttpRequest, HttpExecution),
-        current_form("Flow", HttpFlow, HttpExecution),
-    )
+    currents = current_form("Http", HttpRequest, HttpExecution), current_form("Flow", HttpFlow, HttpExecution)
     parts = ("status", "headers", "body")
     answer = "body"
     headers = "headers"

@@ -101,9 +101,7 @@ def prompt_of(conversation: ConversationInput) -> str:
     user as it is, several messages each below its role."""
     if [message.role for message in conversation.messages] == ["user"]:
         return question_of(conversation)
-    parts = [
-        f"@[{message.role.capitalize()}]:\n{plain_text(message.content)}" for message in conversation.messages
-    ]
+    parts = [f"@[{turn.role.capitalize()}]:\n{plain_text(turn.content)}" for turn in conversation.messages]
     return "\n\n".join(parts)
 
 
@@ -119,11 +117,11 @@ def plain_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     if is_parts(content):
-        return "\n\n".join(
-            f"{heading_of(part.get('value', '')) if part['type'] == 'file' else ''}"
-            f"{part.get('text', part.get('value', ''))}"
-            for part in content
-        )
+        texts = []
+        for part in content:
+            heading = f"=== {part.get('value', '')} ===\n" if part["type"] == "file" else ""
+            texts.append(f"{heading}{part.get('text', part.get('value', ''))}")
+        return "\n\n".join(texts)
     return "" if content is None else pretty(content, "  ")
 
 
@@ -132,11 +130,6 @@ def is_parts(content: Json) -> bool:
     parts = content if isinstance(content, list) else []
     types = [part.get("type") if isinstance(part, dict) else None for part in parts]
     return bool(types) and all(type in ("text", "file") for type in types)
-
-
-def heading_of(name: Json) -> str:
-    """Return what is above the text of a file in a question."""
-    return f"=== {name} ===\n"
 
 
 # Messages as JSON: as they are sent to programs and services, and stored with the answers of a target.

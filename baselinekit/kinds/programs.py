@@ -9,27 +9,19 @@ from typing import Any, Literal
 
 from baselinekit.clients.programs import children
 from baselinekit.clients.trust import Trust
-from baselinekit.errors import (
-    CannotReplay,
-    InvalidInput,
-    Problem,
-    Refused,
-    cannot_replay,
-    describe_exit,
-    suggest,
-)
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode, json_or_absent, to_bytes
-from baselinekit.kinds import messages
+from baselinekit.kinds import http, messages
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import Family, OutcomePlace, RecipeKind, current_form
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid, is_named
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.recipes import HttpRequest, Observation, ProcessSpec, Recipe
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, ProcessSpec, Recipe, Request, Scalar
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
-from baselinekit.secrets.variables import as_text, replace_variables
+from baselinekit.secrets.variables import as_text, escape_variables_in, replace_variables
 from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
@@ -90,14 +82,9 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     check_env(own_env, argv[0], allowed_names, setting.trust)
     stdin = "" if command_input.stdin is ABSENT else command_input.stdin
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
-    return ProcessSpec(
-        argv=(*words, *argv[1:]),
-        stdin=data,
-        env=children.child_environment(allowed_names, own_env),
-        cwd=cwd,
-        timeout=float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout),
-        mask=setting.redactor.mask,
-    )
+    env = children.child_environment(allowed_names, own_env)
+    timeout = float(_COMMAND_TIMEOUT if execution.timeout is None else execution.timeout)
+    return ProcessSpec((*words, *argv[1:]), data, env, cwd, timeout, mask=setting.redactor.mask)
 
 
 def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
@@ -187,11 +174,8 @@ class CommandKind(RecipeKind):
                 message = f"{program} did not write JSON: {error}{last_words}"
                 hint = "leave out `parse: json` to compare it as text"
                 raise cannot_replay("BK307", message, hint) from None
-        output: dict[str, Json] = {
-            "exit_code": finished.exit_code,
-            "stdout": stdout,
-            "stderr": text_or_hash(finished.stderr),
-        }
+        stderr = text_or_hash(finished.stderr)
+        output: dict[str, Json] = {"exit_code": finished.exit_code, "stdout": stdout, "stderr": stderr}
         written: dict[str, Json] = {}
         for path in command_input.files:
             content = read_if_there(setting.surroundings, path, run.cwd)
@@ -260,8 +244,7 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
             yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
         for name in dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER_FORM, word)):
             if name not in PLACEHOLDERS:
-                placeholders = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
-                hint = suggest(name, PLACEHOLDERS) or placeholders
+                hint = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
                 yield Problem("BK791", f"unknown placeholder {{{name}}} in the command line", hint, at=place)
 
 
@@ -287,9 +270,7 @@ def _placeholders_in(command: str | list[str]) -> set[str]:
     return {*re.findall(PLACEHOLDER_FORM, command if isinstance(command, str) else "\0".join(command))}
 
 
-def _question_and_guidelines(
-    conversation: messages.ConversationInput, placeholders: set[str]
-) -> tuple[str, str]:
+def _texts_of(conversation: messages.ConversationInput, placeholders: set[str]) -> tuple[str, str]:
     """Return the question, with only the names of those files that the command line passes in another way,
     and the texts of the guideline files that the messages name."""
     guideline_files = conversation.guideline_files
@@ -414,7 +395,7 @@ class _ProgramTarget(Struct):
         from tempfile import TemporaryDirectory  # slow to import: it loads every archive format
 
         placeholders, mask = _placeholders_in(line[0]), self.setting.redactor.mask
-        question, guidelines = _question_and_guidelines(conversation, placeholders)
+        question, guidelines = _texts_of(conversation, placeholders)
         output_file = "output.jsonl" if self.execution.batch else "output.json"
         with TemporaryDirectory(prefix="baselinekit-") as folder:
             prompt_file = os.path.join(folder, "prompt.txt")
@@ -567,3 +548,71 @@ class CliKind(messages.ConversationKind):
 
 
 CLI = CliKind()
+
+
+# A target that is a service: an address that receives the messages as JSON and gives the answer.
+
+
+_RETRIES = 2
+_RETRIED_STATUSES = frozenset((408, 429, 500, 502, 503, 504))
+
+
+class PostExecution(Struct):
+    """The service that receives the messages, by POST. The answer is a text, or JSON: an answer as a program
+    could give it (`{output_messages, token_usage, …}`), or any other value as it is. `retries`: how often the
+    request is repeated if the service is unreachable or too busy."""
+
+    type: Literal["post"]
+    url: str
+    headers: dict[str, Scalar] = field(default_factory=dict)
+    auth: Auth | None = None
+    timeout: TimeLimit | None = None
+    retries: Count | None = None
+    serial: bool | None = None
+    resource: Name | None = None
+    target: str = ""
+
+
+class PostKind(messages.ConversationKind):
+    name = "post"
+    execution = PostExecution
+    currents = (current_form("Post", messages.StatedConversation | str, PostExecution),)
+    asks_models = "sometimes"
+    names_target = "url: …"
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        yield from http.check_url(recipe.execution.url, (*EXECUTION, "url"))
+        yield from http.check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
+        yield from super().check(recipe)
+
+    def addresses(self, recipe: Recipe) -> Iterator[str]:
+        yield recipe.execution.url
+
+    def request(self, recipe: Recipe, setting: Setting) -> Request:
+        execution: PostExecution = recipe.execution
+        question = messages.question_as_json(setting.scope.expand(recipe.input, INPUT), setting.asker)
+        timeout = _TIMEOUT if execution.timeout is None else execution.timeout
+        request = HttpRequest("POST", json=escape_variables_in(question), timeout=timeout)
+        request = replace(request, url=execution.url, headers=execution.headers, auth=execution.auth)
+        return http.admitted(request, http.HttpExecution("http"), setting, EXECUTION)
+
+    def replay(self, recipe: Recipe, setting: Setting) -> Observation:
+        retries = _RETRIES if recipe.execution.retries is None else recipe.execution.retries
+        request, source = self.request(recipe, setting), self.whom(recipe)
+        response, tries = http.ask_with_retries(request, retries, setting, _RETRIED_STATUSES)
+        if not 200 <= response.status < 300:
+            message = f"{source} answered with status {response.status}"
+            raise cannot_replay("BK794", message, "check the service")
+        body = http.read_answer(response, request)
+        read = messages.answer_of_text if isinstance(body.value, str) else messages.answer_of_value
+        answer = read(body.value, response.seconds, source)
+        notes = (body.note, *answer.notes) if body.note else answer.notes
+        return replace(answer, attempts=tries, notes=notes)
+
+    def check_replay(self, recipe: Recipe, setting: Setting) -> None:
+        """Refuse undefined variables, and an address that is invalid or not allowed."""
+        super().check_replay(recipe, setting)
+        self.request(recipe, setting)
+
+
+POST = PostKind()

@@ -157,10 +157,8 @@ def _messages(path: str, text: str) -> list[Message]:
         raise InvalidInput(Problem("BK353", message, "write - role: user, and content: … below it", at))
     messages, problems = read_as(list[Message], items)
     if messages is None:
-        faults = (
-            Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems
-        )
-        raise InvalidInput(*faults)
+        found = (Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
+        raise InvalidInput(*found)
     return messages
 
 
@@ -173,9 +171,7 @@ def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setti
         yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
 
 
-WROTE_NO_TEXT = (
-    "the model called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-)
+WROTE_NO_TEXT = "it called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps them"
 
 
 def loss_of_calls(calls: Sequence[ToolCall] | None, name: str) -> str | None:
@@ -203,16 +199,9 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
 
 def observed(answer: Answer, output: Json, model: str, prompt: str, flaw: str | None) -> Observation:
     """Return the observation of a model's answer. `prompt`: a hash of what it was asked."""
-    return Observation(
-        output,
-        answer.seconds,
-        answer.attempts,
-        tool_calls=answer.tool_calls,
-        usage=answer.usage,
-        environment={"model": answer.served or model, "prompt": prompt},
-        flaw=flaw,
-        recorded=answer.recorded,
-    )
+    names, around = ("seconds", "attempts", "usage"), {"model": answer.served or model, "prompt": prompt}
+    known = {name: getattr(answer, name) for name in (*names, "tool_calls", "recorded")}
+    return Observation(output, environment=around, flaw=flaw, **known)
 
 
 class PromptKind(kind.RecipeKind):
@@ -292,19 +281,9 @@ class PromptKind(kind.RecipeKind):
         """Return the model's answer: a text, JSON, or what `collect` names."""
         execution: PromptExecution = recipe.execution
         template = _template_of(recipe, setting)
-        answer = setting.clients.models.ask(
-            ModelQuestion(
-                model=execution.model,
-                messages=template.expanded(),
-                tools=tuple(recipe.input.tools),
-                temperature=execution.temperature,
-                max_tokens=execution.max_tokens,
-                json=execution.json,
-                turn=setting.turn,
-                timeout=execution.timeout,
-                asker=setting.asker,
-            )
-        )
+        stated = {name: getattr(execution, name) for name in ("temperature", "max_tokens", "json", "timeout")}
+        tools = tuple(recipe.input.tools)
+        answer = setting.ask(ModelQuestion(execution.model, template.expanded(), tools, **stated))
         flaw, collect = None, execution.collect
         output: Json = answer.text
         if execution.parse == "json" and (output := json_in(answer.text)) is ABSENT:
@@ -324,11 +303,8 @@ class PromptKind(kind.RecipeKind):
         problems: list[Problem] = []
         for name in ("inputs", "prompt", "inputs_from"):
             problems += undefined_in(getattr(recipe.input, name), setting.scope, (*INPUT, name))
-        at = (*EXECUTION, "model")
-        for check in (
-            partial(files.check_model, execution.model, at),
-            partial(files.check_scores, execution.scores),
-        ):
+        at, scores = (*EXECUTION, "model"), execution.scores
+        for check in (partial(files.check_model, execution.model, at), partial(files.check_scores, scores)):
             try:
                 check(setting)
             except InvalidInput as error:
@@ -350,10 +326,8 @@ class PromptKind(kind.RecipeKind):
         for path in filter(None, (prompt_input.prompt, prompt_input.inputs_from)):
             yield files.read_text(surroundings, as_text(expand(path, INPUT)))
         if prompt_input.inputs_from is not None:
-            yield from files.texts_in(
-                files.load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT))),
-                surroundings,
-            )
+            document = files.load_document(surroundings, as_text(expand(prompt_input.inputs_from, INPUT)))
+            yield from files.texts_in(document, surroundings)
         yield from files.texts_in(expand(prompt_input.inputs, INPUT), surroundings)
 
 

@@ -55,25 +55,18 @@ def ceilings_of(config: recipes.Config) -> Ceilings:
         configured: recipes.Seconds | None = getattr(config.limits, name)
         return max(default, getattr(config.http, name) or 0) if configured is None else configured
 
-    return Ceilings(
-        timeout=most("timeout", default.timeout),
-        case_timeout=most("timeout", default.case_timeout),
-        max_body=most("max_body", default.max_body),
-        retries=most("retries", default.retries),
-        redirects=most("redirects", default.redirects),
-        verify=config.http.verify is not False,
-        timeouts=timeouts,
-    )
+    names = ("timeout", "max_body", "retries", "redirects")
+    limits = {name: most(name, getattr(default, name)) for name in names}
+    limits |= {"case_timeout": most("timeout", default.case_timeout), "timeouts": timeouts}
+    return Ceilings(verify=config.http.verify is not False, **limits)
 
 
-def above(
-    name: str, requested: recipes.Seconds, maximum: recipes.Seconds, at: Path, setting: str | None = None
-) -> Problem:
+def above(name: str, asked: recipes.Seconds, most: recipes.Seconds, at: Path, setting: str = "") -> Problem:
     """`setting`: its name under `limits:`, where that is not the name in the file."""
     hint = "set a lower value"
-    if requested < math.inf:
-        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {requested}}}`"
-    return Problem("BK408", f"{name}: {requested} is more than a file may set, {maximum}", hint, at=at)
+    if asked < math.inf:
+        hint += f", or allow it in baselinekit.yaml: `limits: {{{setting or name}: {asked}}}`"
+    return Problem("BK408", f"{name}: {asked} is more than a file may set, {most}", hint, at=at)
 
 
 def unverified() -> Problem:
@@ -94,27 +87,21 @@ class ModelClient(Protocol):
     def check(self, name: str) -> None: ...
 
 
-class ModelCalls(Struct):
-    """A client for models that consists of two functions."""
+def _no_model(name: str) -> NoReturn:
+    raise invalid("BK601", f"no model is called {name!r}")
 
-    ask: Callable[[recipes.ModelQuestion], recipes.Answer]
-    check: Callable[[str], None]
+
+class ModelCalls(Struct):
+    """A client for models that consists of two functions; by default that of a run without models."""
+
+    ask: Callable[[recipes.ModelQuestion], recipes.Answer] = lambda ask: _no_model(ask.model)
+    check: Callable[[str], None] = _no_model
 
 
 Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Return the similarity of the texts of each pair, by a local model."""
 Together = Callable[[Sequence[Callable[[], recipes.Answer]]], list[recipes.Answer]]
 """Ask several questions, at the same time where possible."""
-
-
-class NoModels:
-    """The client of a run without models."""
-
-    def ask(self, ask: recipes.ModelQuestion) -> recipes.Answer:
-        return self.check(ask.model)
-
-    def check(self, name: str) -> NoReturn:
-        raise invalid("BK601", f"no model is called {name!r}")
 
 
 class OncePerRun:
@@ -148,7 +135,7 @@ class Clients(Struct):
     send: Callable[[recipes.Request], recipes.Response]
     execute: Execute
     sleep: Callable[[float], None]
-    models: ModelClient = field(default_factory=NoModels)
+    models: ModelClient = field(default_factory=ModelCalls)
     similar: Similar = lambda pairs: []
     together: Together = lambda calls: [call() for call in calls]
     now: Callable[[], float] = time.time

@@ -99,15 +99,9 @@ def _ask_model(skill: Skill, skill_input: Json, execution: SkillExecution, setti
         parts.append(f"<{name}>\n{rendered}\n</{name}>" if name else rendered)
     if execution.parameters:
         parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
-    answer = setting.clients.models.ask(
-        ModelQuestion(
-            skill.model,
-            (Message("system", text), Message("user", "\n\n".join(parts))),
-            turn=setting.turn,
-            timeout=skill.timeout if execution.timeout is None else execution.timeout,
-            asker=setting.asker,
-        )
-    )
+    messages = (Message("system", text), Message("user", "\n\n".join(parts)))
+    timeout = skill.timeout if execution.timeout is None else execution.timeout
+    answer = setting.ask(ModelQuestion(skill.model, messages, timeout=timeout))
     value, prompt = json_in(answer.text), sha256(text.encode()).hexdigest()[:16]
     has_no_text = not answer.text.strip() and answer.tool_calls and not execution.collect
     output = answer.text if value is ABSENT else value
@@ -136,16 +130,11 @@ def _instructions(folder: str, setting: Setting) -> str:
 def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
     timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
     source = f"the skill {execution.skill_name}"
-    process = ProcessSpec(
-        argv=tuple(_argv(skill, execution.skill_name, setting)),
-        stdin=to_bytes(_payload(skill_input, execution)),
-        env=children.child_environment(skill.env),
-        cwd=setting.surroundings.folder,
-        timeout=float(timeout),
-        mask=setting.redactor.mask,
-    )
-    finished = setting.clients.execute(process)
-    last_words = children.last_error_line(finished.stderr, process.mask)
+    argv = tuple(_argv(skill, execution.skill_name, setting))
+    stdin = to_bytes(_payload(skill_input, execution))
+    env, cwd, mask = children.child_environment(skill.env), setting.surroundings.folder, setting.redactor.mask
+    finished = setting.clients.execute(ProcessSpec(argv, stdin, env, cwd, float(timeout), mask=mask))
+    last_words = children.last_error_line(finished.stderr, mask)
     if finished.exit_code:
         raise cannot_replay("BK323", f"{source} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
@@ -209,13 +198,9 @@ def _with_trace(observation: Observation, name: str) -> Observation:
     subject = f"the skill {name} did not answer with {{output, tool_calls, usage}}"
     hint = "{output: …}: correct it, or take `output: trace` out of its entry"
     trace = read_stated(SkillTrace, answer, "BK354", subject, hint)
-    calls, usage = trace.tool_calls, trace.usage
-    return replace(
-        observation,
-        output=trace.output,
-        tool_calls=None if calls is None else tuple(call.as_call() for call in calls),
-        usage=Usage(usage.tokens_in, usage.tokens_out, exact_cost(answer.get("usage", {}))),
-    )
+    calls = None if trace.tool_calls is None else tuple(call.as_call() for call in trace.tool_calls)
+    usage = Usage(trace.usage.tokens_in, trace.usage.tokens_out, exact_cost(answer.get("usage", {})))
+    return replace(observation, output=trace.output, tool_calls=calls, usage=usage)
 
 
 class SkillKind(RecipeKind):

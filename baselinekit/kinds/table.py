@@ -9,7 +9,8 @@ from baselinekit.model.recipes import Recipe
 
 NAMES = ("http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest")
 """Each is a module, which has its kind under its name in capitals, unless it stands beside others."""
-_BESIDE = dict.fromkeys(("echo", "mock", "replay"), "given") | dict.fromkeys(("command", "cli"), "programs")
+_BESIDE = dict.fromkeys(("echo", "mock", "replay"), "given")
+_BESIDE |= dict.fromkeys(("command", "cli", "post"), "programs")
 
 
 @cache

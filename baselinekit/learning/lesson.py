@@ -18,11 +18,14 @@ from baselinekit.learning.links import bind_links
 from baselinekit.learning.templating import OutputTemplater, arrays_to_order, single_element_arrays
 from baselinekit.learning.varying import (
     ReplayView,
+    TextPart,
     UnlearnablePlace,
     Volatile,
     evidence_below,
     evidence_for,
+    fill_placeholders,
     is_handwritten,
+    judge_parts,
     learn_places,
 )
 from baselinekit.matching.dispatch import Matcher, compile_baseline
@@ -31,35 +34,16 @@ from baselinekit.model.changes import KeptOutput
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path, json_type, parse_time
 from baselinekit.placeholders.formats import NEAR, holds_now, is_of_now
-from baselinekit.placeholders.grammar import (
-    Token,
-    escape_value,
-    has_marker,
-    is_template,
-    split,
-    texts_in,
-    unescaped,
-)
-from baselinekit.placeholders.lines import with_values as values_in_template
+from baselinekit.placeholders.grammar import escape_value, has_marker, is_template, texts_in, unescaped
 from baselinekit.placeholders.narrowest import (
-    Column,
     PlaceholderProposal,
-    TextPieces,
     accepts_all,
     is_alone,
     narrowest,
     proposals_from_table,
-    split_into_pieces,
     template_around_varying_parts,
 )
-from baselinekit.placeholders.nature import (
-    SinceCapture,
-    is_hash,
-    looks_like_id,
-    moment_of,
-    name_of,
-    nature_of_change,
-)
+from baselinekit.placeholders.nature import SinceCapture, is_hash, looks_like_id, moment_of, nature_of_change
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
@@ -598,7 +582,7 @@ def made_by_write(output: Json, request: Json, view: ReplayView) -> Iterator[Vol
     for path, value in places(output):
         if isinstance(value, dict | list) or str(value) in request_text:
             continue
-        is_of_request = _REQUEST_NAME.fullmatch(name := name_of(path)) and looks_like_id(value, (name,))
+        is_of_request = _REQUEST_NAME.fullmatch(str(path[-1] if path else "")) and looks_like_id(value, path)
         if is_of_request or (path == created and not _WORDS_OR_NUMBER.fullmatch(str(value))):
             proposal = narrowest([value], view.write, view.words)[0]
             origin = "of this request, by its name" if is_of_request else "of what was created"
@@ -821,83 +805,3 @@ def since_capture(baseline: Baseline, now: float) -> SinceCapture:
     """Return the time since a baseline was captured."""
     captured = parse_time(baseline.baseline.captured_at) if baseline.baseline else None
     return SinceCapture(captured.timestamp() if captured else None, now)
-
-
-# A text is judged part by part where some part differs in each answer. A part on which all answers agree, but
-# not the stored text, has changed, however much varies beside it.
-
-_LONGEST_TEXT = 200_000
-_LINE = 200
-_NAME = lazy_pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:\{[^{}\n]*\})?[\s\"':=|>-]{1,6}$")
-
-
-class TextPart(Struct):
-    """A part of a stored text and what all answers have in its place, with the text before it on its line."""
-
-    line: str
-    before: str
-    after: str
-
-    @property
-    def name(self) -> str:
-        """The word that names the part: `pid: 7`, `pid=7`, `pid{host="a"} 7`."""
-        match = _NAME.search(self.line)
-        return match["name"] if match else ""
-
-
-def judge_parts(
-    stored: str,
-    texts: Sequence[str],
-    repeats: int,
-    is_natural: Callable[[TextPart], bool],
-    words: PlaceholderContext,
-    *,
-    is_template: bool = False,
-) -> tuple[Sequence[str], list[TextPart]]:
-    """Judge each part of a stored text against the answers (`texts`). Return the answers, with the stored
-    text wherever they only differ from it by a change, and these changes. `repeats`: how many of the answers,
-    the last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though
-    the answers agree on it. `is_template`: whether the stored text may hold placeholders that match
-    nothing."""
-    changes: list[TextPart] = []
-    if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
-        return texts, changes
-    lengths = [len(split_into_pieces(text, words)) for text in texts]
-    texts = [  # an earlier answer of another length is another text
-        text if length in lengths[-repeats:] else texts[-repeats]
-        for text, length in zip(texts, lengths, strict=True)
-    ]
-    answers, line = [""] * len(texts), ""
-    for column, _ in TextPieces([stored, *texts], words).columns:
-        new = column[-repeats:]
-        part = TextPart(line[-_LINE:], column[0], new[0])
-        is_agreed = len(set(new)) == 1
-        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
-            has_changed = not is_alone(column[0].strip())
-        else:
-            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
-        changes += [part] if has_changed else []
-        for number, text in enumerate(column[1:]):
-            is_earlier = number < len(texts) - repeats
-            is_back = is_earlier and is_agreed and new[0] == column[0]
-            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
-            answers[number] += column[0] if has_changed or keeps_stored else text
-        line = f"{line}{column[0]}".rpartition("\n")[2]
-    return answers, changes
-
-
-def _differs(stored: str, new: Column, words: PlaceholderContext) -> bool:
-    """Whether a stored part differs from all answers: in its value, or, where the answers vary without a
-    recognizable form, in its number of words and signs."""
-    if len(set(new)) == 1:
-        return stored != new[0]
-    counts = {len(split_into_pieces(text, words)) for text in new}
-    is_of_form = any(proposals_from_table([stored, *new], "string", "sure", words))
-    return not is_of_form and len(counts) == 1 and len(split_into_pieces(stored, words)) not in counts
-
-
-def fill_placeholders(template: str, text: str, words: PlaceholderContext) -> str:
-    """Return the stored text with what its placeholders match in an answer: compared with this text, the
-    answer differs only by changes."""
-    parts = split(values_in_template(template, text, words))
-    return "".join(part.text if isinstance(part, Token) else part for part in parts)

@@ -12,9 +12,9 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.varying import ReplayView, Volatile
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
-from baselinekit.placeholders.nature import looks_like_id, moment_of, name_of
+from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.structs import Struct, replace
-from baselinekit.values.places import places, value_at, value_or_absent
+from baselinekit.values.places import name_of, places, value_at, value_or_absent
 
 Vector = tuple[Json, ...]
 """The values at a place, one for each replay."""

@@ -231,9 +231,8 @@ class Rows:
         optional = {n for n in rows if self.is_optional(n)}
         if not optional or len(rows) * len(columns) > _MOST_TRIED_PAIRS:
             return None
-        scores = [
-            [self.matches(n, m) * (1 if n in optional else len(columns) + 1) for m in columns] for n in rows
-        ]
+        weight = {n: 1 if n in optional else len(columns) + 1 for n in rows}
+        scores = [[self.matches(n, m) * weight[n] for m in columns] for n in rows]
         pairs = [(rows[i], columns[j]) for i, j in pair_in_order(scores)]
         missing, extra = unpaired(pairs, rows, columns)
         return None if extra or {*missing} - optional else Alignment(pairs, missing, [])
@@ -470,12 +469,8 @@ class _Pairing:
         if agreed is not None:
             return pairs
         rows = [n for n in self.rows if n not in left_out]
-        times = Counter(
-            (n in self.required, key)
-            for n in rows
-            for key in self.keys[n]
-            if key not in bindings and (n, key) not in unbound
-        )
+        free = ((n, key) for n in rows for key in self.keys[n] if key not in bindings)
+        times = Counter((n in self.required, key) for n, key in free if (n, key) not in unbound)
         if not times:
             return None
         key = max(times, key=lambda key: (key[0], times[key]))[1]
@@ -514,16 +509,14 @@ class _Pairing:
         return pairs
 
 
-def _kinds(
-    positions: Sequence[int], values: Sequence[Json], state: State, paired: bool = False
-) -> dict[int, int]:
+def _kinds(places: list[int], values: list[Json], state: State, paired: bool = False) -> dict[int, int]:
     """A number for each position: the same for equal values for which the same rules hold."""
     numbers: dict[Any, int] = {}
     kinds: dict[int, int] = {}
-    for position in positions:
-        value = values[position]
-        below = state.step(position, value, len(values), paired)
-        kinds[position] = numbers.setdefault((below, bytes_of(value)), len(numbers))
+    for place in places:
+        value = values[place]
+        below = state.step(place, value, len(values), paired)
+        kinds[place] = numbers.setdefault((below, bytes_of(value)), len(numbers))
     return kinds
 
 

@@ -13,20 +13,7 @@ from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
-from baselinekit.model.baselines import (
-    BOUNDS,
-    TOPIC_ONLY,
-    Answers,
-    Baseline,
-    Comparison,
-    Difference,
-    FieldRule,
-    Known,
-    RuleReport,
-    Rules,
-    Tolerance,
-    Type,
-)
+from baselinekit.model import baselines as model
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import ReportedDifference
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -82,7 +69,7 @@ def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]
                 yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
-def _with_header_spelling(pattern: Pattern, output: Json, form: Form) -> Pattern:
+def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
     """The path, with header names spelled as in the stored output."""
     for path, kind in form.items():
         size = len(path)
@@ -103,7 +90,7 @@ _DEFAULT = replace(parse("**"), text="*", last=True)
 Every other path is more exact."""
 
 
-def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
+def base_mode(rules: model.Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
     """The mode at the root: with the type that the file states, or the default type for the output."""
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
@@ -115,7 +102,7 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
 
 
 def path_rules(
-    rules: Rules, output: Json, form: Form, problems: list[Problem]
+    rules: model.Rules, output: Json, form: Form, problems: list[Problem]
 ) -> tuple[list[Rule], list[tuple[Pattern, Path]]]:
     """The path rules, each from its root, and the paths that `require_keys` requires."""
     compiled_rules: list[Rule] = []
@@ -123,9 +110,9 @@ def path_rules(
     for kind, text, at, setting in _iterate_rules(rules):
         try:
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
-            if isinstance(setting, Tolerance):
+            if isinstance(setting, model.Tolerance):
                 problems += bounds_problems(setting, at)
-            elif isinstance(setting, FieldRule) and (bounds := field_tolerance(setting)):
+            elif isinstance(setting, model.FieldRule) and (bounds := field_tolerance(setting)):
                 problems += bounds_problems(bounds, (*at, "tolerance"))
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
                 message = f"`$` is the whole output, which is no array ({json_type(output)})"
@@ -136,37 +123,33 @@ def path_rules(
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            compiled_rules += [
-                Rule(kind, text, _with_header_spelling(path, output, form), at, setting) for path in rooted
-            ]
+            compiled_rules += [Rule(kind, text, _spelled(path, output, form), at, setting) for path in rooted]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return compiled_rules, required
 
 
-def _iterate_rules(rules: Rules) -> Iterator[tuple[RuleKind, str, Path, Any]]:
+def _iterate_rules(rules: model.Rules) -> Iterator[tuple[RuleKind, str, Path, Any]]:
     """Yield each rule with a path: its kind, the path, its place in the file, and its further setting."""
     for kind in get_args(RuleKind):
         section = getattr(rules, kind)
         for key, value in section.items() if isinstance(section, dict) else enumerate(section):
             if not isinstance(section, dict):
                 yield kind, value, ("comparison", kind, key), None
-            elif kind != "tolerance" or isinstance(value, Tolerance):
+            elif kind != "tolerance" or isinstance(value, model.Tolerance):
                 yield kind, str(key), ("comparison", kind, key), value
 
 
-def bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
+def bounds_problems(bounds: model.Tolerance, at: Path) -> Iterator[Problem]:
     """The problems of bounds that no number could ever satisfy."""
-    limits = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
+    limits = {name: value for name in model.BOUNDS if (value := getattr(bounds, name)) is not None}
     for name, value in limits.items():
         if not is_number(value) or (name in ("abs", "rel") and value < 0):
             yield Problem("BK205", f"{name} is {value}, which no change can satisfy", at=(*at, name))
     low, high = limits.get("min_delta"), limits.get("max_delta")
     if low is not None and high is not None and low > high:
         message = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
-        yield Problem(
-            "BK205", message, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
-        )
+        yield Problem("BK205", message, "a delta is current minus baseline", at=(*at, "min_delta"))
 
 
 def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
@@ -189,7 +172,7 @@ def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     return [()] if pattern.segments[0] in kind.parts else [answer, ()]
 
 
-def default_type(output: Json, kind: str) -> Type:
+def default_type(output: Json, kind: str) -> model.Type:
     """The type of comparison: exact for texts and bytes, structural for JSON. The body of a response decides,
     or the printed output of a program."""
     part = KINDS[kind].answer
@@ -200,51 +183,45 @@ def default_type(output: Json, kind: str) -> Type:
 # Reads a baseline's rules and output, and compares each observation in one walk.
 
 
-_NO_ANSWERS: Answers = {}
+_NO_ANSWERS: model.Answers = {}
 
 
 class Matcher(Struct):
     """One baseline's rules and output, ready to be walked."""
 
     mode: Mode
-    rules: Rules
-    known: Known
+    rules: model.Rules
+    known: model.Known
     path_rules: tuple[Rule, ...]
     required: tuple[tuple[Pattern, Path], ...]
     start: State
     stored: Stored
 
-    def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
+    def compare(self, observation: Observation, answers: model.Answers = _NO_ANSWERS) -> model.Comparison:
         """Compare an observation in one walk. An output that cannot be judged (a limit) raises CannotReplay
         and never gives a verdict."""
         walk = self.new_walk(answers)
         resolved = self.walk(walk, observation.output)
-        limit_differences = []
-        if observation.loss is not None:
+        further = []
+        if (lost := observation.loss) is not None:
             calls: Json = [{"name": call.name, "input": call.input} for call in observation.tool_calls or ()]
-            limit_differences = [
-                Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", observation.loss)
-            ]
+            further = [model.Difference(("tool_calls",), "extra", ABSENT, calls, (), "collect", lost)]
         if self.required or self.limited:
             from baselinekit.matching import limits  # most baselines state none
 
             missing = {difference.path for difference in walk.differences if difference.kind == "missing"}
             headers = [path for path, kind in self.stored.form.items() if kind == "headers"]
             absent = limits.missing_keys(self.required, observation.output, headers)
-            limit_differences += [
+            further += [
                 *(difference for difference in absent if difference.path not in missing),
                 *limits.exceeded(self.rules, self.known, observation),
                 *limits.too_old(self.rules, self.known, self.stored.templates.words.now),
             ]
-        return Comparison(
-            (*walk.differences, *limit_differences),
-            walk.count + len(limit_differences),
-            resolved,
-            tuple(self._reports(walk)),
-            tuple(walk.questions),
-        )
+        differences, count = (*walk.differences, *further), walk.count + len(further)
+        reports, questions = tuple(self._reports(walk)), tuple(walk.questions)
+        return model.Comparison(differences, count, resolved, reports, questions)
 
-    def new_walk(self, answers: Answers = _NO_ANSWERS) -> Walk:
+    def new_walk(self, answers: model.Answers = _NO_ANSWERS) -> Walk:
         return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})
 
     def walk(self, walk: Walk, actual: Json) -> Json:
@@ -252,7 +229,7 @@ class Matcher(Struct):
         return walk.value(self.known.output, actual, WalkPlace(self.mode, self.start, self.start))
 
     @property
-    def type(self) -> Type:
+    def type(self) -> model.Type:
         return self.mode.type
 
     @property
@@ -278,22 +255,21 @@ class Matcher(Struct):
         """The arrays that have a mode of their own, by path."""
         return self.stored.arrays
 
-    def _reports(self, walk: Walk) -> Iterator[RuleReport]:
+    def _reports(self, walk: Walk) -> Iterator[model.RuleReport]:
         matched = {rule.at for rule in walk.hits}
         stale = {rule.at: rule for rule in self.path_rules if rule.at not in matched}
         for rule in stale.values():
             suggestion = suggest_path(rule.pattern, self.known.output)
             message = f"{rule.kind}: {rule.text} matched nothing" + (f": {suggestion}" if suggestion else "")
-            yield RuleReport(rule.text, "stale", message, rule.at)
-        for rule, message in walk.hidden.items():
-            yield RuleReport(
-                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {message}", rule.at
-            )
+            yield model.RuleReport(rule.text, "stale", message, rule.at)
+        for rule, change in walk.hidden.items():
+            message = f"{rule.kind}: {rule.text} hid a change of type: {change}"
+            yield model.RuleReport(rule.text, "hid", message, rule.at)
         if number := self.stored.uncompared:
             message = f"{count_noun(number, 'value')} other than numbers: not compared (type: numeric)"
-            yield RuleReport("numeric", "uncompared", message, ("comparison", "type"))
+            yield model.RuleReport("numeric", "uncompared", message, ("comparison", "type"))
         if not walk.count and any(question.method == "embedding" for question in walk.answers):
-            yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
+            yield model.RuleReport("embedding", "advice", model.TOPIC_ONLY, ("comparison", "method"))
         if self.limited:
             from baselinekit.matching import limits
 
@@ -301,7 +277,7 @@ class Matcher(Struct):
             yield from limits.age_reports(self.rules, self.known, self.stored.templates.words.now)
 
 
-def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
+def compile_baseline(baseline: model.Baseline, words: PlaceholderContext) -> Matcher:
     """Compile a baseline. Everything that can be wrong with its rules or its stored output is reported here,
     all at once."""
     known = baseline.baseline
@@ -325,24 +301,22 @@ def compile_baseline(baseline: Baseline, words: PlaceholderContext) -> Matcher:
     unchecked = not stored.is_checked and (stored.hits or stored.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
     if not problems and unchecked and not required and not limited:
-        message = (
-            "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
-        )
-        message += ": this baseline could never fail"
+        reason = "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
+        message = f"{reason}: this baseline could never fail"
         problems.append(Problem("BK224", message, "leave something to compare", at=("comparison",)))
     if problems:
         raise InvalidInput(*problems)
     return Matcher(mode, rules, known, tuple(compiled_rules), tuple(required), at_root, stored)
 
 
-def is_limit(difference: Difference) -> bool:
+def is_limit(difference: model.Difference) -> bool:
     """Whether a difference is about latency, cost or the age of the baseline, and not about the output."""
     rule = difference.rule or ""
     return rule == "max_age" or rule.startswith(("latency.", "cost.", "max_age."))
 
 
 def reported(
-    differences: Iterable[Difference],
+    differences: Iterable[model.Difference],
     file: str,
     output_path: Path,
     redactor: Redactor | None = None,

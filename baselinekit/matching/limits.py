@@ -12,7 +12,7 @@ from baselinekit.values.equality import decimal
 from baselinekit.values.paths import Pattern, find
 from baselinekit.values.places import Key, OneOf, Segment, Wild, children, fits
 
-_DAY = 86_400.0
+DAY = 86_400.0
 
 
 def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:
@@ -51,10 +51,8 @@ def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     )
     for name, limit, captured, key in limits:
         if limit and limit.max_ratio is not None and captured is None:
-            alternative = "max_seconds" if name == "latency" else "max_usd"
-            reason = (
-                f"baseline.observed.{key} is missing: write what the capture took, or state {alternative}"
-            )
+            other = "max_seconds" if name == "latency" else "max_usd"
+            reason = f"baseline.observed.{key} is missing: write what the capture took, or state {other}"
             message = f"{name}.max_ratio: not checked, {reason}"
             yield RuleReport("max_ratio", "unchecked", message, ("comparison", name, "max_ratio"))
 
@@ -107,9 +105,7 @@ def _age_of(known: Known, now: float) -> float | None:
 
 
 def describe_age(age: float) -> str:
-    return (
-        f"{age / _DAY:,.0f}d" if age >= 2 * _DAY else f"{age / 3600:.0f}h" if age >= 7200 else f"{age:.0f}s"
-    )
+    return f"{age / DAY:,.0f}d" if age >= 2 * DAY else f"{age / 3600:.0f}h" if age >= 7200 else f"{age:.0f}s"
 
 
 _NOTHING = ", and nothing here is what its path selects"

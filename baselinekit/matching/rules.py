@@ -6,19 +6,7 @@ from functools import lru_cache, partial
 from typing import Any, Literal
 
 from baselinekit.kinds.kind import RecipeKind
-from baselinekit.model.baselines import (
-    BOUNDS,
-    DEFAULT_SIMILARITY,
-    FLAGS,
-    OLD_NAMES,
-    ArrayMode,
-    FieldRule,
-    Method,
-    Rules,
-    Tolerance,
-    Type,
-    least_similarity,
-)
+from baselinekit.model import baselines as model
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker
 from baselinekit.structs import Struct, replace
@@ -42,7 +30,7 @@ class Rule(Struct):
     text: str
     pattern: Pattern
     at: Path
-    setting: Tolerance | ArrayMode | FieldRule | None = None
+    setting: model.Tolerance | model.ArrayMode | model.FieldRule | None = None
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # equal to itself alone
 
@@ -196,7 +184,7 @@ def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     order in which they were written never counts."""
     setting = rule.setting
     order = _STRICTNESS.get(setting, 3) if isinstance(setting, str) else 3
-    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, FieldRule) else -1
+    type = _TYPE_STRICTNESS.get(setting.type or "", -1) if isinstance(setting, model.FieldRule) else -1
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
@@ -224,7 +212,7 @@ ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 
 class Mode(Struct):
-    type: Type = "structural"
+    type: model.Type = "structural"
     allow_additional_fields: bool = False
     allow_missing_fields: bool = False
     allow_field_reordering: bool = True
@@ -232,9 +220,9 @@ class Mode(Struct):
     case_sensitive: bool = True
     trim_whitespace: bool = False
     normalize_newlines: bool = False
-    min_similarity: float = DEFAULT_SIMILARITY
-    method: Method = "words"
-    tolerances: tuple[tuple[Tolerance, str], ...] = ()
+    min_similarity: float = model.DEFAULT_SIMILARITY
+    method: model.Method = "words"
+    tolerances: tuple[tuple[model.Tolerance, str], ...] = ()
     """The tolerances with their rules, equally exact: a number has to satisfy all of them."""
     tolerance_specificity: Specificity = ANYWHERE
 
@@ -246,9 +234,7 @@ class Mode(Struct):
     @property
     def asks_for_change(self) -> bool:
         """Whether an unchanged number is out of tolerance: then equality is not enough."""
-        return any(
-            (bounds.min_delta or 0) > 0 or (bounds.max_delta or 0) < 0 for bounds, _ in self.tolerances
-        )
+        return any((limit.min_delta or 0) > 0 or (limit.max_delta or 0) < 0 for limit, _ in self.tolerances)
 
     @property
     def literal_values_decide(self) -> bool:
@@ -268,7 +254,7 @@ class Mode(Struct):
             text = text.strip()
         return text if self.case_sensitive else text.casefold()
 
-    def changed(self, type: Type, stated: Rules | FieldRule) -> "Mode":
+    def changed(self, type: model.Type, stated: model.Rules | model.FieldRule) -> "Mode":
         """A copy with another type and the stated settings; a switch in `tolerance` wins over one in
         `options`."""
         changes: dict[str, Any] = {}
@@ -277,16 +263,16 @@ class Mode(Struct):
         if stated.min_similarity is not None:
             changes["min_similarity"] = float(stated.min_similarity)
         if stated.method is not None:
-            changes["method"] = OLD_NAMES.get(stated.method, stated.method)
+            changes["method"] = model.OLD_NAMES.get(stated.method, stated.method)
             if stated.min_similarity is None and stated.method != self.method:
-                changes["min_similarity"] = least_similarity(stated.method)
-        for name in FLAGS:
+                changes["min_similarity"] = model.least_similarity(stated.method)
+        for name in model.FLAGS:
             for value in (getattr(stated.options, name, None), stated.tolerance.get(name)):
                 if isinstance(value, bool):
                     changes[name] = value
         return replace(self, **changes) if changes else self
 
-    def tolerating(self, bounds: Sequence[tuple[Tolerance, str]], specificity: Specificity) -> "Mode":
+    def tolerating(self, bounds: Sequence[tuple[model.Tolerance, str]], specificity: Specificity) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another tolerance.
         Where paths are equally exact a number has to satisfy all tolerances; no tolerance is the
         narrowest."""
@@ -308,7 +294,7 @@ def mode_under(mode: Mode, here: ActiveRules) -> Mode:
 
 @lru_cache(maxsize=4096)
 def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
-    if here.fields is not None and isinstance(rule := here.fields.setting, FieldRule):
+    if here.fields is not None and isinstance(rule := here.fields.setting, model.FieldRule):
         type = rule.type or mode.type
         mode, own = mode.changed(type, rule), field_tolerance(rule)
         if own is not None or type == "exact":  # exact means exact, whatever tolerance is set around it
@@ -316,32 +302,32 @@ def _mode_under(mode: Mode, here: ActiveRules) -> Mode:
             mode = mode.tolerating(tolerances, here.fields.pattern.specificity)
     if here.tolerances:
         bounds = [
-            (rule.setting, rule.text) for rule in here.tolerances if isinstance(rule.setting, Tolerance)
+            (one.setting, one.text) for one in here.tolerances if isinstance(one.setting, model.Tolerance)
         ]
         mode = mode.tolerating(bounds, here.tolerances[0].pattern.specificity)
     return mode
 
 
-def field_tolerance(rule: FieldRule) -> Tolerance | None:
+def field_tolerance(rule: model.FieldRule) -> model.Tolerance | None:
     """A field's tolerance, which is written without a path: `{abs: 0.05}`."""
     bounds = {
         name: value
         for name, value in rule.tolerance.items()
-        if name in BOUNDS and not isinstance(value, Tolerance | bool)
+        if name in model.BOUNDS and not isinstance(value, model.Tolerance | bool)
     }
-    return Tolerance(**bounds) if bounds else None
+    return model.Tolerance(**bounds) if bounds else None
 
 
 # Arrays: what is known of one before it is compared.
 
 
-def mode_of(array_mode: ArrayMode | None, expected: list[Json], mode: Mode) -> ArrayMode | None:
+def mode_of(array_mode: model.ArrayMode | None, expected: list[Json], mode: Mode) -> model.ArrayMode | None:
     """How an array is compared: one element with a placeholder describes all, unless a rule decides."""
     single = array_mode is None and len(expected) == 1 and mode.type in ("structural", "semantic")
     return "each" if single and describes_many(expected[0]) else array_mode
 
 
-def reason_against_key(rows: Sequence[Json], key: str) -> str | None:
+def key_fault(rows: Sequence[Json], key: str) -> str | None:
     """The reason why rows cannot be paired by a key; None if they can."""
     names = [row.get(key) if isinstance(row, dict) else None for row in rows]
     if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):

@@ -22,9 +22,7 @@ from baselinekit.placeholders.grammar import escape
 
 _WORD = lazy_pattern(r"\w+(?:['’]\w+)*")
 _NUMBER = lazy_pattern(r"[-+]?\d+(?:[.,]\d+)*%?")
-_IDENTIFIER = lazy_pattern(
-    r"`[^`]+`|\b\w*(?:_\w+|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])\w*\b|\S+/\S+|\b\w+\.\w+\b"
-)
+_CODE = lazy_pattern(r"`[^`]+`|\b\w*(?:_\w+|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z])\w*\b|\S+/\S+|\b\w+\.\w+\b")
 _NEGATION = lazy_pattern(
     r"\b(?:not|no|never|none|nothing|neither|nor|cannot|hardly|barely|scarcely|seldom|without|false|fail(?:s|ed|ure)?|den(?:y|ies|ied)"
     r"|\w+n['’]t)\b",
@@ -90,7 +88,7 @@ _NUMBER_WORD = lazy_pattern(rf"\b(?:({'|'.join(_TENS.split())})-)?({'|'.join(_SP
 
 def disagreements(expected: str, actual: str) -> Iterator[str]:
     """The numbers, identifiers and negations in which the texts differ."""
-    before, after = Counter(_IDENTIFIER.findall(expected)), Counter(_IDENTIFIER.findall(actual))
+    before, after = Counter(_CODE.findall(expected)), Counter(_CODE.findall(actual))
     identifiers = sorted((before - after) + (after - before))
     for subject, changed in (("numbers", other_numbers(expected, actual)), ("identifiers", identifiers)):
         if changed:
@@ -104,9 +102,7 @@ def replacements(expected: str, actual: str) -> Iterator[str]:
     removed may be another way to say the same.)"""
     before, after = _casefolded_words(expected), _casefolded_words(actual)
     for kind, members in _KINDS.items():
-        removed, added = (
-            (words - other_words) & members for words, other_words in ((before, after), (after, before))
-        )
+        removed, added = (before - after) & members, (after - before) & members
         if removed and added:
             yield f"another {kind}: {', '.join(sorted(removed))} -> {', '.join(sorted(added))}"
     removed, added = _find_names(expected) - after, _find_names(actual) - before
@@ -145,9 +141,7 @@ def other_numbers(expected: str, actual: str) -> list[str]:
 def _count_spelt_numbers(text: str) -> Counter[str]:
     """Count the numbers that are written in words; the keys are digits."""
     matches = _NUMBER_WORD.findall(text)
-    return Counter(
-        str((_SPELT[tens.lower()] if tens else 0) + _SPELT[word.lower()]) for tens, word in matches
-    )
+    return Counter(str(_SPELT.get(tens.lower(), 0) + _SPELT[word.lower()]) for tens, word in matches)
 
 
 def similarity(expected: str, actual: str) -> float:

@@ -6,16 +6,7 @@ from decimal import Context
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.matching.rules import (
-    Form,
-    Mode,
-    Rule,
-    State,
-    mode_of,
-    mode_under,
-    reason_against_key,
-    steps_below,
-)
+from baselinekit.matching.rules import Form, Mode, Rule, State, key_fault, mode_of, mode_under, steps_below
 from baselinekit.model.baselines import BOUNDS, Answers, By, Difference, Kind, SimilarityQuestion, Tolerance
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import between, escape, escape_value, has_marker
@@ -194,7 +185,7 @@ class Stored(MutableStruct):
             self.arrays[unroll(at)] = str(array_mode)
         if isinstance(array_mode, By):
             compared = [row for _, row, below in steps_below(state, value) if below.here.ignore is None]
-            if reason := reason_against_key(compared, array_mode.by):
+            if reason := key_fault(compared, array_mode.by):
                 self.report(at, Problem("BK221", reason, "use unordered, or another key"))
         return True
 
@@ -553,9 +544,8 @@ def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
 
 def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
     """Describe why a number is out of tolerance, for the report."""
-    bounds = ", ".join(
-        f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
-    )
+    stated = ((name, getattr(tolerance, name)) for name in BOUNDS)
+    bounds = ", ".join(f"{name} {value}" for name, value in stated if value is not None)
     number = delta(expected, actual)
     plain = number.is_zero() or -20 < number.adjusted() < 18
     signed = f"{number.normalize(_DISPLAY):+f}" if plain else f"{number:+.6e}"

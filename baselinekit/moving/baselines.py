@@ -6,14 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from baselinekit.clients.trust import check_inside
-from baselinekit.commands.capture import (
-    CaptureOptions,
-    NewBaseline,
-    completed_record,
-    describe_hidden,
-    hide_secrets,
-    learn_from,
-)
+from baselinekit.commands import capture
+from baselinekit.commands.capture import CaptureOptions, NewBaseline
 from baselinekit.commands.importing import summarize
 from baselinekit.commands.judging import observe
 from baselinekit.commands.project import Project
@@ -25,18 +19,46 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import OutputTemplater, single_element_arrays
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import vcr
-from baselinekit.moving.snapshots import TakenTest, TakenValue
 from baselinekit.secrets.variables import names_in
-from baselinekit.store import schemafile, writing
+from baselinekit.store import atomic, writing
 from baselinekit.store.reading import load_partly, parse_record
 from baselinekit.structs import MutableStruct, Struct, field, replace
-from baselinekit.suites.writing.sayings import Loss
+from baselinekit.suites.writing import Loss
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import render
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun
+
+PLUGIN = "baselinekit.pytest_plugin.taking"
+OPTION = "--baseline-taken-to"
+"""The plugin, and its option for the file where it writes them."""
+
+
+class TakenValue(Struct):
+    """One compared value. `code`: what the test compares it with; `file` and `line`: where it does; `output`:
+    the value as a JSON text; `rules`: how it was compared; `lost`: why it cannot be kept."""
+
+    code: str
+    name: str | None
+    file: str
+    line: int
+    output: str = "null"
+    placeholders: tuple[tuple[Path, str], ...] = ()
+    rules: Mapping[str, Json] = field(default_factory=dict)
+    lost: str = ""
+
+
+class TakenTest(Struct):
+    """A test that compared values, or asked for a fixture that does. `name`: its node id without the file."""
+
+    file: str
+    name: str
+    line: int
+    passed: bool
+    values: tuple[TakenValue, ...]
+
 
 PYTEST, VCR = "pytest", vcr.TITLE
 
@@ -120,7 +142,8 @@ def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> M
             message = f"{test.name}: it did not pass, so that its values are not known to be good"
             moved.lose(Place(file, test.line), message, "make it pass, and convert again")
             continue
-        for value in _each_once(test.values):
+        # without those that a loop compared again
+        for value in {(value.name, value.output, value.lost): value for value in test.values}.values():
             place = Place(os.path.relpath(value.file, root), value.line)
             label = f"{test.name} {value.name}" if value.name else test.name
             if value.lost:
@@ -136,11 +159,6 @@ def moved_values(project: Project, tests: Sequence[TakenTest], moment: str) -> M
     return moved
 
 
-def _each_once(values: Iterable[TakenValue]) -> Iterable[TakenValue]:
-    """Return the values without those that a loop compared again."""
-    return {(value.name, value.output, value.lost): value for value in values}.values()
-
-
 def _value_baseline(
     project: Project, test: str, value: TakenValue, place: Place, moment: str
 ) -> tuple[MovedBaseline, Iterable[str]]:
@@ -152,7 +170,7 @@ def _value_baseline(
     placeholders = dict(value.placeholders)
     stored = with_values(templating.template(output), placeholders)
     is_bytes = isinstance(stored, dict) and stored.keys() == {"base64"}  # no text that could be a token
-    stored, hidden = hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
+    stored, hidden = capture.hide_secrets(stored, project.redactor, hide=not is_bytes, allow=is_bytes)
     singles = [render(path) for path in single_element_arrays(stored)] if placeholders else []
     rules = dict(value.rules) | ({"arrays": dict.fromkeys(singles, "ordered")} if singles else {})
     record = new_record(id_of(file, folder), test, value.name, stored, moment, rules)
@@ -160,7 +178,7 @@ def _value_baseline(
     compile_baseline(baseline, project.words_of(baseline))
     loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
     notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
-    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *describe_hidden(hidden))
+    return MovedBaseline(file, record, place), (*notes, *templating.notes(), *capture.describe_hidden(hidden))
 
 
 # Cassettes: each request with its answer, as a capture stores it.
@@ -230,9 +248,9 @@ def _answered(
     """Return the record of a baseline whose request is answered with what was recorded, and the notes on
     it."""
     setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
-    learnt = learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
+    learnt = capture.learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
     known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
-    record, notes = completed_record(project, learnt.new, known)
+    record, notes = capture.completed_record(project, learnt.new, known)
     writing.check_names(new.draft.id, os.path.basename(new.folder))
     return record, (*learnt.notes, *notes)
 
@@ -240,6 +258,6 @@ def _answered(
 def write_moved(moved: MovedIn, overwrite: bool) -> None:
     root, limit = moved.project.root, moved.project.config.inline_limit
     for file, baseline in moved.new.items():
-        schema = schemafile.reference(root, os.path.dirname(file))
+        schema = atomic.reference(root, os.path.dirname(file))
         is_new = not (overwrite and file in moved.there)
         writing.write_file(baseline.record, file, root, limit, schema, new=is_new)

@@ -28,20 +28,10 @@ from baselinekit.report.differences import shorten_pair
 from baselinekit.secrets.finding import mask_secrets
 from baselinekit.store.project import name_in_project
 from baselinekit.structs import Struct, plain, replace
+from baselinekit.suites import writing
 from baselinekit.suites.loading import forms_in
 from baselinekit.suites.messages import NamedFiles
-from baselinekit.suites.writing import ours
-from baselinekit.suites.writing.sayings import (
-    CaseReader,
-    Equivalent,
-    Loss,
-    WriteRequest,
-    Written,
-    judges_late,
-    question_of,
-    received_id,
-    stated_fields,
-)
+from baselinekit.suites.writing import CaseReader, Equivalent, Loss, WriteRequest, Written
 from baselinekit.values.texts import Mask, mask_and_clip
 
 T = TypeVar("T")
@@ -63,7 +53,7 @@ class WrittenForm(Struct):
 
 
 CASES = WrittenForm(
-    "cases", "a file of test cases", ("case", "test_cases"), ours.write, "evals/{}.yaml".format
+    "cases", "a file of test cases", ("case", "test_cases"), writing.write, "evals/{}.yaml".format
 )
 EVA = WrittenForm(
     "eva",
@@ -127,8 +117,7 @@ def rewrite_cases(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
         return case_facts(case, form.equivalent) | facts_of_place(case, wish.root)
 
     def write(cases: Sequence[Case]) -> tuple[Written, list[dict[str, Any]]]:
-        moved = tuple(moved_to(case, place, wish.root) for case in cases)
-        written = form.write(replace(wish, cases=moved))
+        written = form.write(replace(wish, cases=tuple(moved_to(case, place, wish.root) for case in cases)))
         if not written.files:
             return written, []
         with staged(written.files, wish.root, form, place) as file:
@@ -167,16 +156,14 @@ def _all_readable(
         if len(usable) < len(items):
             return read(usable)
         hint = "convert its cases one by one"
-        problems = [
-            (f"what would be written cannot be read: {one.message}", one.hint) for one in error.problems
-        ]
-        raise InvalidInput(*(Problem("BK777", text, advice or hint) for text, advice in problems)) from None
+        texts = [(f"what would be written cannot be read: {one.message}", one.hint) for one in error.problems]
+        raise InvalidInput(*(Problem("BK777", text, advice or hint) for text, advice in texts)) from None
 
 
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:
     """Whether the target of a case holds a plain credential, which is listed. A target of the configuration
     is written out in full, and may hold one."""
-    credentials = credentials_in({"input": stated_fields(case.recipe.execution)})
+    credentials = credentials_in({"input": writing.stated_fields(case.recipe.execution)})
     for credential in credentials:
         message = f"it asks with a credential in plain text: {credential.message}"
         hint = f"declare {credential.name} under `variables:` and write {{{{{credential.name}}}}} for it"
@@ -246,13 +233,14 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
     if rule.by == "all" or (rule == PassRule("mean") and all(grader.required for grader in case.graders)):
         passes = "all required graders"
     facts: dict[str, Any] = {f"`{key}`": getattr(case, key) for key in _PLAIN_FIELDS}
-    if judges_late(case):
+    if writing.judges_late(case):
         facts["`judge_after_failure`"] = case.judge_after_failure
-    facts |= {f"who is asked ({key})": value for key, value in stated_fields(case.recipe.execution).items()}
-    facts |= {f"what is wanted ({key})": value for key, value in stated_fields(case.wanted).items()}
+    asked = writing.stated_fields(case.recipe.execution)
+    facts |= {f"who is asked ({key})": value for key, value in asked.items()}
+    facts |= {f"what is wanted ({key})": value for key, value in writing.stated_fields(case.wanted).items()}
     facts.pop("what is wanted (asked)", None)  # compared as the question
     return facts | {
-        "the id that its target gets": received_id(case),
+        "the id that its target gets": writing.received_id(case),
         "the pass rule": passes + (", which passes" if rule.borderline_passes else ""),
         "expected": None if equivalent or not case.expected else plain(case.expected),
         "guard.sh": case.scripts.before,
@@ -263,12 +251,10 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
 
 def facts_of_place(case: Case, root: str) -> dict[str, Any]:
     """What the place of its file may change: the question, which names files, and where programs start."""
-    question = question_of(case, root)
+    question = writing.question_of(case, root)
     programs = (row_of(part).starts(part.method) for _, part in graders_with_positions(case.graders))
     start = posixpath.dirname(case.source.file)
-    folders = {
-        posixpath.normpath(posixpath.join(start, program.cwd or "")) for program in programs if program
-    }
+    folders = {posixpath.normpath(posixpath.join(start, one.cwd or "")) for one in programs if one}
     asked: Any = [{"role": role, "content": text} for role, text in question.messages] or question.other
     return {
         "the question": asked[0]["content"] if question.text is not None else asked,
@@ -350,10 +336,8 @@ def moved_to(case: Case, place: str, root: str) -> Case:
 
     def moved(messages: Sequence[M]) -> tuple[M, ...]:
         return tuple(
-            replace(message, content=[*map(moved_part, message.content)])
-            if is_parts(message.content)
-            else message
-            for message in messages
+            replace(one, content=[*map(moved_part, one.content)]) if is_parts(one.content) else one
+            for one in messages
         )
 
     wanted = replace(case.wanted, asked=moved(case.wanted.asked), messages=moved(case.wanted.messages))
@@ -378,9 +362,7 @@ def _moved_grader(grader: Grader, old: str, new: str) -> Grader:
 
     method: Any = grader.method
     if isinstance(method, Composite):
-        parts = tuple(_moved_grader(part, old, new) for part in method.graders)
-        judge = None if method.judge is None else _moved_grader(method.judge, old, new)
-        return replace(grader, method=replace(method, graders=parts, judge=judge))
+        return replace(grader, method=method.changed(lambda part: _moved_grader(part, old, new)))
     row = row_of(grader)
     paths = {key: moved(path) for key, path in row.files(method).items() if path}
     program = row.starts(method)

@@ -17,21 +17,13 @@ from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.moving.promptfooasserts import (
-    SET,
-    Asserted,
-    Assertion,
-    AssertionSet,
-    from_short,
-    graded,
-    in_set,
-)
+from baselinekit.moving import promptfooasserts
+from baselinekit.moving.promptfooasserts import SET, Asserted, Assertion, AssertionSet, filled, render
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
-from baselinekit.moving.templates import filled, render
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
-from baselinekit.structs import Struct, Threshold, convert, defstruct, field, replace
-from baselinekit.suites.writing.sayings import as_name
+from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
+from baselinekit.suites.writing import as_name
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.places import value_or_absent, with_texts
 
@@ -54,29 +46,20 @@ Configuration = _form(
 )
 
 
-class OptionsOfTest(Struct, rename="camel"):
-    prefix: str | None = None
-    suffix: str | None = None
-    provider: Json = None
-    run_serially: Json = None
-    disable_default_asserts: Json = None
-    disable_var_expansion: Json = None
-
-
-class PromptfooTest(Struct):
-    """Also what holds for all tests, and the data of a scenario."""
-
-    description: Json = None
-    vars: dict[str, Json] | str | None = None
-    assertions: list[Json] | None = field(name="assert", default=None)
-    options: OptionsOfTest | None = None
-    threshold: Threshold | None = None
-    provider: Json = None
-    providers: list[Json] | None = None
-    prompts: list[Json] | None = None
-    metadata: dict[str, Json] | None = None
-
-
+OptionsOfTest = _form(
+    "OptionsOfTest",
+    *("provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion"),
+    **dict.fromkeys(("prefix", "suffix"), str | None),
+)
+PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
+    "PromptfooTest",
+    *("description", "provider"),
+    vars=dict[str, Json] | str | None,
+    options=OptionsOfTest | None,
+    threshold=Threshold | None,
+    metadata=dict[str, Json] | None,
+    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
+)
 Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
@@ -189,6 +172,7 @@ def _entries(
 
 _LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
+_KNOWN_COLUMNS = ("__expected", *_COLUMNS, "__prefix", "__suffix")
 
 
 def _lines_of(text: str) -> list[str]:
@@ -206,14 +190,10 @@ def _table(path: str, reading: Reading) -> list[Json]:
         for name in names:
             if names.count(name) > 1:
                 reading.leave_out(in_file(path), f"the column {name!r} that occurs twice", "name each once")
-            elif name.startswith("__") and not name.startswith(
-                ("__expected", *_COLUMNS, "__prefix", "__suffix")
-            ):
+            elif name.startswith("__") and not name.startswith(_KNOWN_COLUMNS):
                 reading.leave_out(in_file(path), f"the column {name!r}")
         for row in table:
-            cells = [
-                cell for value in row.values() for cell in (value if isinstance(value, list) else [value])
-            ]
+            cells = [cell for one in row.values() for cell in (one if isinstance(one, list) else [one])]
             below = sum(
                 len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell
             )  # a cell may have several lines
@@ -234,7 +214,7 @@ def _row(row: Mapping[str | None, str | list[str]], reading: Reading, at: Path) 
         if key is None or isinstance(value, list):
             reading.leave_out(at, f"{value!r} in no column")
         elif key.startswith("__expected"):
-            test["assert"] += [from_short(value)] if value and value.strip() else []
+            test["assert"] += [promptfooasserts.from_short(value)] if value and value.strip() else []
         elif key in ("__prefix", "__suffix"):
             test["options"][key[2:]] = value
         elif key == "__threshold":
@@ -283,9 +263,7 @@ def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
             if not isinstance(source, str):
                 raise NotCarried("a prompt that is no text", "write it as a text or name its file")
             if source.startswith((_FILE, "exec:")) or _IS_PATH.fullmatch(source):
-                texts = [
-                    text for path in _files_named(source, reading) for text in _prompt_file(path, reading)
-                ]
+                texts = [one for path in _files_named(source, reading) for one in _prompt_file(path, reading)]
             else:
                 texts = [("", text) for text in _parts(source)]
         for index, (name, text) in enumerate(texts, 1):
@@ -328,9 +306,8 @@ def _prompt(label: str, text: str) -> PromptText:
         return PromptText(label, text, parsed)
     messages, problems = read_as(list[AskedMessage], value)
     if messages is None:
-        return PromptText(
-            label, text, parsed, lost=f"{render_path(problems[0].at or ())}: {problems[0].message}"
-        )
+        lost = f"{render_path(problems[0].at or ())}: {problems[0].message}"
+        return PromptText(label, text, parsed, lost=lost)
     return PromptText(label, text, parsed, tuple((one.role, one.content) for one in messages))
 
 
@@ -593,7 +570,7 @@ def _asserted(
 ) -> Iterator[Asserted]:
     """The grader of an assertion; none if there is none, which is listed, and several of a set that only
     groups."""
-    raw = from_short(raw) if isinstance(raw, str) else raw
+    raw = promptfooasserts.from_short(raw) if isinstance(raw, str) else raw
     if isinstance(raw, dict) and isinstance(raw.get("$ref"), str):
         templates = _mapping(_mapping(reading.source.value).get("assertionTemplates"))
         raw = {**_mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
@@ -617,10 +594,9 @@ def _asserted(
                 for asserted in group
             ]
             if not all(found) or None in inner:
-                raise NotCarried(
-                    "an assert-set of which a part does not carry over", "a part less is another mean"
-                )
-            yield in_set([asserted for asserted in inner if asserted is not None], together)
+                hint = "a part less is another mean"
+                raise NotCarried("an assert-set of which a part does not carry over", hint)
+            yield promptfooasserts.in_set([asserted for asserted in inner if asserted is not None], together)
         return
     with reading.listing(at):
         stated = convert(raw, Assertion)
@@ -628,7 +604,7 @@ def _asserted(
         if isinstance(value, str) and value.startswith(_FILE):
             value = _file_value(value.removeprefix(_FILE), stated.type, reading)
         value = with_texts(value, lambda text: render(text, values, where))
-        asserted = graded(replace(stated, value=value), _judge(stated, test, reading))
+        asserted = promptfooasserts.graded(replace(stated, value=value), _judge(stated, test, reading))
         if asserted.note:
             reading.note(asserted.note)
         yield asserted

@@ -1,14 +1,122 @@
-"""promptfoo's assertions as graders, by their types; or the reason why there is no counterpart."""
+"""promptfoo's templates, whose names jinja2 fills in and which are printed as JavaScript prints them; and its
+assertions as graders, by their types, or the reason why there is no counterpart."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+from jinja2 import StrictUndefined, Template, TemplateError, nodes
+from jinja2.sandbox import SandboxedEnvironment
+
+from baselinekit.files.jsontext import tight_json
 from baselinekit.importers.drafts import NotCarried
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.moving.templates import printed
 from baselinekit.structs import Struct, Threshold, field
+from baselinekit.values.places import with_texts
+
+_PLAIN_NODES = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const),
+    *(nodes.Getattr, nodes.Getitem, nodes.Filter),
+)
+"""What a template may consist of: loops and conditions mean something else in Python than in JavaScript."""
+
+_MOST_CHARACTERS = 1_000_000
+_DEEPEST = 5
+_LARGEST_PLAIN = 1e21
+"""From here on JavaScript prints a number with an exponent."""
+
+
+def printed(value: Any) -> str:
+    """The text of a value as JavaScript has it; an object or a list is written as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return str(_as_in_javascript(value))
+    return tight_json(_as_in_javascript(value)) if isinstance(value, bool | dict | list) else str(value)
+
+
+def _as_in_javascript(value: Json) -> Json:
+    """The value with whole numbers without a decimal point."""
+    if isinstance(value, dict):
+        return {key: _as_in_javascript(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_in_javascript(item) for item in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN
+    return int(value) if is_whole else value
+
+
+class _Environment(SandboxedEnvironment):
+    """A template sees the values of the test and nothing else, no method of theirs either."""
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, StrictUndefined):
+            return obj
+        try:
+            if argument == "length" and isinstance(obj, str | list):
+                return len(obj)
+            key = int(argument) if isinstance(obj, str | list) else argument
+            return obj[key] if isinstance(obj, str | list | dict) else self.undefined(obj=obj, name=argument)
+        except (LookupError, TypeError, ValueError):
+            return self.undefined(obj=obj, name=argument)
+
+    getattr = getitem  # type: ignore[assignment]
+
+
+def _environment(newline: Any) -> _Environment:
+    environment = _Environment(
+        undefined=StrictUndefined, finalize=printed, keep_trailing_newline=True, newline_sequence=newline
+    )
+    environment.globals.clear()
+    environment.filters = {
+        "upper": lambda value: printed(value).upper(),
+        "lower": lambda value: printed(value).lower(),
+        "trim": lambda value: printed(value).strip(),
+        **dict.fromkeys(("safe", "string"), printed),
+        **dict.fromkeys(("dump", "tojson"), lambda value, indent=0: tight_json(_as_in_javascript(value))),
+    }
+    return environment
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(text: str) -> Template:
+    environment = _environment("\r\n" if "\r\n" in text else "\n")
+    for one in environment.parse(text).find_all(nodes.Node):
+        if not isinstance(one, _PLAIN_NODES):
+            raise TemplateError(f"logic ({type(one).__name__.lower()}): only names and filters are filled in")
+    return environment.from_string(text)
+
+
+def render(text: str, values: Mapping[str, Json], where: str) -> str:
+    """The text of a template. NotCarried, which says `where` it is, for one that has more than names, or
+    names without a value."""
+    if not any(mark in text for mark in ("{{", "{%", "{#")):
+        return text
+    parts, size = [], 0
+    try:
+        for part in _compiled(text).generate(values):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_CHARACTERS:
+                raise TemplateError(f"a text of more than {_MOST_CHARACTERS:,} characters")
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise NotCarried(f"{where}: {error}", "write the text without it, or give the name a value") from None
+    return "".join(parts)
+
+
+def filled(values: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The values of a test, with those filled in that they name, a few levels deep."""
+    for _ in range(_DEEPEST):
+        before = values
+        values = {
+            name: with_texts(value, lambda text: render(text, before, f"the value of {name!r}"))  # noqa: B023
+            for name, value in before.items()
+        }
+        if values == before:
+            break
+    return values
+
 
 SET = "assert-set"
 _NOT = "not-"
@@ -48,9 +156,7 @@ class Asserted(Struct):
 
 _IN_A_BLOCK = "JSON counts in a code block too: promptfoo wants it bare for is-json and equals"
 _ONE_TEXT = "contains-json wants one JSON text, bare or in a code block; promptfoo finds it anywhere"
-_JUDGED_HERE = (
-    "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
-)
+_JUDGES = "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
 _CRITERIA = {
     "factuality": "The output may say less or more than these facts, and must not contradict them: {}",
     "model-graded-factuality": "The output agrees with these facts, and does not contradict them: {}",
@@ -121,11 +227,8 @@ def graded(assertion: Assertion, model: str | None = None) -> Asserted:
     elif type == "word-count":
         value = int(value) if isinstance(value, str) and value.isdecimal() else value
         bounds = {"min": value, "max": value} if isinstance(value, int) else value
-        if (
-            isinstance(value, bool)
-            or not isinstance(bounds, dict)
-            or not {"min", "max"} >= bounds.keys() != set()
-        ):
+        is_bounds = isinstance(bounds, dict) and set() != bounds.keys() <= {"min", "max"}
+        if isinstance(value, bool) or not is_bounds:
             raise NotCarried("a word count without plain bounds", "{method: token_count, min: …, max: …}")
         config = {"method": "token_count", **bounds}
     elif type in ("latency", "cost"):
@@ -134,7 +237,7 @@ def graded(assertion: Assertion, model: str | None = None) -> Asserted:
         key, unit = ("max_seconds", 1000) if type == "latency" else ("max_usd", 1)
         config = {"method": type, key: assertion.threshold / unit}
     else:
-        kind, config, note = "model", _rubric(assertion, model), _JUDGED_HERE
+        kind, config, note = "model", _rubric(assertion, model), _JUDGES
     grader: dict[str, Json] = {"type": kind, **({"name": assertion.metric} if assertion.metric else {})}
     grader |= {"config": config}
     grader |= {"weight": assertion.weight} if assertion.weight != 1 else {}
@@ -145,17 +248,14 @@ def _rubric(assertion: Assertion, model: str | None) -> dict[str, Json]:
     """The config of a model that judges by one criterion or several: yes or no, or a score."""
     texts = assertion.value if isinstance(assertion.value, list) else [assertion.value]
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise NotCarried(
-            f"`{assertion.type}` without a rubric in words", "write what the judge is to look at"
-        )
+        hint = "write what the judge is to look at"
+        raise NotCarried(f"`{assertion.type}` without a rubric in words", hint)
     criteria = [_CRITERIA[assertion.type].replace("{}", text) for text in texts]
     names = ["overall"] if len(texts) == 1 else [f"criterion-{number}" for number in range(1, len(texts) + 1)]
-    threshold = assertion.threshold
-    if assertion.type == "g-eval" and threshold is None:
-        threshold = 0.7
-    scoring = (
-        {"type": "numeric", "range": [0, 1], "threshold": threshold} if threshold else {"type": "boolean"}
-    )
+    least = assertion.threshold
+    if assertion.type == "g-eval" and least is None:
+        least = 0.7
+    scoring = {"type": "numeric", "range": [0, 1], "threshold": least} if least else {"type": "boolean"}
     rubric = [{"name": name, "description": text} for name, text in zip(names, criteria, strict=True)]
     return {"rubric": rubric, **({"model": model} if model else {}), "scoring": scoring}
 
@@ -183,11 +283,8 @@ def _texts_of(assertion: Assertion) -> list[str]:
     values: Any = assertion.value
     if isinstance(values, str):
         values = [part.strip() for part in values.split(",")]
-    if (
-        not isinstance(values, list)
-        or not values
-        or not all(isinstance(text, str | int | float) for text in values)
-    ):
+    are_texts = isinstance(values, list) and all(isinstance(text, str | int | float) for text in values)
+    if not values or not are_texts:
         raise NotCarried(f"`{assertion.type}` without a list of texts", "give it a list")
     return [printed(text) for text in values]
 

@@ -11,7 +11,7 @@ from baselinekit.importers.drafts import LeftOut, NotCarried, SourceText
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import read_as
 from baselinekit.structs import Struct, field
-from baselinekit.suites.writing.sayings import unique_id
+from baselinekit.suites.writing import unique_id
 from baselinekit.values.places import value_at
 
 BESIDE = "paths start at the folder of the configuration"
@@ -126,8 +126,7 @@ class Reading:
             by_file.setdefault(file, []).append((path, message, hint))
         found = []
         for file, omissions in by_file.items():
-            lines = self._lines(file, [path for path, *_ in omissions])
-            pairs = zip(lines, omissions, strict=True)
+            pairs = zip(self._lines(file, [path for path, *_ in omissions]), omissions, strict=True)
             found += [LeftOut(line, message, hint, file) for line, (_, message, hint) in pairs]
         return tuple(sorted(found, key=lambda left: (left.file, left.line)))
 

@@ -8,7 +8,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.moving.reading import DraftEvals, EvalFiles, Reading
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct
-from baselinekit.suites.writing.sayings import as_name
+from baselinekit.suites.writing import as_name
 
 _TEXT_KEYS = ("text", "description", "expectation", "assertion", "name", "criterion")
 
@@ -39,11 +39,8 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     reading = Reading(source, files, {})
     raw = reading.known(SkillEvals, source.value, ()) or {}
     skill = str(raw["skill_name"])
-    cases = [
-        case
-        for number, raw_eval in enumerate(raw["evals"])
-        for case in _case(raw_eval, ("evals", number), reading)
-    ]
+    numbered = enumerate(raw["evals"])
+    cases = [case for number, one in numbered for case in _case(one, ("evals", number), reading)]
     document: dict[str, Json] = {
         "schema_version": "1.0",
         "eval_type": "capability",
@@ -55,11 +52,8 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
 
 
 def _case(stated: Json, at: Path, reading: Reading) -> Iterator[Json]:
-    if (
-        not isinstance(stated, dict)
-        or not isinstance(stated.get("prompt"), str)
-        or not stated["prompt"].strip()
-    ):
+    prompt = stated.get("prompt") if isinstance(stated, dict) else None
+    if not isinstance(prompt, str) or not prompt.strip():
         reading.leave_out(at, "an eval without a prompt", "write what is asked")
         return
     raw = reading.known(SkillEval, stated, at, "an eval") or {}

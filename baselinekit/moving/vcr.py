@@ -14,21 +14,9 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
+from baselinekit.importers import drafts
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.drafts import (
-    HINT_FOR_URL,
-    DraftRecipe,
-    ImportChoices,
-    ImportedFile,
-    NotCarried,
-    SourceText,
-    body_of,
-    cookie_pairs,
-    flaw_of_url,
-    imported_at,
-    media_of,
-    recorded_request,
-)
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, NotCarried, SourceText, imported_at
 from baselinekit.importers.lines import draft_of
 from baselinekit.model.recipes import Response
 from baselinekit.structs import Struct, replace
@@ -49,7 +37,7 @@ class RecordedAnswer(Struct):
 class Cassette(Struct):
     """A file's requests, each with its answer, in one order."""
 
-    imported: ImportedFile
+    imported: drafts.ImportedFile
     answers: tuple[RecordedAnswer, ...]
 
 
@@ -78,10 +66,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             if first_answer is answer:
                 draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
                 drafts.append((number, replace(draft, status=answer.response.status), answer))
-            elif (first_answer.response.status, first_answer.response.body) != (
-                answer.response.status,
-                answer.response.body,
-            ):
+            elif replace(first_answer.response, headers=answer.response.headers) != answer.response:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
                 left_out.append((number, message, "of two answers to one request the first was taken"))
@@ -109,13 +94,13 @@ def _request(raw: Mapping[str, Any]) -> dict[str, Any]:
     if not url.startswith(("http://", "https://")):
         raise NotCarried("a request of no http address")
     method = str(raw["method"]).upper()
-    if flaw := flaw_of_url(url):
-        raise NotCarried(f"{method} {flaw}", HINT_FOR_URL)
+    if flaw := drafts.flaw_of_url(url):
+        raise NotCarried(f"{method} {flaw}", drafts.HINT_FOR_URL)
     headers = [*_headers(raw.get("headers"))]
     by_name = {name.lower(): value for name, value in reversed(headers)}
-    media = media_of(by_name.get("content-type", ""))
+    media = drafts.media_of(by_name.get("content-type", ""))
     body = _sent(raw.get("body"), media, f"{method} {url.partition('?')[0]}")
-    return recorded_request(method, url, headers, cookie_pairs(by_name.get("cookie", "")), body)
+    return drafts.recorded_request(method, url, headers, drafts.cookie_pairs(by_name.get("cookie", "")), body)
 
 
 def _headers(raw: Any) -> Iterator[tuple[str, str]]:
@@ -141,7 +126,7 @@ def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
     with suppress(UnicodeDecodeError):
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         if isinstance(text, str) and not media.startswith("multipart/"):
-            return body_of(text, media)
+            return drafts.body_of(text, media)
     raise NotCarried(f"{request_name}: {message}", "capture it: baselinekit capture http -d @FILE or -F")
 
 
@@ -157,11 +142,9 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
     plain = _decoded(body, coding.strip().lower())
-    plain_headers = [
-        pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")
-    ]
+    kept = [pair for pair in headers if pair[0].lower() not in ("content-encoding", "transfer-encoding")]
     date = next((value for name, value in headers if name.lower() == "date"), "")
-    return RecordedAnswer(Response(code, tuple(plain_headers), plain), _moment(date))
+    return RecordedAnswer(Response(code, tuple(kept), plain), _moment(date))
 
 
 def _received(raw: Any) -> bytes:

@@ -15,19 +15,7 @@ from urllib.parse import unquote_plus
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import (
-    Args,
-    Kind,
-    LearningRule,
-    PlaceholderType,
-    bounds,
-    count,
-    of_length,
-    read_number,
-    seconds,
-    take,
-    whole,
-)
+from baselinekit.placeholders import grammar
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 
@@ -46,7 +34,7 @@ ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
 _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
 """2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
 
-UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
+UNITS = {1: "grammar.seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 
 
 def _unit(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> int | None:
@@ -73,11 +61,9 @@ def seconds_of(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND)
 _SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _LONG_DAY = "(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ENDINGS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
+_ENDS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
 _MON = f"(?P<name>{'|'.join(_MONTHS)})"
-_MONTH = (
-    f"(?P<name>{'|'.join(f'{month}(?:{rest})?' for month, rest in zip(_MONTHS, _ENDINGS, strict=True))})\\.?"
-)
+_MONTH = f"(?P<name>{'|'.join(f'{month}(?:{end})?' for month, end in zip(_MONTHS, _ENDS, strict=True))})\\.?"
 _Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
 _MM = "(?P<m>0[1-9]|1[0-2])"
 _D, _DD = "(?P<d>[ 0]?[1-9]|[12][0-9]|3[01])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
@@ -143,7 +129,7 @@ class MomentForm(Struct):
     moment: Callable[[str], float | None]
 
 
-def _make_form(pattern: str) -> MomentForm:
+def _form(pattern: str) -> MomentForm:
     def moment(text: str) -> float | None:
         match = re.compile(pattern).fullmatch(text)
         return None if match is None else _timestamp_of_parts(match.groupdict())
@@ -208,15 +194,12 @@ def escaped_seconds(text: str) -> float | None:
 
 Forms = dict[str, MomentForm]
 MOMENT_FORMS: Forms = {
-    **{name: _make_form(pattern) for name, pattern in _PATTERNS.items()},
+    **{name: _form(pattern) for name, pattern in _PATTERNS.items()},
     "iso": MomentForm(ISO, iso_seconds),
     "escaped": MomentForm(_ESCAPED_MOMENT, escaped_seconds),
     "epoch": MomentForm(_EPOCH, epoch_seconds),
 }
-DATE_FORMS: Forms = {
-    **{name: _make_form(pattern) for name, pattern in _DATES.items()},
-    "iso": MomentForm(DATE, iso_day),
-}
+DATE_FORMS: Forms = {name: _form(text) for name, text in _DATES.items()} | {"iso": MomentForm(DATE, iso_day)}
 
 
 def _stated(text: str, forms: Forms) -> float | None:
@@ -312,44 +295,48 @@ _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
 """No format contains a blank, except the one between a date and a time."""
 
 Texts = Sequence[str]
-Builder = Callable[[Args, Any], Kind]
+Builder = Callable[[grammar.Args, Any], grammar.Kind]
 
 
-def texts(pattern: str, check: Callable[[str], bool] | None = None, furthest: str = _UNTIL_BLANK) -> Kind:
+def texts(
+    pattern: str, check: Callable[[str], bool] | None = None, furthest: str = _UNTIL_BLANK
+) -> grammar.Kind:
     """The kind of texts that match the pattern as a whole and pass the check."""
     full = re.compile(pattern).fullmatch
 
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and full(value) is not None and (check is None or check(value))
 
-    return Kind(accepts, pattern, furthest=furthest)
+    return grammar.Kind(accepts, pattern, furthest=furthest)
 
 
-def uuid(args: Args, context: Any) -> Kind:
+def uuid(args: grammar.Args, context: Any) -> grammar.Kind:
     """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
-    (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
+    (version,) = grammar.take(
+        "any_uuid", args, "any_uuid(4)", lambda arg: grammar.whole(arg) and 1 <= arg <= 8
+    )
     return texts(_UUID, lambda text: version is None or uuid_version([text]) == str(version))
 
 
-def hex_digits(args: Args, context: Any) -> Kind:
-    (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
+def hex_digits(args: grammar.Args, context: Any) -> grammar.Kind:
+    (length,) = grammar.take("any_hex", args, "any_hex(40)", lambda arg: grammar.count(arg) and arg > 0)
     return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
 
 
-def ip(args: Args, context: Any) -> Kind:
-    (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
+def ip(args: grammar.Args, context: Any) -> grammar.Kind:
+    (version,) = grammar.take("any_ip", args, "any_ip(4)", lambda arg: grammar.whole(arg) and arg in (4, 6))
     versions = (4, 6) if version is None else (version,)
     return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions)
 
 
-def time_span(name: str, args: Args) -> Decimal | None:
+def time_span(name: str, args: grammar.Args) -> Decimal | None:
     """The seconds from now within which a moment must be, if there is an argument."""
-    (within,) = take(name, args, f"{name}(5m)", lambda arg: seconds(arg) is not None)
-    return seconds(within)
+    (within,) = grammar.take(name, args, f"{name}(5m)", lambda arg: grammar.seconds(arg) is not None)
+    return grammar.seconds(within)
 
 
-def iso_datetime(args: Args, context: Any) -> Kind:
+def iso_datetime(args: grammar.Args, context: Any) -> grammar.Kind:
     span = time_span("any_iso_datetime", args)
 
     def check(text: str) -> bool:
@@ -359,7 +346,7 @@ def iso_datetime(args: Args, context: Any) -> Kind:
     return texts(ISO, check)
 
 
-def unix_timestamp(args: Args, context: Any) -> Kind:
+def unix_timestamp(args: grammar.Args, context: Any) -> grammar.Kind:
     """Seconds, milliseconds, microseconds or nanoseconds between 2001 and 2286."""
     span = time_span("any_unix_timestamp", args)
 
@@ -367,7 +354,9 @@ def unix_timestamp(args: Args, context: Any) -> Kind:
         moment = seconds_of(value, *_TIMESTAMPS) if is_number(value) else None
         return moment is not None and (span is None or abs(moment - context.now) <= span)
 
-    return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
+    return grammar.Kind(
+        accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", grammar.read_number, furthest="[0-9.]+"
+    )
 
 
 def is_email(text: str) -> bool:
@@ -466,8 +455,10 @@ _LONGEST_MOMENT = 100
 def moments(name: str, forms: Forms, example: str) -> Builder:
     """The function that builds the kind of texts of one form, or of any form."""
 
-    def build(args: Args, context: Any) -> Kind:
-        (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms)
+    def build(args: grammar.Args, context: Any) -> grammar.Kind:
+        (form,) = grammar.take(
+            name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms
+        )
         chosen = forms if form is None else {str(form): forms[str(form)]}
         furthest = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
         return texts(f"(?:{either(chosen)})", lambda text: _stated(text, chosen) is not None, furthest)
@@ -485,9 +476,7 @@ def common_form(forms: Forms) -> Callable[[Texts], str | None]:
     either."""
 
     def common(values: Texts) -> str | None:
-        fitting = [
-            name for name, form in forms.items() if all(form.moment(value) is not None for value in values)
-        ]
+        fitting = [name for name, form in forms.items() if None not in map(form.moment, values)]
         ambiguous = "us" in fitting and "european" in fitting
         return None if ambiguous or not fitting else fitting[0]
 
@@ -528,11 +517,11 @@ _HEX = lazy_pattern("[0-9a-fA-F]{8,}")
 _OTHER_FORM = lazy_pattern(r"[.+/=]")
 
 
-def token(args: Args, context: Any) -> Kind:
+def token(args: grammar.Args, context: Any) -> grammar.Kind:
     """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
     time, but losing half of them is a fault."""
-    low, high = bounds("any_token", args, "any_token(10)", count)
-    tokens = texts(_TOKEN, of_length(low or 1, high, str).accepts)
+    low, high = grammar.bounds("any_token", args, "any_token(10)", grammar.count)
+    tokens = texts(_TOKEN, grammar.of_length(low or 1, high, str).accepts)
     inline = rf"[A-Za-z0-9._~+/=%-]{{{low or 1},{'' if high is None else high}}}"
     return replace(tokens, inline=inline, furthest=r"\S*")
 
@@ -578,16 +567,16 @@ def text_format(
     check: Callable[[str], bool] | None = None,
     types: frozenset[str] = frozenset({"string"}),
     **learnt: Any,
-) -> PlaceholderType:
+) -> grammar.PlaceholderType:
     """The row of a format. `build`: its expression, which `check` completes, if the format takes no
     arguments; else the function that builds its kind. `words` and `learnt`: how it is learnt."""
 
-    def of_pattern(args: Args, context: Any) -> Kind:
-        take(name, args, name)
+    def of_pattern(args: grammar.Args, context: Any) -> grammar.Kind:
+        grammar.take(name, args, name)
         return texts(str(build), check)
 
-    rule = LearningRule(words, **learnt)
-    return PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
+    rule = grammar.LearningRule(words, **learnt)
+    return grammar.PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
 
 
 FORMATS = (

@@ -305,7 +305,7 @@ class Piece(str):
     __slots__ = ()
 
 
-def agrees_with_binding(token: Token, value: Json, bindings: Bindings) -> bool:
+def agrees(token: Token, value: Json, bindings: Bindings) -> bool:
     """Whether a value agrees with its binding; the first value of a key becomes its binding."""
     if token.key is None:
         return True

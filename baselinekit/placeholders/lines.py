@@ -70,9 +70,8 @@ def _pair_lines(stored: Sequence[str], lines: Sequence[Line], actual_lines: Sequ
     """Pair equal lines, and lines with the template that accepts them; those between them one after the
     other."""
     literal = {line for line in lines if isinstance(line, str)}
-    templates = deque(
-        {text: line for text, line in zip(stored, lines, strict=True) if not isinstance(line, str)}.items()
-    )
+    both = [*zip(stored, lines, strict=True)]
+    templates = deque({text: line for text, line in both if not isinstance(line, str)}.items())
     keys: list[str | tuple[str]] = []
     tried = 0
     for line in actual_lines:
@@ -84,9 +83,7 @@ def _pair_lines(stored: Sequence[str], lines: Sequence[Line], actual_lines: Sequ
                 key = (templates[-1][0],)
                 break
         keys.append(key)
-    stored_keys = [
-        line if isinstance(line, str) else (text,) for text, line in zip(stored, lines, strict=True)
-    ]
+    stored_keys = [line if isinstance(line, str) else (text,) for text, line in both]
     pairs, gaps = pair_equal(stored_keys, keys)
     pairs += [pair for e1, e2, a1, a2 in gaps for pair in zip(range(e1, e2), range(a1, a2), strict=False)]
     return pairs

@@ -68,11 +68,8 @@ def proposals_from_table(
         argument = rule.argument(values)
         if argument is not None:
             yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        yield PlaceholderProposal(
-            f"<<{row.name}>>",
-            rule.words if isinstance(rule.words, str) else rule.words(values),
-            when == "type",
-        )
+        described = rule.words if isinstance(rule.words, str) else rule.words(values)
+        yield PlaceholderProposal(f"<<{row.name}>>", described, when == "type")
         if when != "type":
             return
 
@@ -115,9 +112,7 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
     """The two expressions that split a text: the first for forms that no text has by chance, which may stand
     beside any sign; the second, for what remains, for forms that words and numbers have too, which must stand
     alone, and for runs of characters."""
-    sure, others = (
-        "|".join(piece for is_sure, piece in pieces if is_sure is want_sure) for want_sure in (True, False)
-    )
+    sure, others = ("|".join(text for is_sure, text in pieces if is_sure is kind) for kind in (True, False))
     return (
         re.compile(rf"{_BEGINS}(?:{sure})(?![0-9A-Za-z]|[.:][0-9])"),
         re.compile(
@@ -133,9 +128,8 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
 def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
     by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
-    sure, others = _compile_pieces(
-        tuple((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
-    )
+    forms = ((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
+    sure, others = _compile_pieces(tuple(forms))
     pieces: list[str] = []
     end = 0
     for match in sure.finditer(text):
@@ -177,11 +171,9 @@ class TextPieces:
 
     def rendered(self, write: Write) -> tuple[str, list[str], str]:
         """The template, its placeholders, and all of its literal text."""
-        parts = [
-            part
-            for column, varies in self.columns
-            for part in (self._parts_of(column) if varies else [(column[0], False)])
-        ]
+        parts: list[tuple[str, bool]] = []
+        for column, varies in self.columns:
+            parts += self._parts_of(column) if varies else [(column[0], False)]
         if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
             parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
         joined: list[tuple[str, bool]] = []
@@ -355,10 +347,9 @@ def narrowest(
     non_null = [value for value in values if value is not None]
     candidates = list(_candidates_for(non_null or values, write, words))
     if non_null and len(non_null) < len(values):
+        alone = ((one, one.text[:-2]) for one in candidates if is_alone(one.text))
         candidates = [
-            replace(candidate, text=f"{candidate.text[:-2]}|null>>", reason=f"{candidate.reason}, or null")
-            for candidate in candidates
-            if is_alone(candidate.text)
+            replace(one, text=f"{start}|null>>", reason=f"{one.reason}, or null") for one, start in alone
         ]
     return select_accepting(candidates, values, words) or [_ANYTHING]
 
@@ -373,9 +364,8 @@ def _candidates_for(
     if type == "number" and all(map(is_number, values)):
         yield from propose_for_numbers(values, words)
     elif type == "string":
-        proposals = list(proposals_from_table(values, "string", "sure", words)) or list(
-            propose_by_parts(values, write, words)
-        )
+        sure = proposals_from_table(values, "string", "sure", words)
+        proposals = [*sure] or [*propose_by_parts(values, write, words)]
         if not proposals:
             yield from _propose_one_of(values)
         yield from proposals

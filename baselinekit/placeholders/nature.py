@@ -11,24 +11,13 @@ from typing import Literal
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.formats import (
-    NEAR,
-    is_jwt,
-    is_timespan,
-    moment_of as moment_of_text,
-    moments_in,
-    seconds_of,
-)
+from baselinekit.placeholders import formats
 from baselinekit.secrets.finding import count_turns, is_random, random_in
 from baselinekit.structs import Struct
 from baselinekit.values.equality import decimal, is_number
+from baselinekit.values.places import name_of
 
 Nature = Literal["id", "moment", "counter"]
-
-
-def name_of(path: Path) -> str:
-    """The nearest key above a value."""
-    return next((key for key in reversed(path) if isinstance(key, str)), "")
 
 
 # Moments.
@@ -37,8 +26,8 @@ def name_of(path: Path) -> str:
 def moment_of(value: Json) -> float | None:
     """The moment that a value states as a whole, in seconds since 1970; None if it is none."""
     if is_number(value):
-        return seconds_of(decimal(value))
-    return moment_of_text(value) if isinstance(value, str) else None
+        return formats.seconds_of(decimal(value))
+    return formats.moment_of(value) if isinstance(value, str) else None
 
 
 # Ids: by their form, if no other text has it by chance; by the name of the key, if the value looks generated
@@ -96,7 +85,7 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
         is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
         return not is_typed and count_turns(text.replace("-", "")) >= _FEWEST_TURNS
-    if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
+    if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and formats.is_jwt(text)):
         return True
     if _BASE32.fullmatch(text) and count_turns(text) >= _FEWEST_TURNS:
         return True
@@ -144,8 +133,8 @@ class SinceCapture(Struct):
         return all(
             after_moment > before_moment
             and (
-                start - NEAR <= after_moment <= self.now + NEAR
-                or abs(after_moment - before_moment - passed) <= NEAR
+                start - formats.NEAR <= after_moment <= self.now + formats.NEAR
+                or abs(after_moment - before_moment - passed) <= formats.NEAR
             )
             for before_moment, after_moment in zip(_moments_of(before), _moments_of(after), strict=False)
         )
@@ -166,17 +155,17 @@ def nature_of_change(
     if isinstance(before, str) and isinstance(after, str):
         marked = _mask_moments_and_ids(before)
         if "\0" in marked and marked == _mask_moments_and_ids(after):
-            is_timed = any(moments_in(before))
+            is_timed = any(formats.moments_in(before))
             return ("moment" if span.fits(before, after) else None) if is_timed else "id"
-    is_amount_of_both = are_numbers(before, after) or (is_timespan(before) and is_timespan(after))
-    if is_amount_of_both and is_counted(path, before, after):
+    are_amounts = are_numbers(before, after) or (formats.is_timespan(before) and formats.is_timespan(after))
+    if are_amounts and is_counted(path, before, after):
         return "counter"
     is_next = writes and are_numbers(before, after) and after > before
     return "id" if is_next and _ID_NAME.search(name_of(path)) else None
 
 
 def _moments_of(value: Json) -> list[float]:
-    return [moment for _, _, moment in moments_in(str(value))]
+    return [moment for _, _, moment in formats.moments_in(str(value))]
 
 
 def are_numbers(before: Json, after: Json) -> bool:
@@ -198,12 +187,10 @@ def _id_form(value: Json) -> str:
 def _mask_moments_and_ids(text: str) -> str:
     """The text with its moments and ids masked."""
     result, position = "", 0
-    for start, end, _ in moments_in(text):
+    for start, end, _ in formats.moments_in(text):
         result, position = f"{result}{text[position:start]}\0", end
-    return _PARTS.sub(
-        lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0],
-        result + text[position:],
-    )
+    text = result + text[position:]
+    return _PARTS.sub(lambda match: f"\0{_id_form(match[0])}" if looks_like_id(match[0]) else match[0], text)
 
 
 # Numbers that count or measure, by their names. A number that may as well be a setting or a property (a port,
@@ -251,7 +238,7 @@ def _words_of(name: str) -> set[str]:
 
 
 def _is_measured(value: Json) -> bool:
-    if is_timespan(value):
+    if formats.is_timespan(value):
         return True
     if not is_number(value) and not (isinstance(value, str) and _FRACTION.fullmatch(value)):
         return False

@@ -57,7 +57,7 @@ class RegexBudget(MutableStruct):
 # package releases it and stops in time.
 
 
-_LONGEST_PATTERN = 1_000
+_LONGEST = 1_000
 _LONGEST_TEXT = 1_000_000
 _LONGEST_SHOWN = 80
 _MOST_STEPS = 10_000
@@ -71,30 +71,23 @@ def _shorten(pattern: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def compiled(
-    pattern: str, longest: int | None = _LONGEST_PATTERN, flags: tuple[str, ...] = ("dotall",)
-) -> Any:
+def compiled(pattern: str, longest: int | None = _LONGEST, flags: tuple[str, ...] = ("dotall",)) -> Any:
     """Compile a pattern; an invalid one is an error. Without `longest` a stored text surrounds the pattern,
     and may be long. The regex package is imported here, so that it costs no time without a pattern."""
     import regex
 
+    shown = _shorten(pattern)
     if longest is not None and len(pattern) > longest:
-        raise InvalidInput(
-            Problem("BK214", f"a regular expression is longer than {_LONGEST_PATTERN} characters")
-        )
+        raise InvalidInput(Problem("BK214", f"a regular expression is longer than {_LONGEST} characters"))
     if _REFERS_TO_ITSELF.search(pattern):
-        raise InvalidInput(
-            Problem("BK214", f"{_shorten(pattern)!r} refers to itself", "write out what it repeats")
-        )
+        raise InvalidInput(Problem("BK214", f"{shown!r} refers to itself", "write out what it repeats"))
     if _count_steps(pattern) > _MOST_STEPS + (len(pattern) if longest is None else 0):
-        message = f"{_shorten(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
+        message = f"{shown!r} repeats its parts more than {_MOST_STEPS:,} times"
         raise InvalidInput(Problem("BK214", message, "with + or * for what may occur often"))
     try:
         return regex.compile(pattern, sum(getattr(regex, flag.upper()) for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
-        raise InvalidInput(
-            Problem("BK214", f"{_shorten(pattern)!r} is not a regular expression: {error}")
-        ) from None
+        raise InvalidInput(Problem("BK214", f"{shown!r} is not a regular expression: {error}")) from None
 
 
 def _count_steps(pattern: str) -> int:
@@ -127,9 +120,7 @@ def search(pattern: Any, text: str, regex_budget: RegexBudget, seconds: float = 
     return in_time(pattern, pattern.search, text, regex_budget, seconds)
 
 
-def in_time(
-    pattern: Any, find: Callable[..., Any], text: str, regex_budget: RegexBudget, seconds: float = SECONDS
-) -> Any:
+def in_time(pattern: Any, find: Any, text: str, regex_budget: RegexBudget, seconds: float = SECONDS) -> Any:
     if len(text) > _LONGEST_TEXT:
         raise _limit_error(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
     start = regex_budget.clock()
@@ -208,9 +199,7 @@ def string(args: Args, words: PlaceholderContext, name: str = "any_string", leas
     return of_length(max(least, low or 0), high, str)
 
 
-def number(
-    args: Args, words: PlaceholderContext, name: str = "any_number", *, only: type | None = None
-) -> Kind:
+def number(args: Args, words: PlaceholderContext, name: str = "any_number", only: type | None = None) -> Kind:
     low, high = bounds(name, args, f"{name}(0, 100)", is_number)
 
     def accepts(value: Json) -> bool:
@@ -278,10 +267,8 @@ def text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Place
         if len(args) != 1:
             raise bad_args(name, "takes one text", example)
         part = as_text(args[0])
-        return Kind(
-            lambda value: isinstance(value, str) and test(value, part),
-            inline.replace("PART", re.escape(part)),
-        )
+        found = inline.replace("PART", re.escape(part))
+        return Kind(lambda value: isinstance(value, str) and test(value, part), found)
 
     return PlaceholderType(name, build)
 

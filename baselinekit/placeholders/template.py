@@ -9,15 +9,7 @@ from typing import Any
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import (
-    Bindings,
-    Kind,
-    Piece,
-    Token,
-    agrees_with_binding,
-    has_marker,
-    split,
-)
+from baselinekit.placeholders.grammar import Bindings, Kind, Piece, Token, agrees, has_marker, split
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget, compiled, full_match, kind_of
 from baselinekit.structs import Struct
 from baselinekit.values.texts import mask_and_clip, no_mask
@@ -35,19 +27,19 @@ class Placeholder(Struct):
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
-            return agrees_with_binding(self.token, None, bindings)
-        return self.kind.accepts(value) and agrees_with_binding(self.token, value, bindings)
+            return agrees(self.token, None, bindings)
+        return self.kind.accepts(value) and agrees(self.token, value, bindings)
 
     def read(self, text: str | None, bindings: Bindings) -> bool:
         """Whether a part of a text (None: absent) is accepted here. Binds the key of the placeholder."""
         if text is None:
             return True
         if self.token.nullable and text == _NULL:
-            return agrees_with_binding(self.token, Piece(text), bindings)
+            return agrees(self.token, Piece(text), bindings)
         value: Json = self.kind.read(text)
         if not self.kind.accepts(value):
             return False
-        return agrees_with_binding(self.token, Piece(value) if isinstance(value, str) else value, bindings)
+        return agrees(self.token, Piece(value) if isinstance(value, str) else value, bindings)
 
 
 Part = str | Placeholder
@@ -99,9 +91,7 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
     if len(written) == 1:
         only = written[0]
         return only if isinstance(only, str) else Placeholder(only, kind_of(only, words))
-    parts = tuple(
-        part if isinstance(part, str) else Placeholder(part, kind_of(part, words)) for part in written
-    )
+    parts = tuple(one if isinstance(one, str) else Placeholder(one, kind_of(one, words)) for one in written)
     pattern, inlines = "", []
     for number, part in enumerate(parts):
         if isinstance(part, str):

@@ -42,7 +42,7 @@ from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used, termin
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
-from baselinekit.store import reading, schemafile, writing
+from baselinekit.store import atomic, reading, writing
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.store.results import drop_pending
@@ -208,7 +208,7 @@ class OpenProject:
     def write_new(self, record: dict[str, Json], file: str, test: str) -> None:
         """Write a new file, which must not exist. The test can create the file again, so this does not wait
         for the disk."""
-        schema = schemafile.reference(self.root, os.path.dirname(file))
+        schema = atomic.reference(self.root, os.path.dirname(file))
         try:
             writing.write_file(record, file, self.root, self.project.config.inline_limit, schema, sync=False)
         except InvalidInput:

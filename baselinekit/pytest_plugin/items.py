@@ -36,9 +36,8 @@ from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.next_commands import after_compare, command_line, explain_commands
 from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
-from baselinekit.store.discovery import discover_files
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import FileProblems, find_repeated_ids, locate_each
+from baselinekit.store.reading import FileProblems, discover_files, find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 

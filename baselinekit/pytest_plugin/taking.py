@@ -28,7 +28,7 @@ from baselinekit.library.placeholders import (
 )
 from baselinekit.library.values import NoJsonError, as_json
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.moving.snapshots import OPTION, TakenTest, TakenValue
+from baselinekit.moving.baselines import OPTION, TakenTest, TakenValue
 from baselinekit.pytest_plugin.matchers import is_matcher, placeholder_of
 from baselinekit.structs import Struct, field, plain
 from baselinekit.values.equality import canonical

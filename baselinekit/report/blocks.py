@@ -22,15 +22,11 @@ class Heading(Struct):
 
 
 class Note(Struct):
+    """Words, and the command or the target that they lead to."""
+
     text: str
     tone: Tone = ""
-
-
-class CodeLine(Struct):
-    """A command or a target, and the words before it."""
-
-    text: str
-    words: str = ""
+    code: str = ""
 
 
 class Interval(Struct):
@@ -53,18 +49,13 @@ class Cell(Struct):
 
 
 class Table(Struct):
-    """A table without empty columns; `table` makes one. `figures`: it has numbers, which need their heads."""
+    """A table without empty columns; `table` makes one. One without heads is a list. `figures`: it has
+    numbers, which need their heads."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str
     figures: bool
-
-
-class Items(Struct):
-    """A numbered list: words, and the command that they lead to."""
-
-    items: tuple[tuple[str, str], ...]
 
 
 class Folded(Struct):
@@ -94,7 +85,7 @@ class Diff(Struct):
 
 
 Words = Heading | Note | Table
-Block = Words | CodeLine | Items | Diff | Folded
+Block = Words | Diff | Folded
 
 
 def table(
@@ -103,12 +94,9 @@ def table(
     """Return a table without the columns that are empty, but for the first one, which names the rows."""
     cells = [tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows]
     filled = [number for number in range(len(heads)) if not number or any(row[number].text for row in cells)]
-    return Table(
-        tuple(heads[number] for number in filled),
-        tuple(tuple(row[number] for number in filled) for row in cells),
-        caption,
-        figures,
-    )
+    kept_heads = tuple(heads[number] for number in filled)
+    kept = tuple(tuple(row[number] for number in filled) for row in cells)
+    return Table(kept_heads, kept, caption, figures)
 
 
 def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
@@ -117,7 +105,7 @@ def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
             case Heading():
                 yield style.paint(one_line(block.text), "bold")
             case Note():
-                yield f"  {style.paint(cut_line(block.text), block.tone)}"
+                yield f"  {style.paint(cut_line(f'{block.text} {block.code}'.rstrip()), block.tone)}"
             case Table():
                 yield from _table_lines(block, style)
 

@@ -15,10 +15,9 @@ from baselinekit.structs import Struct
 
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
-_MOST_ZEROS = 20
-"""Classes that have a number in each row for programs, even if it is 0."""
-
 _MOST_TABLES = 20
+"""Graders, and classes that have a number in each row for programs, even if it is 0."""
+
 _LONGEST_CLASS = 24
 
 
@@ -107,8 +106,7 @@ def classifications(report: Report) -> list[Classification]:
                 key = (group if separator else result.file, grade.grader)
                 found = by_grader.setdefault(key, Classification(*key, [], Counter()))
                 if grade.grader not in cases:
-                    name = result.name or result.id
-                    case = ClassifiedCase(result.id, name, classified.wanted, Counter())
+                    case = ClassifiedCase(result.id, result.name or result.id, classified.wanted, Counter())
                     cases[grade.grader] = case
                     found.cases.append(case)
                 cases[grade.grader].given[classified.given] += 1
@@ -183,7 +181,7 @@ def classes_documents(report: Report) -> list[Json]:
     documents: list[Json] = []
     for found in classifications(report):
         low, high = found.interval if found.decided else (None, None)
-        zeros = dict.fromkeys(found.classes[:_MOST_ZEROS], 0)
+        zeros = dict.fromkeys(found.classes[:_MOST_TABLES], 0)
         table: dict[str, dict[str, Json]] = {wanted: {**zeros} for wanted in found.wanted}
         for (wanted, given), count in found.cells.items():
             if given is not None:

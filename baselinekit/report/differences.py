@@ -21,13 +21,13 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
 from baselinekit.report.blocks import Diff, DiffLine, LineTone
 from baselinekit.report.values import LONGEST, as_text, cut, cut_line
-from baselinekit.report.wording import count_differences, describe_reason, describe_unshown, list_first
+from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
 from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import value_or_absent
-from baselinekit.values.texts import count_noun, cut_position, note
+from baselinekit.values.texts import count_noun, cut_position, list_first, note
 
 # Both sides of a difference: a long text is cut to what changed, at the same places on both sides; where two
 # texts look alike, the characters that differ are shown escaped.
@@ -292,11 +292,8 @@ def _diff(group: list[ReportedDifference], most: int, resolved: Json) -> Diff:
     if len(group) == 1:
         remark, lines = REMARKS[first.kind], [*sides_of(first, most)]
     else:
-        varying = [
-            position
-            for position, key in enumerate(first.path)
-            if isinstance(key, int) and any(spot.path[position] != key for spot in group)
-        ]
+        numbers = [number for number, key in enumerate(first.path) if isinstance(key, int)]
+        varying = [n for n in numbers if any(spot.path[n] != first.path[n] for spot in group)]
         remark = f"{_FOLDED.get(first.kind, REMARKS[first.kind])} in {len(group):,}"
         if len(varying) == 1 and varying[0] < len(first.path) - 1:
             rows = value_or_absent(resolved, first.path[: varying[0]])

@@ -33,7 +33,10 @@ def format_history(history: History, style: Style, bars: bool) -> str:
         for trend in history.trends:
             lines += [*_describe_trend(trend, style, bars), ""]
     else:
-        doubtful = [trend for trend in history.trends if style.verbose or _is_doubtful(trend)]
+        usual = {"passed", "skipped"}
+        doubtful = [
+            one for one in history.trends if style.verbose or {run.outcome for run in one.seen} - usual
+        ]
         lines += terminal_lines([trends_table(doubtful)] if doubtful else [], style)
         if steady := len(history.trends) - len(doubtful):
             hint = "" if doubtful else " (-v shows them)"
@@ -44,12 +47,9 @@ def format_history(history: History, style: Style, bars: bool) -> str:
     return format_lines(lines)
 
 
-def _is_doubtful(trend: Trend) -> bool:
-    return any(run.outcome not in ("passed", "skipped") for run in trend.seen)
-
-
 def trends_table(trends: Sequence[Trend]) -> Table:
     """Return a row for each baseline, the worst first."""
+    rated = [(1.0 if one.pass_rate is None else one.pass_rate, -one.flips, one.id) for one in trends]
     rows = [
         (
             Cell(trend.id, is_code=True),
@@ -60,15 +60,10 @@ def trends_table(trends: Sequence[Trend]) -> Table:
             format_seconds(trend.tail),
             _regression(trend),
         )
-        for trend in sorted(trends, key=_worst_first)
+        for _, trend in sorted(zip(rated, trends, strict=True), key=lambda pair: pair[0])
     ]
     heads = ("baseline", "latest", "passed", "flips", "median", "p95", "last regression")
     return table(heads, rows, figures=True)
-
-
-def _worst_first(trend: Trend) -> tuple[float, int, str]:
-    rate = trend.pass_rate
-    return (1.0 if rate is None else rate, -trend.flips, trend.id)
 
 
 def _describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:

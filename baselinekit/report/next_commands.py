@@ -11,17 +11,10 @@ from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import metric_name
+from baselinekit.model import results
 from baselinekit.model.baselines import is_settled_by_refresh
 from baselinekit.model.evals import GateResult
-from baselinekit.model.results import (
-    PARTLY_VOLATILE,
-    UNDECIDED,
-    VOLATILE,
-    Report,
-    ReportedDifference,
-    Result,
-    Typed,
-)
+from baselinekit.model.results import UNDECIDED, Report, ReportedDifference, Result, Typed
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.structs import replace
 from baselinekit.values.places import places
@@ -56,11 +49,10 @@ def typed_of(report: Report) -> Typed:
 def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequence[str]) -> list[str]:
     """Return the command for each baseline, by its id, that states rules about what varies without a
     placeholder: each an option and its value."""
-    return [
-        command_line("refresh", id, *(word for option in options for word in option), *operator)
-        for id, options in rules.items()
-        if options
-    ][:_MOST_COMMANDS]
+    words = {id: [word for option in options for word in option] for id, options in rules.items() if options}
+    return [command_line("refresh", id, *options, *operator) for id, options in words.items()][
+        :_MOST_COMMANDS
+    ]
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
@@ -118,10 +110,7 @@ def _is_risky(spot: ReportedDifference) -> bool:
 
 
 def show_commands(
-    results: Sequence[Result],
-    paths: Sequence[str] | None = None,
-    place: Place = str,
-    typed: Typed = NOTHING,
+    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = str, typed: Typed = NOTHING
 ) -> list[str]:
     """Return the commands that show the failures in detail. `paths`: the paths given to the command of these
     results; None in a report, whose readers do not know them, so it names the files."""
@@ -180,13 +169,13 @@ def after_compare(
     paths = () if len(inside) == len(failed) else tuple(paths)
     typed = replace(typed, paths=paths)
     ids = [result.id for result in failed]
-    volatile = [result.id for result in failed if result.verdict in (VOLATILE, PARTLY_VOLATILE)]
+    volatile = [one.id for one in failed if one.verdict in (results.VOLATILE, results.PARTLY_VOLATILE)]
     is_learning = bool(volatile) and not typed.results
     if is_learning:  # what differs is learnt, not approved
         is_all = len(volatile) == len(failed) and len(volatile) > _MOST_NAMED
         targets = paths or (["--all-failed"] if is_all else volatile[:_MOST_FILES])
         commands.append(command_line("refresh", *targets, "--learn", *options))
-    is_only_volatile = is_learning and all(result.verdict == VOLATILE for result in failed)
+    is_only_volatile = is_learning and all(result.verdict == results.VOLATILE for result in failed)
     is_approving = bool(select_renewable(failed)) and not is_only_volatile
     if failed and not verbose and not (is_learning and is_approving):
         is_known = len(failed) > 1 and not typed.results and not typed.unkept  # what failed, where it ran

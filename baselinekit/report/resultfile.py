@@ -14,18 +14,10 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.files.jsontext import load_json, to_bytes
 from baselinekit.files.languages import JSON
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model import results
 from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, JudgeFacts
 from baselinekit.model.recipes import ModelUsage, Usage
-from baselinekit.model.results import (
-    CaseFacts,
-    History,
-    Report,
-    ReportedDifference,
-    Result,
-    SuiteFacts,
-    Summary,
-    Typed,
-)
+from baselinekit.model.results import CaseFacts, History, Report, ReportedDifference, Result, Summary, Typed
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import encode, page, without_absent
 from baselinekit.report.wording import count_differences
@@ -67,7 +59,7 @@ def path_of(text: str) -> Path | None:
 
 _ALWAYS = {
     Report: {"config", "environment", "shard"},
-    SuiteFacts: {"version", "metrics"},
+    results.SuiteFacts: {"version", "metrics"},
     JudgeFacts: {"agreement"},
     Agreement: {"undecided", "kappa"},
     ModelUsage: {"calls", "tokens", "usd"},
@@ -233,10 +225,7 @@ def render(report: Report) -> str:
 def compact(report: Report) -> bytes:
     """Return the document on one line and without outputs, which takes a tenth of the time: for files that
     only we read."""
-    short = [
-        replace(result, resolved=ABSENT) if result.outcome == "failed" else result
-        for result in report.results
-    ]
+    short = [replace(one, resolved=ABSENT) if one.outcome == "failed" else one for one in report.results]
     return to_bytes(document(replace(report, results=tuple(short))))
 
 

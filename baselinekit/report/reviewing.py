@@ -9,41 +9,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
-from baselinekit.model.changes import (
-    RISKS,
-    VERBS,
-    Applied,
-    Change,
-    Decision,
-    Group,
-    Member,
-    Offer,
-    RefreshPlan,
-    RefreshProposal,
-    Rewritten,
-    Risk,
-    Scene,
-    Verb,
-)
+from baselinekit.model import changes
+from baselinekit.model.changes import RISKS, Change, Member, RefreshPlan, RefreshProposal, Risk, Scene, Verb
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import wording
+from baselinekit.report import differences, wording
 from baselinekit.report.blocks import DiffLine
-from baselinekit.report.differences import (
-    SHOWN_ONCE,
-    hunks,
-    name_baselines,
-    pair,
-    side_lines,
-    variant_lines,
-)
 from baselinekit.report.next_commands import command_line
 from baselinekit.report.values import cut_line, page, short, without_absent
 from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
 from baselinekit.values.paths import render
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 _MOST_PLANS = 40
-_MOST_CHANGES = 20
 _MOST_LINES = 20
 _LONGEST = 40
 _RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
@@ -62,7 +39,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
     shared: set[tuple[int, int]] = set()
     for group in () if style.verbose else proposal.groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
-        if len({n for n, _ in members}) >= SHOWN_ONCE:
+        if len({n for n, _ in members}) >= differences.SHOWN_ONCE:
             shared.update(members)
             lines += [*group_lines(group, members, proposal.plans, style), ""]
     shown_count = 0
@@ -124,7 +101,8 @@ def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
 
 def sides_of(change: Change) -> tuple[DiffLine, ...]:
     """Return what is stored and what would be written, where a placeholder stays a placeholder."""
-    return side_lines(change.before, change.after, change.kind == "retyped", _MOST_LINES, are_templates=True)
+    is_retyped = change.kind == "retyped"
+    return differences.side_lines(change.before, change.after, is_retyped, _MOST_LINES, are_templates=True)
 
 
 def format_path(change: Change) -> str:
@@ -148,7 +126,7 @@ def plan_lines(
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
     yield from (f"  {cut_line(line)}" for line in plan.ruled)
     bundles = _bundles(changes, kinds)
-    most = _MOST_CHANGES if kinds else len(bundles)
+    most = _MOST_LINES if kinds else len(bundles)
     for bundle in bundles[:most]:
         if len(bundle) == 1:
             yield from change_lines(bundle[0], style, baseline.source.file)
@@ -162,21 +140,21 @@ def plan_lines(
 
 
 def group_lines(
-    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
+    group: changes.Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
 ) -> Iterator[str]:
     """Yield the same change in many baselines: how often each pair of values occurs, and where."""
     ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
-    for line in variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
+    for line in differences.variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
         yield f"    {style.paint(line.text, line.tone)}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
         yield f"    {style.paint('loses', 'bold red')} {count_noun(lost, 'placeholder')}, as {example}"
     yield from blocked_lines(changes, style)
-    yield style.paint(f"    {name_baselines(ids)}", "cyan")
+    yield style.paint(f"    {differences.name_baselines(ids)}", "cyan")
 
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
@@ -193,7 +171,7 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     for change in changes:
         kind = kind_of.get(change.number, -1)
         is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
-        is_alone = kind < 0 or counts[kind] < (2 if is_key else SHOWN_ONCE)
+        is_alone = kind < 0 or counts[kind] < (2 if is_key else differences.SHOWN_ONCE)
         bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
     return list(bundles.values())
 
@@ -205,10 +183,8 @@ def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator
     yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
     for change in changes[:_MOST_LINES]:
         sides = sides_of(change)
-        parts = [
-            style.paint(cut_to_width(line.text[2 * (len(sides) > 1) :], _LONGEST), line.tone)
-            for line in sides
-        ]
+        start = 2 * (len(sides) > 1)
+        parts = [style.paint(cut_to_width(line.text[start:], _LONGEST), line.tone) for line in sides]
         yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
@@ -242,10 +218,7 @@ def format_refresh_json(
     ]
     groups = [
         group_document(group)
-        | {
-            "baselines": len({n for n, _ in group.members}),
-            "changes": name_members(proposal, group.members),
-        }
+        | {"baselines": len({n for n, _ in group.members}), "changes": name_members(proposal, group.members)}
         for group in proposal.groups
     ]
     head = {"format": "baselinekit.refresh/1", "baselines": baselines, "groups": groups}
@@ -268,7 +241,7 @@ def change_document(change: Change, **facts: Json) -> dict[str, Json]:
     }
 
 
-def group_document(group: Group) -> dict[str, Json]:
+def group_document(group: changes.Group) -> dict[str, Json]:
     return {"path": group.path, "kind": group.kind, "risk": group.risk}
 
 
@@ -285,10 +258,10 @@ def refused_document(proposal: RefreshProposal) -> list[Json]:
     return [{"id": one.id, "file": one.file, **problem_document(one.problem)} for one in refusals]
 
 
-def unified_file(rewritten: Rewritten) -> list[str]:
+def unified_file(rewritten: changes.Rewritten) -> list[str]:
     """Return the lines of the diff, which git can apply; none if nothing differs."""
     lines: list[str] = []
-    for (o1, o2, n1, n2), parts in hunks(_lines(rewritten.before), _lines(rewritten.after)):
+    for (o1, o2, n1, n2), parts in differences.hunks(_lines(rewritten.before), _lines(rewritten.after)):
         lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
         for part in parts:
             lines += [sign + line for sign, texts in zip(" -+", part, strict=True) for line in texts]
@@ -308,7 +281,7 @@ def _lines(text: str) -> list[str]:
     return [*lines[:-1], *([f"{lines[-1]}\n\\ No newline at end of file"] if lines[-1] else [])]
 
 
-def format_file_diff(rewritten: Rewritten, style: Style) -> str:
+def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
     """Format the diff for a screen, in colours and without control characters, up to a limit. A diff that was
     cut is no longer a patch, and `git apply` says so."""
     lines = unified_file(rewritten)
@@ -323,8 +296,8 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
 # `review`: a question at a time.
 
 
-DONE = dict(zip(VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
-_VERB_COLOURS = dict(zip(VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
+DONE = dict(zip(changes.VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
+_VERB_COLOURS = dict(zip(changes.VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
 _KEYS = (
     *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
     *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
@@ -394,7 +367,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
     ids = {plan.baseline.id for plan, _ in members}
     names = [one_line(format_path(one) if len(ids) == 1 else plan.baseline.id) for plan, one in others]
     if all((change.before, change.after) == (first.before, first.after) for _, change in others):
-        yield style.paint(f"  the same in {wording.list_first(names, _SAMPLES)} (m: one by one)", "yellow")
+        yield style.paint(f"  the same in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
     else:
         yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
         lines = [f"{name}  {_format_sides(one)}" for name, (_, one) in zip(names, others, strict=True)]
@@ -406,7 +379,7 @@ def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) ->
 
 def _format_sides(change: Change) -> str:
     if change.kind == "retyped":  # 29 and "29" would look the same
-        texts: tuple[str, ...] = pair(change.before, change.after, with_types=True)
+        texts: tuple[str, ...] = differences.pair(change.before, change.after, with_types=True)
     else:
         texts = tuple(short(side, 200) for side in (change.before, change.after) if side is not ABSENT)
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
@@ -440,13 +413,14 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterable[str]:
     """Return the keys with their words; only the keys if the words do not fit on two lines."""
-    lines = list(
-        wording.wrap_lines([f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys], columns)
-    )
+    words = [f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys]
+    lines = list(wording.wrap_lines(words, columns))
     return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
 
 
-def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
+def describe_decision(
+    members: Sequence[tuple[RefreshPlan, Change]], decision: changes.Decision, style: Style
+) -> str:
     """Describe the last decision in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _VERB_COLOURS[decision.verb])
@@ -470,7 +444,7 @@ def format_pending(
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
-    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_CHANGES
+    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_LINES
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
         baseline, size = plan.baseline, len(plan.changes)
@@ -516,7 +490,9 @@ def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator
 
 
 def format_pending_json(
-    proposal: RefreshProposal, offers: Mapping[Member, Mapping[str, Sequence[Offer]]], operator: Sequence[str]
+    proposal: RefreshProposal,
+    offers: Mapping[Member, Mapping[str, Sequence[changes.Offer]]],
+    operator: Sequence[str],
 ) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
     accepting."""
@@ -533,17 +509,17 @@ def format_pending_json(
         accept = accept_command(plan, (change,), operator) if can_accept else None
         tail = {"blocked": blocked, "note": change.note or None, **choices, "commands": {"accept": accept}}
         pending.append(head | change_document(change) | tail)
-    groups = [
-        group_document(group) | {"members": name_members(proposal, group.members)}
-        for group in proposal.groups
-        if len(group.members) > 1
-    ]
+    several = [group for group in proposal.groups if len(group.members) > 1]
+    groups = [group_document(one) | {"members": name_members(proposal, one.members)} for one in several]
     head = {"format": "baselinekit.review/1", "pending": pending, "groups": groups}
     return page(head | {"refused": refused_document(proposal)})
 
 
 def format_decisions_json(
-    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], remaining: Sequence[Member]
+    proposal: RefreshProposal,
+    applied: changes.Applied,
+    counts: Mapping[Verb, int],
+    remaining: Sequence[Member],
 ) -> str:
     """Return the outcome of the decisions as JSON, for the program that sent them."""
     left = [

@@ -6,20 +6,15 @@ from collections.abc import Iterator
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
+from baselinekit.model import results
 from baselinekit.model.grades import Agreement, Outcome
-from baselinekit.model.results import (
-    VERDICTS,
-    BaselineChanges,
-    EarlierComparison,
-    Metric,
-    Report,
-    Result,
-)
+from baselinekit.model.results import BaselineChanges, EarlierComparison, Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table
 from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
 from baselinekit.report.resultfile import written
-from baselinekit.report.wording import first_of, list_first
+from baselinekit.report.wording import first_of
+from baselinekit.values.texts import list_first
 
 RATE = "pass rate"
 WEAKENED = "weakened"
@@ -28,11 +23,7 @@ WEAKENED = "weakened"
 _MOST_UNCOVERED = 10
 _MOST_NAMED = 20
 _CHANGES: dict[str, Tone] = {"removed": "failed", "loosened": "unscored", "changed": "", "added": "passed"}
-_NOTABLE: dict[str, Tone] = {
-    "regressed": "failed",
-    "improved": "passed",
-    "insufficient evidence": "unscored",
-}
+_NOTABLE: dict[str, Tone] = {"regressed": "failed", "improved": "passed", "insufficient evidence": "unscored"}
 _STATES = {
     "not calibrated": "it has not been measured",
     "another judge": "it was measured for another judge",
@@ -166,7 +157,7 @@ def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
 
 
 def _count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
-    return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
+    return [(verdict, len(earlier.those(verdict))) for verdict in results.VERDICTS]
 
 
 def verdicts_by_id(report: Report) -> dict[str, str]:
@@ -236,7 +227,11 @@ def beside_document(report: Report) -> dict[str, Json]:
     document: dict[str, Json] = {}
     if report.suite is not None:
         document["suite"] = report.suite.name
-        document["metrics"] = [_metric_document(metric) for metric in report.suite.metrics]
+        names = {RATE: f"{RATE} of decided"}
+        document["metrics"] = [
+            {"name": names.get(metric.name, metric.name), **metric_facts(metric)}
+            for metric in report.suite.metrics
+        ]
         if report.suite.judges:
             document["judges"] = written(report.suite.judges)
     if classified := classes_documents(report):
@@ -246,11 +241,6 @@ def beside_document(report: Report) -> dict[str, Json]:
     if report.against is not None:
         document["against"] = written(report.against)
     return document
-
-
-def _metric_document(metric: Metric) -> dict[str, Json]:
-    name = f"{RATE} of decided" if metric.name == RATE else metric.name
-    return {"name": name, **metric_facts(metric)}
 
 
 def metric_facts(metric: Metric) -> dict[str, Json]:

@@ -23,7 +23,6 @@ _MOST_WITH_CODE = 5
 _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
-_MOST_SHARED = 20
 _BARS = (40, 20, 10, 0)
 _FAULTS = ("failed", "error", "unscored")
 
@@ -44,9 +43,9 @@ def format_failures(
         from baselinekit.report.differences import share
 
         shared, unshared_results = share(failing)
-    lines = [format_lines(_shared_lines(change, style)) + "\n" for change in shared[:_MOST_SHARED]]
-    if len(shared) > _MOST_SHARED:
-        changes = count_noun(len(shared) - _MOST_SHARED, "other change")
+    lines = [format_lines(_shared_lines(change, style)) + "\n" for change in shared[:_MOST_FAILURES]]
+    if len(shared) > _MOST_FAILURES:
+        changes = count_noun(len(shared) - _MOST_FAILURES, "other change")
         words = f"… and {changes} that several baselines have (-v shows them)"
         lines.append(style.paint(words, "dim") + "\n\n")
     for result, unshared in zip(failing, unshared_results, strict=True):

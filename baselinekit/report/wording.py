@@ -14,7 +14,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
 from baselinekit.structs import Struct, replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # The sentences that all reports share.
 
@@ -125,12 +125,6 @@ def collect_warnings(report: Report) -> list[str]:
     return [*warnings, *(f"{warning}: {reach} ({list_first(ids, 1)})" for reach, ids in ids_of.items())]
 
 
-def list_first(texts: Sequence[str], most: int) -> str:
-    """Return the first texts, and how many more there are."""
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
-
-
 def first_of(lines: Sequence[str], most: int | None, noun: str = "") -> Iterator[str]:
     """Yield the first lines, and how many more there are."""
     yield from lines[:most]
@@ -230,15 +224,8 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_TONES = {
-    "gone": "red",
-    "came": "green",
-    "passed": "green",
-    "failed": "bold red",
-    "error": "bold red",
-    "unscored": "bold yellow",
-    "skipped": "yellow",
-}
+_TONES = {"gone": "red", "came": "green", "passed": "green", "failed": "bold red", "error": "bold red"}
+_TONES |= {"unscored": "bold yellow", "skipped": "yellow"}
 _COLOUR_OR_CHARACTER = lazy_pattern(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 

@@ -101,10 +101,8 @@ class Sandbox:
     """Runs generated functions. `allowed`: the operator allows programs to run (--allow-exec); `walls` finds
     bubblewrap."""
 
-    def __init__(
-        self, execute: Execute, allowed: bool = False, walls: "Callable[[], str | None] | None" = None
-    ):
-        self._execute = execute
+    def __init__(self, run: Execute, allowed: bool = False, walls: Callable[[], str | None] | None = None):
+        self._execute = run
         self._allowed = allowed
         self._walls = walls or bubblewrap_here
 
@@ -129,16 +127,9 @@ class Sandbox:
                 "filter": seccomp_filter(platform.machine(), walled=bubblewrap is not None).hex(),
             }
             seconds = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
-            finished = self._execute(
-                ProcessSpec(
-                    tuple(argv),
-                    stdin=to_bytes(job),
-                    env={"PATH": os.defpath, "LANG": "C.UTF-8"},
-                    cwd=scratch,
-                    timeout=seconds,
-                    max_stdout=_MOST_OUTPUT,
-                )
-            )
+            env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+            spec = ProcessSpec(tuple(argv), to_bytes(job), env, scratch, seconds, _MOST_OUTPUT)
+            finished = self._execute(spec)
         ready, *lines = _lines(finished.stdout)
         if ready.get("ready") is not True:
             reason = f"the sandbox did not start (exit code {finished.exit_code})"

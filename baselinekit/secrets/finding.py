@@ -7,6 +7,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Path
 
 # Names of headers, keys and elements that say what their value is: a secret, or random and none.
 
@@ -70,7 +71,7 @@ Span = tuple[int, int, str]
 
 BY_NAME = "a value whose name says that it is a secret"
 RANDOM = "a random token"
-_SHORTEST_VALUE, _SHORTEST_WITH_DIGIT = 8, 6
+_SHORTEST, _SHORTEST_WITH_DIGIT = 8, 6
 _MOST_DECODED = 8_192
 """An encoded secret is found at the start of a longer run, or not at all: a picture is not decoded."""
 
@@ -213,10 +214,10 @@ def is_random(run: str) -> bool:
     return len(run) >= _SHORTEST_RUN and count_turns(run) >= max(2, _LEAST_TURNS * len(run))
 
 
-def spans(text: str, path: tuple[str | int, ...] = (), encoded: bool = True) -> Iterator[Span]:
+def spans(text: str, path: Path = (), encoded: bool = True) -> Iterator[Span]:
     """Yield the places in a text that look like a secret, and what they look like. Places may overlap.
     `encoded`: also in what is encoded in base64 or for a URL."""
-    if len(text) < _SHORTEST_VALUE:
+    if len(text) < _SHORTEST:
         return
     lower = text.casefold()
     found_words = {word for word in _WORDS if word in lower}
@@ -263,23 +264,20 @@ def _decoded(run: str) -> str | None:
     return text if re.sub(r"[\n\r\t]", "", text).isprintable() else None
 
 
-def has_secret_name(path: tuple[str | int, ...]) -> bool:
+def has_secret_name(path: Path) -> bool:
     """Whether the key or header at the end of a path is named like a secret."""
     name = path[-1] if path else None
-    return isinstance(name, str) and (
-        is_secret_key(name) or (path[-2:-1] == ("headers",) and is_secret_header(name))
-    )
+    is_header = path[-2:-1] == ("headers",)
+    return isinstance(name, str) and (is_secret_key(name) or (is_header and is_secret_header(name)))
 
 
 def may_be_secret(text: str) -> bool:
     """Whether a value that is named like a secret can be one. Short words such as `string` and `none`
     cannot."""
-    return len(text) >= _SHORTEST_VALUE or (
-        len(text) >= _SHORTEST_WITH_DIGIT and bool(re.search("[0-9]", text))
-    )
+    return len(text) >= _SHORTEST or (len(text) >= _SHORTEST_WITH_DIGIT and bool(re.search("[0-9]", text)))
 
 
-def likeness(text: str, path: tuple[str | int, ...] = ()) -> str | None:
+def likeness(text: str, path: Path = ()) -> str | None:
     """Describe what secret a text at a path looks like; None if it does not look like one."""
     span = next(spans(text, path), None)
     if span is not None:
@@ -290,7 +288,7 @@ def likeness(text: str, path: tuple[str | int, ...] = ()) -> str | None:
 _BEFORE_VALUE = r"(?:<[^<>]{1,90}>|[^=:<]{1,40}[=:]\s{0,3}\\?[\"']?|(?i:bearer|basic)\s+)(?==*[^\s=])"
 
 
-def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int, int]]:
+def secret_parts(text: str, path: Path = ()) -> list[tuple[int, int]]:
     """Return the places in a text that look like a secret, without its name or scheme (`token=`, `Bearer`),
     in order, with overlapping ones merged."""
     parts: list[tuple[int, int]] = []
@@ -303,9 +301,7 @@ def secret_parts(text: str, path: tuple[str | int, ...] = ()) -> list[tuple[int,
     return parts
 
 
-def mask_secrets(
-    text: str, path: tuple[str | int, ...] = (), mask: str = "***", plain: Container[str] = ()
-) -> str:
+def mask_secrets(text: str, path: Path = (), mask: str = "***", plain: Container[str] = ()) -> str:
     """Return the text with a mask over each such place. `plain`: random runs that are not secrets."""
     result, position = "", 0
     for start, end, kind in sorted(spans(text, path)):

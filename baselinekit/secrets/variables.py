@@ -61,9 +61,8 @@ class Scope(Struct):
             return self.secrets[name].value
         if name in self.unset:
             message = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
-            raise InvalidInput(
-                Problem("BK504", f"{message}, which is not set", f"set it, or pass --var {name}=…", at=at)
-            )
+            hint = f"set it, or pass --var {name}=…"
+            raise InvalidInput(Problem("BK504", f"{message}, which is not set", hint, at=at))
         if name == "base_url":
             hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
             raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))

@@ -13,7 +13,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config
 from baselinekit.model.values import Json
 from baselinekit.store import project, reading, records
-from baselinekit.store.discovery import looks_like_baselines
+from baselinekit.store.reading import looks_like_baselines
 from baselinekit.structs import replace
 
 Tree = Mapping[str, CommitFile]

@@ -15,12 +15,15 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from secrets import token_hex
 from typing import BinaryIO
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.files.text import decode, encode
+from baselinekit.kinds.files import without_following
+from baselinekit.store import atomic
 from baselinekit.store.project import read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
@@ -241,10 +244,6 @@ def _remove_unlocked(path: str) -> None:
         os.unlink(path)
 
 
-def without_following(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
 # Removing a file of the project, when the user has asked for it.
 
 
@@ -255,3 +254,28 @@ def remove(root: str, file: str) -> None:
         raise NotRecorded(Problem("BK120", f"{file} is a link", "remove it by hand"))
     with reporting(file), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
+
+
+# The JSON Schema, at the path that the first line of the written files tells editors.
+
+
+def baseline_schema() -> str:
+    """Return the schema of a baseline file from the package. Making it from the classes would take longer
+    than the rest of the capture of a small output."""
+    with open(os.path.join(os.path.dirname(__file__), "baseline.schema.json"), encoding="utf-8") as file:
+        return file.read()
+
+
+def reference(
+    root: str, folder: str, subject: str = "baseline", schema: Callable[[], str] = baseline_schema
+) -> str:
+    """Update the schema file, and return its path relative to a folder of the project."""
+    text = schema()
+    path = os.path.join(atomic.STATE_FOLDER, f"{subject}.schema.json")
+    full, is_current = os.path.join(root, path), False
+    with suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
+        is_current = file.read() == text
+    if not is_current:
+        with suppress(NotRecorded):  # a capture does not fail because editors lack a schema
+            atomic.write_state(root, path, text.encode())
+    return os.path.relpath(full, os.path.join(root, folder))

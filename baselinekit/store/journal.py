@@ -15,15 +15,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.files.jsontext import (
-    MAX_DEPTH,
-    NotJson,
-    decode as decode_json,
-    dump_json,
-    load_json,
-    to_bytes,
-)
+from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode as parse, dump_json, load_json, to_bytes
 from baselinekit.files.text import decode
+from baselinekit.kinds.files import without_following
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
@@ -89,10 +83,10 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     entries: list[Json] = []
     size = 0
     ends = suppress(OSError, NotJson, UnicodeDecodeError)
-    with ends, open(path, "rb", opener=atomic.without_following) as file:
+    with ends, open(path, "rb", opener=without_following) as file:
         for line in file:
             if line.endswith(b"\n"):
-                entries.append(decode_json(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
+                entries.append(parse(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
                 size += len(line)
     return entries, size
 

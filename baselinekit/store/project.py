@@ -10,7 +10,7 @@ from baselinekit.clients.trust import check_inside, follow_links
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files.languages import YAML
 from baselinekit.files.text import decode
-from baselinekit.kinds.files import link_at
+from baselinekit.kinds.files import link_at, without_following
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Config, Limits, Notify, Variable
@@ -46,25 +46,18 @@ def set_limits(root: str, limits: Limits) -> None:
     _LIMITS[root] = FileLimits(limits.files or USUAL.files, limits.file_size or USUAL.file_size)
 
 
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
 def read(root: str, file: str, limit: int | None = None) -> bytes:
     """Return the bytes of a file, named relative to the root."""
     limit = limits_of(root).file_size if limit is None else limit
     path = resolve(root, file)
     try:
-        handle = os.open(path, _FLAGS)
-        try:
-            status = os.fstat(handle)
+        with open(path, "rb", opener=without_following) as opened:
+            status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
                 message = "cannot be read: it is not a regular file"
                 raise InvalidInput(Problem("BK111", message, "name a file", Place(file)))
-            check_open_file(root, handle, path, file)
-            with open(handle, "rb", closefd=False) as opened:
-                data = opened.read(min(status.st_size, limit) + 1)
-        finally:
-            os.close(handle)
+            check_open_file(root, opened.fileno(), path, file)
+            data = opened.read(min(status.st_size, limit) + 1)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     if len(data) > limit:

@@ -4,14 +4,18 @@ Only `last_passed` and `failure_count` are changed, and no other byte. The file 
 since others may have written it meanwhile. A case that was edited since is left alone: the verdict was about
 the earlier version."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
 
-from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
 from baselinekit.files.jsontext import plain_scalar
 from baselinekit.files.languages import language, yaml_quoted, yaml_scalar
-from baselinekit.files.text import Splice, apply_splices, decode, encode
+from baselinekit.files.text import Splice, apply_splices, decode, encode, line_end, line_start, mark, reach
+from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Source, Span
-from baselinekit.model.values import Edit, Json, parse_time
+from baselinekit.model.values import Edit, Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, field
@@ -19,7 +23,7 @@ from baselinekit.values.places import value_at
 
 
 class Mark(Struct):
-    """A verdict to be recorded. An error is no verdict, and has no mark."""
+    """A verdict to be recorded. An error is no verdict, and has no verdict."""
 
     source: Source
     passed: bool
@@ -43,8 +47,8 @@ def record_all(
     only once a day, and never to an earlier time), a failure adds 1 to `failure_count`."""
     done = Recorded()
     marks_by_file: dict[str, list[Mark]] = {}
-    for mark in marks:
-        marks_by_file.setdefault(mark.source.file, []).append(mark)
+    for verdict in marks:
+        marks_by_file.setdefault(verdict.source.file, []).append(verdict)
     for file, some in marks_by_file.items():
         try:
             with atomic.lock(root, file, wait):
@@ -76,14 +80,14 @@ def _with_verdicts(
     try:
         data = read(root, file)
         body, bom = decode(data, file)
-        cases = records.current_sources([mark.source for mark in marks], data, file)
+        cases = records.current_sources([verdict.source for verdict in marks], data, file)
         targets: list[tuple[Source, bool]] = []
-        for mark in marks:
-            source = cases.get(records.case_digest(mark.source.digest))
+        for verdict in marks:
+            source = cases.get(records.case_digest(verdict.source.digest))
             if source is None:
                 notes.append(f"{file}: changed while it was compared, so nothing was recorded")
             else:
-                targets.append((source, mark.passed))
+                targets.append((source, verdict.passed))
         return data, encode(_with_values(body, file, targets, new_value), bom)
     except (InvalidInput, Refused, NotRecorded) as error:
         raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
@@ -123,3 +127,110 @@ def _splice(body: str, span: Span, passed: bool, new_value: Callable[[Json, bool
     if new == old:
         return Splice(*span, current)
     return Splice(*span, str(new) if not passed else yaml_quoted(new, quote) if quote else yaml_scalar(new))
+
+
+# The record of each baseline in two branches is merged, so that git finds no conflict there; and a file is
+# shown to `git diff` without its record and provenance. The merged values are written into all three texts,
+# the ancestor's too: git sees no change in them and merges the rest. A text that cannot be read is left as
+# it is.
+
+
+_RECORD_PATHS: list[Path] = [("metadata", key) for key in records.RECORD_KEYS]
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+_LINE_REST = lazy_pattern(r"[ \t]*,?[ \t]*")
+
+
+class _Part(NamedTuple):
+    """A value in the text of a baseline, by the id of its baseline and its path there."""
+
+    id: str
+    path: Path
+    key: int
+    start: int
+    end: int
+    value: Json
+
+
+def merge_records(sides: list[bytes], file: str) -> list[bytes]:
+    """Return the texts of the ancestor and of both sides, with one record for each baseline: the later
+    `last_passed`, and the ancestor's `failure_count` plus what each side added."""
+    try:
+        texts = [decode(data, file) for data in sides]
+        found = [
+            {(part.id, part.path): part for part in _find(data, text.body, file, lambda _: _RECORD_PATHS)}
+            for data, text in zip(sides, texts, strict=True)
+        ]
+    except BaselinekitError:
+        return sides
+    splices: list[list[Splice]] = [[], [], []]
+    for key in dict.fromkeys(key for parts in found for key in parts):
+        parts = [parts.get(key) for parts in found]
+        base, ours, theirs = (part and part.value for part in parts)
+        value = _merged(key[1], base, ours, theirs)
+        if None in parts[1:]:  # one side removed it: git sees no change on the other
+            value = base
+        both = ((text, part) for text, part in zip(texts, parts, strict=True) if part and part.value == value)
+        merged = next((text.body[part.start : part.end] for text, part in both), str(value))
+        for some, part in zip(splices, parts, strict=True):
+            if part and (parts[0] or None not in parts[1:]):
+                some.append(Splice(part.start, part.end, merged))
+    return [encode(apply_splices(text.body, own), text.bom) for text, own in zip(texts, splices, strict=True)]
+
+
+def _find(
+    data: bytes, body: str, file: str, paths_of: Callable[[dict[str, Json]], Iterable[Path]]
+) -> Iterator[_Part]:
+    """Yield these parts of each baseline, but none that an anchor shares. A baseline whose id occurs twice is
+    left out."""
+    found = records.records_in(data, file) if body.strip() else []
+    entries = [(str(records.id_of(raw)), source, raw) for source, raw in found]
+    ids = Counter(id for id, *_ in entries)
+    marks = mark(language(file).events(body))
+    for id, source, raw in entries:
+        for path in paths_of(raw) if ids[id] == 1 else ():
+            nodes, missing = reach(marks, source.document, (*source.at, *path))
+            node = nodes[-1]
+            if not missing and node.end > node.start and not any(parent.anchor for parent in nodes):
+                end = node.start + len(body[node.start : node.end].rstrip())
+                yield _Part(id, path, node.key, node.start, end, value_at(raw, path))
+
+
+def _merged(path: Path, base: Json, ours: Json, theirs: Json) -> Json:
+    """Return the value that both sides get. A count below the ancestor's was reset: all of it was added."""
+    if path == _RECORD_PATHS[0]:
+        return max(ours, theirs, key=lambda value: parse_time(value) or _LONG_AGO)
+    start, one, other = (value if isinstance(value, int) else 0 for value in (base, ours, theirs))
+    if min(one, other) >= start:
+        return one + other - start
+    return sum(count - start if count >= start else count for count in (one, other))
+
+
+def without_record(data: bytes, file: str) -> bytes:
+    """Return the text for a diff, without the record and the provenance. Lines that hold nothing else are
+    removed; on a line with other content, the value is hidden."""
+    try:
+        body, bom = decode(data, file)
+        parts = list(_find(data, body, file, _hidden))
+    except BaselinekitError:  # such as one with conflict markers
+        return data
+    splices = []
+    for part in parts:
+        start, (stop, next_line) = line_start(body, part.key), line_end(body, part.end)
+        if not body[start : part.key].strip() and _LINE_REST.fullmatch(body, part.end, stop):
+            splices.append(Splice(start, next_line, ""))
+        else:
+            splices.append(Splice(part.start, part.end, "…"))
+    return encode(apply_splices(body, splices), bom)
+
+
+def _hidden(raw: dict[str, Json]) -> list[Path]:
+    """Return where a record has what a diff leaves out: what changes with every compare or refresh."""
+    metadata, known = raw.get("metadata"), raw.get("baseline")
+    variants = known.get("variants") if isinstance(known, dict) else None
+    known_at: list[Path] = [("baseline",), *(("baseline", "variants", n) for n in range(len(variants or ())))]
+    is_only_record = isinstance(metadata, dict) and metadata.keys() <= {*records.RECORD_KEYS}
+    return [
+        ("baseline", "version") if "test_case" in raw else ("baseline_version",),
+        *((*at, key) for at in known_at for key in ("captured_at", "environment")),
+        *([("metadata",)] if is_only_record else _RECORD_PATHS),
+    ]

@@ -155,6 +155,10 @@ _KEY_ORDER = (
 """The order of keys, which says where a new key goes."""
 
 
+OutputFile = tuple[str, str, bytes, bytes]
+"""A file beside a baseline that changes: its folder, its name, its old and its new bytes."""
+
+
 class Renewal(Struct):
     """The new values of a record: an output (ABSENT: unchanged) of the record itself or of one of its
     variants, and other values by their paths in the record; `output_file`: one that is new (folder, name,
@@ -193,7 +197,7 @@ def renew(renewals: Sequence[Renewal], root: str, sync: bool = True, dry_run: bo
             body, bom = decode(data, file)
             cases = records.current_sources([renewal.source for renewal in some], data, file)
             done: list[str] = []
-            beside: list[tuple[str, str, bytes, bytes]] = []
+            beside: list[OutputFile] = []
             for renewal in some:
                 with noting(file):
                     source = cases.get(records.case_digest(renewal.source.digest))
@@ -217,9 +221,7 @@ def as_text(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def renewed_text(
-    body: str, renewal: Renewal, source: Source, root: str
-) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
+def renewed_text(body: str, renewal: Renewal, source: Source, root: str) -> tuple[str, list[OutputFile]]:
     """Return the text with the new values; and the output files that change: folder, name, old and new
     bytes."""
     form, known_at = language(source.file), known_path(renewal.variant)

@@ -10,12 +10,12 @@ from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
-from baselinekit.store import schemafile
+from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialects.dialect import INPUTS, Dialect, StatedInput, TargetName
-from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
-from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.loading import DIALECTS
+from baselinekit.suites.settings import InlineGrader, NamedGrader
 
 # The JSON Schema of eval files and suites, for editors: every form that such a file may have, built from
 # the classes that read them.
@@ -64,13 +64,8 @@ def add_recipes(parts: Parts) -> None:
         add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
         kinds.append(ref(part))
     text = {"type": "string"}
-    parts["Input"] = {
-        "anyOf": [
-            text,
-            *(closed_object({name: text, "context": {}}, 1) for name in ("text", "content")),
-            *kinds,
-        ]
-    }
+    named = [closed_object({name: text, "context": {}}, 1) for name in ("text", "content")]
+    parts["Input"] = {"anyOf": [text, *named, *kinds]}
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:
@@ -172,4 +167,4 @@ def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
 
 def reference(root: str, folder: str) -> str:
     """Update the schema file, and return its path relative to a folder of the project."""
-    return schemafile.reference(root, folder, "evals", lambda: dump_schema(json_schema()))
+    return atomic.reference(root, folder, "evals", lambda: dump_schema(json_schema()))

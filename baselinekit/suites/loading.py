@@ -1,24 +1,56 @@
-"""Load cases and suites from eval files: either all of them, or all problems of all files."""
+"""The forms of eval files, one module per form, and the loading of cases and suites: either all of them,
+or all problems of all files."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
 from baselinekit.errors import BaselinekitError, Problem
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.store.discovery import keys_of_json, resemble
+from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read
+from baselinekit.store.reading import keys_of_json, resemble
 from baselinekit.structs import replace
-from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading, items
-from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
-from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites import capability, suite
+from baselinekit.suites.dialect import Defaults, Dialect, Loading, items
 from baselinekit.suites.promptfolders import eval_files
-from baselinekit.suites.settings import NUMBERED
+from baselinekit.suites.settings import NUMBERED, load_documents
+from baselinekit.suites.suite import WRAPPER, defaults_for
 from baselinekit.suites.targets import NO_TARGETS, Targets
+
+
+def has_folder(name: str) -> bool:
+    """Whether the package has the folder of another tool: all else works without it."""
+    return find_spec(f"baselinekit.{name}") is not None
+
+
+def _of_feature(name: str, folder: str, lines: bool = False) -> Iterator[Dialect]:
+    """Yield the form of another tool, which has a folder of its own; none if the package lacks the folder."""
+    if has_folder(folder):
+        form = import_module(f"baselinekit.{folder}.form")
+        yield Dialect(name, form.read_item, form.add_schema, form.recognises, in_lists=False, in_lines=lines)
+
+
+DIALECTS = (
+    Dialect("gate", suite.read_gate_item, suite.add_gate_schema, suite.recognises_gate, in_lists=False),
+    Dialect("case", capability.read_item, capability.add_schema, capability.recognises, capability.WRAPPER),
+    Dialect(
+        "regression",
+        capability.read_record_item,
+        capability.add_record_schema,
+        capability.recognises_record,
+        records.WRAPPER,
+    ),
+    Dialect("test_cases", capability.read_file, capability.add_file_schema, capability.recognises_file),
+    *_of_feature("prompt_cases", "eva"),
+    *_of_feature("evalcases", "agentv", lines=True),
+    Dialect("suite", suite.read_item, suite.add_schema, wrapper=suite.WRAPPER, in_lists=False),
+)
+
 
 _EVAL_KEYS = """
     eval_suite eval_trigger eval_type eval_report capability_eval regression_eval format
@@ -34,7 +66,7 @@ FetchFile = Callable[[str], FetchedFile]
 def forms_in(root: str, file: str) -> set[str]:
     """Return the forms of the items in a file; none if it cannot be read."""
     try:
-        documents = language(file).load(decode(read(root, file), file).body, file, numbered=NUMBERED)
+        _, documents = load_documents(root, file, NUMBERED)
     except BaselinekitError:
         return set()
     return {item.form for document in documents for item in items(document, DIALECTS)}
@@ -47,11 +79,9 @@ def is_foreign(root: str, file: str) -> bool:
     return bool(keys) and not resemble(keys or (), _EVAL_KEYS.split())
 
 
-def load_suite(
-    file: str, root: str, fetch_file: FetchFile | None = None, targets: Targets = NO_TARGETS
-) -> Suite:
+def load_suite(file: str, root: str, fetch: FetchFile | None = None, targets: Targets = NO_TARGETS) -> Suite:
     """Return a suite with all its cases."""
-    loading = Loading(root, DIALECTS, fetch_file, targets)
+    loading = Loading(root, DIALECTS, fetch, targets)
     loading.file(file, Defaults(root), only_suite=True)
     loading.finish()
     return _with_cases(loading.suites[0], loading)

@@ -10,18 +10,16 @@ from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.files.languages import language
-from baselinekit.files.text import decode
 from baselinekit.kinds.messages import is_parts
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import Mistakes, Read, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.store.project import MAX_OUTPUT_BYTES, in_repository, name_in_project, read, resolve
 from baselinekit.structs import MutableStruct, Name, NotNegative, Struct, field, replace
-from baselinekit.suites.settings import NUMBERED, nearest_upward
+from baselinekit.suites.settings import NUMBERED, load_documents, nearest_upward
 
 ROLES = get_args(Role)
 ASSISTANT: Role = "assistant"
@@ -36,8 +34,8 @@ Messages = tuple[TraceMessage, ...]
 def first_document(root: str, path: str) -> tuple[str, Json, list[Problem]]:
     """Return the text of a file, its first document, and why it cannot be read."""
     try:
-        body = decode(read(root, path), path).body
-        return body, next(iter(language(path).load(body, path, numbered=NUMBERED)), None), []
+        body, documents = load_documents(root, path, NUMBERED)
+        return body, next(iter(documents), None), []
     except BaselinekitError as error:
         return "", None, [problem.placed(Place(path)) for problem in error.problems]
 
@@ -179,21 +177,20 @@ def read_messages(raw: Json, role: Role, files: NamedFiles) -> tuple[Messages, l
     they are, any other value is the content of a message. Problems have paths below it."""
     if isinstance(raw, list) and any(map(has_role, raw)):
         messages: list[TraceMessage] = []
-        problems: list[Problem] = []
+        problems = Mistakes()
         for number, item in enumerate(raw):
-            message, new_problems = _read_message(item, files)
-            problems += prefix_paths(new_problems, (number,))
+            message = problems.take(_read_message(item, files), number)
             messages += [message] if message else []
         return tuple(messages), problems
     if has_role(raw) and raw["role"] in ROLES and raw.keys() <= {*StatedMessage.__struct_fields__}:
-        message, problems = _read_message(raw, files)
-        return ((message,) if message else ()), problems
+        message, found = _read_message(raw, files)
+        return ((message,) if message else ()), found
     if raw == [] or (role == USER and not isinstance(raw, str | dict) and not is_parts(raw)):
         hint = "put a text in quotes; a message is {role: user, content: …}"
         text = f"expected a text, a mapping or a list of messages, found {describe_value(raw)}"
         return (), [Problem("BK781", text, hint, at=())]
-    content, problems = _read_content(raw, files)
-    return (TraceMessage(role, content),), problems
+    content, found = _read_content(raw, files)
+    return (TraceMessage(role, content),), found
 
 
 def has_role(raw: Json) -> bool:
@@ -203,10 +200,10 @@ def has_role(raw: Json) -> bool:
 
 
 def _read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, list[Problem]]:
-    message, problems = read_as(StatedMessage, raw)
-    stated_content = raw.get("content") if isinstance(raw, dict) else None
-    content, content_problems = _read_content("" if stated_content is None else stated_content, files, True)
-    problems += prefix_paths(content_problems, ("content",))
+    problems = Mistakes()
+    message = problems.take(read_as(StatedMessage, raw))
+    stated = raw.get("content") if isinstance(raw, dict) else None
+    content = problems.take(_read_content("" if stated is None else stated, files, True), "content")
     if message is not None and message.content is None and not message.tool_calls:
         problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
     if message is None or problems:
@@ -247,9 +244,7 @@ def _are_parts(raw: Json, of_message: bool) -> bool:
     return is_parts(raw) or is_typed or (of_message and has_form)
 
 
-def recipe_of(
-    messages: Messages, files: NamedFiles, target: Execution, case: str
-) -> tuple[Recipe | None, list[Problem]]:
+def recipe_of(messages: Messages, files: NamedFiles, target: Execution, case: str) -> Read[Recipe]:
     """Return what asks a target with these messages, or why it cannot be asked. `case`: the id that it gets,
     unless that is the id of the case."""
     kind = KINDS[target.type]

@@ -1,26 +1,21 @@
 """Files of evals on disk: which files may hold cases, which folders are prompt folders, and how one is found
-by path, id or alias. What is in a prompt folder is read by eva/."""
+by path, id or alias; and a prompt folder as a skill. What is in a prompt folder is read by eva/."""
 
 import os
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.files.languages import LINES, SUFFIXES, language
-from baselinekit.files.text import decode
+from baselinekit.files.languages import LINES, SUFFIXES, dump_yaml
 from baselinekit.lazy import lazy_pattern
-from baselinekit.store.discovery import discover_files
-from baselinekit.store.project import (
-    CONFIG_NAME,
-    EVALS,
-    METAS,
-    is_prompt_folder,
-    name_in_project,
-    read,
-)
-from baselinekit.suites.dialects.dialect import BESIDE
+from baselinekit.model.prompts import PromptFolder, PromptVariable
+from baselinekit.secrets.variables import as_text, names_in
+from baselinekit.store import project
+from baselinekit.store.reading import discover_files
+from baselinekit.suites.dialect import BESIDE
+from baselinekit.suites.settings import load_documents
 
 _YAML = (".yml", ".yaml")
 _HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
@@ -37,9 +32,10 @@ def eval_file_in(root: str, folder: str) -> str | None:
     """Return the file with the cases of a prompt folder: by its name, else the one with `cases` or
     `triggering`."""
     names = _names_in_folder(root, folder)
-    eval_names = [name for name in EVALS if name in names]
+    eval_names = [name for name in project.EVALS if name in names]
     if not eval_names:
-        candidates = [name for name in names if name.endswith(_YAML) and name not in (*METAS, CONFIG_NAME)]
+        others = (*project.METAS, project.CONFIG_NAME)
+        candidates = [name for name in names if name.endswith(_YAML) and name not in others]
         eval_names = [name for name in candidates if holds_cases(root, posixpath.join(folder, name))]
     if len(eval_names) > 1:
         message = f"{folder or 'the folder'} has {len(eval_names)} eval files: {', '.join(eval_names)}"
@@ -58,10 +54,10 @@ def _names_in_folder(root: str, folder: str) -> list[str]:
 def holds_cases(root: str, file: str) -> bool:
     """Whether a file of a prompt folder has cases, by its name or a search in its bytes; its problems are
     found when it is read."""
-    if posixpath.basename(file) in EVALS:
+    if posixpath.basename(file) in project.EVALS:
         return True
     with suppress(BaselinekitError):
-        return _HOLDS_CASES.search(read(root, file)) is not None
+        return _HOLDS_CASES.search(project.read(root, file)) is not None
     return False
 
 
@@ -72,13 +68,10 @@ def eval_files(paths: Sequence[str], root: str) -> list[str]:
     for path in paths:
         files = list(discover_files([path], root, BESIDE, True, (*SUFFIXES, LINES)).files)
         if os.path.isdir(os.path.join(root, path)):
-            top = name_in_project(root, os.path.join(root, path))
+            top = project.name_in_project(root, os.path.join(root, path))
             folders = {folder: None for file in files for folder in _parents(file, top)}
-            eval_file_of = {
-                folder: eval_file_in(root, folder)
-                for folder in folders
-                if is_prompt_folder(_names_in_folder(root, folder))
-            }
+            prompts = [one for one in folders if project.is_prompt_folder(_names_in_folder(root, one))]
+            eval_file_of = {folder: eval_file_in(root, folder) for folder in prompts}
             files = [
                 file
                 for file in files
@@ -124,19 +117,17 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
     for path in paths:
         full = os.path.join(root, path)
         if not os.path.isdir(full):
-            parent = posixpath.dirname(name_in_project(root, full))
-            if is_prompt_folder(_names_in_folder(root, parent)):
+            parent = posixpath.dirname(project.name_in_project(root, full))
+            if project.is_prompt_folder(_names_in_folder(root, parent)):
                 folders[parent] = None
         for folder, subfolders, names in os.walk(full):
             visited += 1
             if visited > most:
                 message = f"more than {most:,} folders to look for prompts in"
                 raise InvalidInput(Problem("BK755", message, "name the prompt's folder by its path"))
-            subfolders[:] = sorted(
-                name for name in subfolders if name[0] != "." and name not in _SKIPPED_FOLDERS
-            )
-            if is_prompt_folder(names):
-                name = name_in_project(root, folder)
+            subfolders[:] = sorted(one for one in subfolders if one[0] != "." and one not in _SKIPPED_FOLDERS)
+            if project.is_prompt_folder(names):
+                name = project.name_in_project(root, folder)
                 folders["" if name == "." else name] = None
     return list(folders)
 
@@ -164,10 +155,10 @@ def names_of_all(root: str) -> dict[str, list[str]]:
 
 def _names_of(root: str, folder: str) -> tuple[str, list[str]]:
     """Return the id of a folder, which is its name if it states none, and its aliases."""
-    file, raw = first_existing(root, folder, METAS), {}
+    file, raw = first_existing(root, folder, project.METAS), {}
     if file is not None:
         with suppress(BaselinekitError):
-            documents = language(file).load(decode(read(root, file), file).body, file)
+            _, documents = load_documents(root, file)
             raw = documents[0] if documents and isinstance(documents[0], dict) else {}
     id, aliases = raw.get("id"), raw.get("aliases")
     aliases = [alias for alias in aliases if isinstance(alias, str)] if isinstance(aliases, list) else []
@@ -181,3 +172,90 @@ def name_of(root: str, folder: str) -> str:
 def first_existing(root: str, folder: str, names: Sequence[str]) -> str | None:
     paths = (posixpath.join(folder, name) for name in names)
     return next((path for path in paths if os.path.isfile(os.path.join(root, path))), None)
+
+
+_NAME = lazy_pattern(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+RESERVED = ("claude", "anthropic")
+_LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
+
+
+def as_skill(folder: PromptFolder, template: str, examples: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the files of a prompt folder as a skill, by their paths in its folder. `template`: the text of
+    the prompt; `examples`: the texts of the examples' inputs, by name. InvalidInput, with paths below the
+    description, if no agent could load it."""
+    description = described(folder)
+    if problems := [*_flaws(folder.id, description)]:
+        raise InvalidInput(*problems)
+    files = {
+        f"examples/{name}.md": f"# Example: {name}\n\n```yaml\n{text.strip()}\n```\n"
+        for name, text in sorted(examples.items())
+    }
+    links = [f"- [{name}](examples/{name}.md)" for name in sorted(examples)]
+    return {"SKILL.md": _format_skill_file(folder, template, description, links), **files}
+
+
+def described(folder: PromptFolder) -> str:
+    """Describe in one line what the skill is for, when to use it and when not."""
+    meta = folder.meta
+    parts = [meta.description or meta.summary]
+    parts += [f"Use when: {'; '.join(meta.triggers)}"] if meta.triggers else []
+    parts += [f"Do not use for: {'; '.join(meta.not_for)}"] if meta.not_for else []
+    return " ".join(_as_sentence(part) for part in parts if part.strip())
+
+
+def _as_sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _flaws(name: str, description: str) -> Iterator[Problem]:
+    message = f"the id {name!r} cannot name a skill"
+    if not _NAME.fullmatch(name):
+        hint = "a skill's name has lower-case letters, digits and single hyphens: rename the folder"
+        yield Problem("BK772", message, hint, at=("id",))
+    elif len(name) > _LONGEST_NAME:
+        hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
+        yield Problem("BK772", message, hint, at=("id",))
+    for word in (word for word in RESERVED if word in name.lower()):
+        yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=("id",))
+    at, size = ("description",), len(description)
+    if not description:
+        hint = "write a `description`: by it an agent decides whether to load the skill"
+        yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
+    if size > LONGEST_DESCRIPTION:
+        message = f"the description, the triggers and `not_for` are {size:,} characters together"
+        yield Problem("BK772", message, f"a skill has at most {LONGEST_DESCRIPTION:,}: shorten them", at=at)
+    if {"<", ">"} & {*description}:
+        message = "the description, a trigger or `not_for` contains < or >"
+        yield Problem("BK772", message, "a skill's description may not: say it in words", at=at)
+
+
+def _format_skill_file(folder: PromptFolder, template: str, description: str, links: list[str]) -> str:
+    meta = folder.meta
+    front_matter = dump_yaml({"name": meta.id, "description": description})
+    parts = [f"---\n{front_matter}---", f"# {' '.join(meta.title.split()) or meta.id}"]
+    if meta.summary:
+        parts.append(meta.summary.strip())
+    if variables := list(_describe_variables(folder, template)):
+        parts.append("\n".join(["## Variables", "", _VARIABLES_NOTE, "", *variables]))
+    parts.append(f"## Instructions\n\n{template.strip()}")
+    if links:
+        parts.append("\n".join(["## Examples of inputs", "", *links]))
+    return "\n\n".join(parts) + "\n"
+
+
+_VARIABLES_NOTE = (
+    "The instructions contain names in double braces. Read each as the value that the request gives for it; "
+    "where the request gives none for a required one, ask for it."
+)
+
+
+def _describe_variables(folder: PromptFolder, template: str) -> Iterator[str]:
+    """Describe each variable of the template in a line."""
+    for name in dict.fromkeys(names_in(template)):
+        variable = folder.meta.inputs.get(name, PromptVariable())
+        kind = "required" if variable.required and variable.default is None else "optional"
+        if variable.default is not None:
+            kind = f"optional; {' '.join(as_text(variable.default).split())} if not given"
+        description = f": {' '.join(variable.description.split())}" if variable.description else ""
+        yield f"- `{{{{{name}}}}}` ({kind}){description}"

@@ -18,6 +18,7 @@ from baselinekit.schema import describe_value, place_problems, prefix_paths, rea
 from baselinekit.store import atomic
 from baselinekit.store.project import read
 from baselinekit.structs import Struct, asdict, convert, fields, plain, replace
+from baselinekit.suites.settings import load_documents
 from baselinekit.values.equality import canonical
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -263,9 +264,8 @@ CALIBRATION_FORMAT = "baselinekit.calibration/1"
 
 def load_labels(root: str, file: str) -> list[Label]:
     """Return the labels in a file, which is a list of labels or has them in `labels`."""
-    body = decode_text(read(root, file), file).body
-    documents = [document for document in language(file).load(body, file) if document is not None]
-    entries = documents[0] if documents else []
+    body, documents = load_documents(root, file)
+    entries: Json = next((document for document in documents if document is not None), [])
     at: Path = ()
     if isinstance(entries, dict) and isinstance(entries.get("labels"), list):
         entries, at = entries["labels"], ("labels",)
@@ -295,12 +295,10 @@ def load_measured(root: str, file: str) -> list[Agreement]:
         raw = load_json(decode_text(read(root, name), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
         keys = {field.name: field.encode_name for field in fields(Agreement)}
-        return [
-            convert(
-                {keys.get(key, key): value for key, value in entry.items() if key != "accuracy"}, Agreement
-            )
-            for entry in entries
+        rows = [
+            {keys.get(key, key): value for key, value in one.items() if key != "accuracy"} for one in entries
         ]
+        return [convert(row, Agreement) for row in rows]
     except (BaselinekitError, AttributeError, KeyError, TypeError, ValueError):
         return []
 

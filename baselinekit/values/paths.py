@@ -59,14 +59,14 @@ def parse(text: str) -> Pattern:
     """Compile a path. An invalid one is an error that says where it goes wrong."""
     if not text or len(text) > _LONGEST:
         problem = "is empty" if not text else f"is longer than {_LONGEST} characters"
-        raise _path_error(text, problem, "" if text else _ROOT)
+        raise _refusal(text, problem, "" if text else _ROOT)
     if text in (".", "[]"):
-        raise _path_error(text, "leads nowhere", _ROOT)
+        raise _refusal(text, "leads nowhere", _ROOT)
     absolute = text.startswith("$")
     return Pattern(text, tuple(_parse_jsonpath(text) if absolute else _parse_dotted(text)), absolute)
 
 
-def _path_error(text: str, reason: str, hint: str = "") -> InvalidInput:
+def _refusal(text: str, reason: str, hint: str = "") -> InvalidInput:
     shown = mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)
     return InvalidInput(Problem("BK201", f"the path {shown!r} {reason}", hint))
 
@@ -78,9 +78,7 @@ def _parse_dotted(text: str) -> Iterator[Segment]:
         match = _DOTTED.match(text, position)
         bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
         if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
-            raise _path_error(
-                text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"'
-            )
+            raise _refusal(text, f"cannot be read at character {position + 1}", 'quote keys: headers."x-id"')
         segment = read_dotted_segment(match)
         if segment is not Wild.DEEP or segment is not last:  # `**.**` is the same as `**`
             yield segment
@@ -99,20 +97,20 @@ def read_dotted_segment(match: re.Match[str]) -> Segment:
     try:
         name = str(quoted[1:-1] if quoted[0] == "'" else json.loads(quoted, strict=False))
     except ValueError:
-        raise _path_error(match.string, f"has a key that is not a JSON string: {quoted}") from None
+        raise _refusal(match.string, f"has a key that is not a JSON string: {quoted}") from None
     return Key(name) if name.isdigit() else name
 
 
 def _parse_jsonpath(text: str) -> tuple[Segment, ...]:
     if text.count("..") > 1:
-        raise _path_error(text, "has more than one `..`", "name the keys in between")
+        raise _refusal(text, "has more than one `..`", "name the keys in between")
     from baselinekit.values.jsonpath import NotJsonPath, read  # jsonpath-ng, which dotted paths do not need
 
     try:
         return read(text)
     except NotJsonPath as error:
         hint = error.hint or 'write a dotted path: users.*.id, users[0]."x y"'
-        raise _path_error(text, error.reason, hint) from None
+        raise _refusal(text, error.reason, hint) from None
 
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:

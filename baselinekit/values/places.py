@@ -47,6 +47,11 @@ def with_values(value: Json, values: Mapping[Path, Json]) -> Json:
     return copied
 
 
+def name_of(path: Path) -> str:
+    """The nearest key above a value."""
+    return next((key for key in reversed(path) if isinstance(key, str)), "")
+
+
 def children(value: Json) -> Iterator[tuple[str | int, Json]]:
     """The children of a value with their keys or indexes."""
     if isinstance(value, dict):
@@ -133,9 +138,8 @@ def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unkn
     if isinstance(segment, Key):
         return key == segment.name
     if isinstance(segment, FilterSegment):
-        return segment.filter.holds(value) or (
-            unknown is not None and any(map(unknown, segment.filter.reads(value)))
-        )
+        condition = segment.filter
+        return condition.holds(value) or (unknown is not None and any(map(unknown, condition.reads(value))))
     return False
 
 

@@ -1,7 +1,8 @@
 """Texts for people: shortened only after secrets have been masked, and counts in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -12,6 +13,12 @@ from baselinekit.structs import replace
 
 def count_noun(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def list_first(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many more there are."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 # The beginning of a long text, and how much is left out. The text is masked first and cut afterwards,
@@ -53,24 +60,10 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
     """The error with the secrets in its messages masked and long messages shortened. Code that raises an
     error may quote texts as they are and leave this to the place that shows it."""
     masked = copy(error)
-    masked.problems = masked.args = tuple(
-        replace(
-            problem,
-            message=mask_and_clip(problem.message, LONGEST_MESSAGE, mask),
-            hint=mask_and_clip(problem.hint, LONGEST_MESSAGE, mask),
-        )
-        for problem in error.problems
-    )
+    clip = partial(mask_and_clip, limit=LONGEST_MESSAGE, mask=mask)
+    problems = (replace(one, message=clip(one.message), hint=clip(one.hint)) for one in error.problems)
+    masked.problems = masked.args = tuple(problems)
     return masked
-
-
-def beginning_of(text: str, limit: int, mask: Mask) -> str:
-    """The beginning of a text, unmasked, cut where it splits no secret: masked, it reads as the beginning of
-    the masked text."""
-    masked, end = mask(text), min(limit, len(text))
-    while end > 0 and not masked.startswith(mask(text[:end])):
-        end = max(end - _STEP, text.rfind(" ", 0, end), text.rfind("\n", 0, end))
-    return text[: max(0, end)]
 
 
 def end_of(text: str, limit: int, mask: Mask) -> str:

@@ -18,21 +18,20 @@ from warm import Warm
 
 
 @pytest.fixture
-def here(here: Drill) -> Drill:
-    here.lay()
-    return here
+def project(project: Drill) -> Drill:
+    project.lay()
+    return project
 
 
 def compare(
-    here: Drill, *words: str, before: Callable[[], None] | None = None, **env: str
+    project: Drill, *words: str, before: Callable[[], None] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     done = subprocess.run(
         [sys.executable, "-B", "-P", "-m", "baselinekit", "compare", *words],  # no half a .pyc either
-        cwd=here.folder,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT), **env},
+        cwd=project.folder,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
         preexec_fn=before,
     )
@@ -41,13 +40,13 @@ def compare(
     return done
 
 
-def untouched(here: Drill) -> None:
-    assert set(here.standing().values()) == {Standing(False, 0)}
-    assert here.litter() == []
+def untouched(project: Drill) -> None:
+    assert set(project.standing().values()) == {Standing(False, 0)}
+    assert project.litter() == []
 
 
-def counted_once(here: Drill) -> None:
-    standing = here.standing()
+def counted_once(project: Drill) -> None:
+    standing = project.standing()
     assert all(standing[id] == (True, 0) for id in PASSING)
     assert all(standing[id] == (False, 1) for id in FAILING)
 
@@ -57,25 +56,27 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 
 
-def test_f05_a_file_that_may_not_grow_is_the_old_one(here: Drill) -> None:
+def test_f05_compare_with_a_file_size_limit_leaves_the_old_file(project: Drill) -> None:
     """A limit of the shell (ulimit -f), which is what a quota looks like."""
-    done = compare(here, "-o", "x.json", "-o", "y.md", before=small_files)
+    done = compare(project, "-o", "x.json", "-o", "y.md", before=small_files)
     assert done.returncode == 1
     for name in (*FILES, "x.json", "y.md"):
         assert f"BK120 {name} cannot be written: file too large" in done.stdout
-    untouched(here)
-    compare(here)
-    counted_once(here)
+    done = compare(project, "--id", "a", before=small_files)
+    assert (done.returncode, "BK120 baselines/a.yaml" in done.stdout) == (3, True), done
+    untouched(project)
+    compare(project)
+    counted_once(project)
 
 
-def test_f05_a_full_disk_leaves_every_file(here: Drill, tmp_path: Path) -> None:
+def test_f05_compare_on_a_full_disk_leaves_every_file(project: Drill, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     options = ["-t", "tmpfs", "-o", "size=160k", "tmpfs", str(small)]
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small file system; the injected errors show the same")
     try:
-        full = Drill(small, here.service)
+        full = Drill(small, project.service)
         full.lay()
         with (small / "fill").open("wb", buffering=0) as fill:
             try:
@@ -94,64 +95,58 @@ def test_f05_a_full_disk_leaves_every_file(here: Drill, tmp_path: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_f05_when_all_pass_and_nothing_can_be_written_that_is_told(here: Drill) -> None:
-    done = compare(here, "--id", "a", before=small_files)
-    assert (done.returncode, "BK120 baselines/a.yaml" in done.stdout) == (3, True), done
-    untouched(here)
-
-
-@pytest.mark.parametrize("what", ["folder", "state", "file-of-another", "everything"])
-def test_f14_what_may_not_be_written_is_compared_and_told(here: Drill, runs: Warm, what: str) -> None:
+@pytest.mark.parametrize("what", ["folder", "file-of-another", "everything"])
+def test_f14_compare_without_permission_to_write_reports_it(project: Drill, runs: Warm, what: str) -> None:
     """A file of another's in a folder of one's own is replaced, as an editor would; its bytes are the new
     ones, and it is told when it cannot."""
-    runs.run(here.folder, "compare", "--no-record")
-    shutil.rmtree(here.folder / ".baselinekit")
-    open_to_all(here.folder)
-    folders = [here.folder / "baselines", here.folder / "baselines/deeper"]
-    (here.folder / ".baselinekit").mkdir()
-    for path in (here.folder, here.folder / ".baselinekit", *folders):
+    runs.run(project.folder, "compare", "--no-record")
+    shutil.rmtree(project.folder / ".baselinekit")
+    open_to_all(project.folder)
+    folders = [project.folder / "baselines", project.folder / "baselines/deeper"]
+    (project.folder / ".baselinekit").mkdir()
+    for path in (project.folder, project.folder / ".baselinekit", *folders):
         path.chmod(0o777)
     if what in ("folder", "everything"):
         for folder in folders:
             folder.chmod(0o555)
     if what in ("state", "everything"):
-        (here.folder / ".baselinekit").chmod(0o555)
-        here.folder.chmod(0o555)
+        (project.folder / ".baselinekit").chmod(0o555)
+        project.folder.chmod(0o555)
     try:
-        done = runs.run(here.folder, "compare", harmless=True)
-        quiet = runs.run(here.folder, "compare", "--no-record", harmless=True)
+        done = runs.run(project.folder, "compare", harmless=True)
+        quiet = runs.run(project.folder, "compare", "--no-record", harmless=True)
     finally:
-        for path in (here.folder, here.folder / ".baselinekit", *folders):
+        for path in (project.folder, project.folder / ".baselinekit", *folders):
             path.chmod(0o777)
     assert done.exit_code == 1
     assert "2 failed, 2 passed" in done.out
     if what == "file-of-another":
-        counted_once(here)
+        counted_once(project)
     else:
         instead = "make the folder writable, or leave it: --no-record writes nothing"
         assert f"permission denied: {instead}" in done.out
-        untouched(here)
+        untouched(project)
     assert quiet.exit_code == 1
     assert "BK120" not in quiet.said
 
 
-def test_f14_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> None:
+def test_f14_compare_of_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> None:
     (tmp_path / "project").mkdir()
     files = {"baselines/a.yaml": record("a", 1)}
     with Steady({"n": 1}) as service:
-        here = Drill(tmp_path / "project", service)
-        here.lay(files)
-        runs.run(here.folder, "compare", "--no-record")
-        shutil.rmtree(here.folder / ".baselinekit")
-        open_to_all(here.folder)
-        for path in (here.folder / "baselines", here.folder):
+        project = Drill(tmp_path / "project", service)
+        project.lay(files)
+        runs.run(project.folder, "compare", "--no-record")
+        shutil.rmtree(project.folder / ".baselinekit")
+        open_to_all(project.folder)
+        for path in (project.folder / "baselines", project.folder):
             path.chmod(0o555)
         try:
-            done = runs.run(here.folder, "compare", env={"CI": "true"}, harmless=True)
+            done = runs.run(project.folder, "compare", env={"CI": "true"}, harmless=True)
         finally:
-            here.folder.chmod(0o755)
-            (here.folder / "baselines").chmod(0o755)
+            project.folder.chmod(0o755)
+            (project.folder / "baselines").chmod(0o755)
     assert done.exit_code == 0, done
     assert "BK120" not in done.said
-    assert here.standing(files) == {"a": (False, 0)}
-    assert here.litter() == []
+    assert project.standing(files) == {"a": (False, 0)}
+    assert project.litter() == []

@@ -10,35 +10,35 @@ from drill import THOROUGH, Drill, record
 from nobody import open_to_all
 from warm import Warm
 
-KILLS = 60 if THOROUGH else 8
+KILLS = 60 if THOROUGH else 5
 FILES = {f"baselines/{n % 3}/n{n}.yaml": record(f"n{n}", 5) for n in range(40)}
 APPROVE = "refresh", "--all-failed", "--yes"
 
 
-def texts(here: Drill) -> dict[str, bytes]:
-    return {name: (here.folder / name).read_bytes() for name in FILES}
+def texts(project: Drill) -> dict[str, bytes]:
+    return {name: (project.folder / name).read_bytes() for name in FILES}
 
 
 @pytest.fixture
-def laid(here: Drill, runs: Warm) -> Drill:
+def laid(project: Drill, runs: Warm) -> Drill:
     """Forty baselines that have failed."""
-    here.lay(FILES)
-    assert runs.run(here.folder, "compare", "--no-record").exit_code == 1
-    return here
+    project.lay(FILES)
+    assert runs.run(project.folder, "compare", "--no-record").exit_code == 1
+    return project
 
 
-def kept(here: Drill) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in here.folder.glob(".baselinekit/pending/*.json")}
+def kept(project: Drill) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in project.folder.glob(".baselinekit/pending/*.json")}
 
 
-def restore(here: Drill, files: dict[str, bytes], answers: dict[str, bytes]) -> None:
+def restore(project: Drill, files: dict[str, bytes], answers: dict[str, bytes]) -> None:
     for name, data in files.items():
-        (here.folder / name).write_bytes(data)
+        (project.folder / name).write_bytes(data)
     for name, data in answers.items():
-        (here.folder / ".baselinekit/pending" / name).write_bytes(data)
+        (project.folder / ".baselinekit/pending" / name).write_bytes(data)
 
 
-def test_f01_a_refresh_that_is_killed_leaves_each_file_old_or_new(laid: Drill, runs: Warm) -> None:
+def test_f01_refresh_that_is_killed_leaves_each_file_old_or_new(laid: Drill, runs: Warm) -> None:
     before, answers = texts(laid), kept(laid)
     assert len(answers) == len(FILES)
     whole = runs.run(laid.folder, *APPROVE)
@@ -65,7 +65,7 @@ def test_f01_a_refresh_that_is_killed_leaves_each_file_old_or_new(laid: Drill, r
     assert kept(laid) == {}
 
 
-def test_f03_two_refreshes_at_once_do_it_once(laid: Drill, runs: Warm) -> None:
+def test_f03_refreshes_at_once_write_the_same(laid: Drill, runs: Warm) -> None:
     before, answers = texts(laid), kept(laid)
     assert runs.run(laid.folder, *APPROVE).exit_code == 0
     after = texts(laid)
@@ -77,7 +77,7 @@ def test_f03_two_refreshes_at_once_do_it_once(laid: Drill, runs: Warm) -> None:
     assert list(laid.folder.rglob("*.tmp")) == []
 
 
-def test_a_file_that_nobody_may_write_is_named_and_the_others_are_refreshed(laid: Drill, runs: Warm) -> None:
+def test_refresh_names_a_file_that_cannot_be_written(laid: Drill, runs: Warm) -> None:
     """A rename asks the folder, and not the file."""
     open_to_all(laid.folder)
     for path in (laid.folder, *laid.folder.rglob("*")):
@@ -101,7 +101,7 @@ def test_a_file_that_nobody_may_write_is_named_and_the_others_are_refreshed(laid
 CONFLICT = "<<<<<<< HEAD\n{old}=======\n{new}>>>>>>> topic\n"
 
 
-def test_a_file_with_conflict_markers_is_explained_and_not_mangled(laid: Drill, runs: Warm) -> None:
+def test_refresh_explains_conflict_markers(laid: Drill, runs: Warm) -> None:
     path = laid.folder / "baselines/0/n0.yaml"
     line = next(line for line in path.read_text().splitlines(keepends=True) if "body" in line)
     torn = path.read_text().replace(line, CONFLICT.format(old=line, new=line.replace("5", "6")))

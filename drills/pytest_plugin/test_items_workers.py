@@ -29,7 +29,7 @@ current: {input: {endpoint: /shared}, execution: {type: http, resource: account}
 """
 
 
-class Asked(LittleApi):
+class Service(LittleApi):
     """A service that notes what it is asked, and answers `/slow` only when it is let go."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Asked(LittleApi):
 
     @property
     def paths(self) -> list[str]:
-        return [path for _, path, _ in self.asked]
+        return [path for _, path, _ in self.requests]
 
 
 def lay(folder: Path, url: str, **files: str) -> None:
@@ -73,56 +73,44 @@ def run(folder: Path, *options: str, **more: str) -> tuple[int, str]:
 MANY = {f"read{n}": READS.format(n=n) for n in range(12)}
 
 
-def test_each_baseline_is_replayed_by_one_of_the_workers(tmp_path: Path) -> None:
-    with Asked() as asked:
-        lay(tmp_path, asked.url, **MANY)
-        code, shown = run(tmp_path, "-n", "2", "-v")
-    assert (code, sorted(asked.paths)) == (0, sorted(f"/read/{n}" for n in range(12))), shown
-
-
-def test_what_must_be_alone_is_refused_beside_others(tmp_path: Path) -> None:
-    with Asked() as asked:
-        lay(tmp_path, asked.url, write=WRITES, shares=SHARES, **MANY)
+def test_items_replay_once_and_refuse_writes_beside_other_workers(tmp_path: Path) -> None:
+    with Service() as service:
+        lay(tmp_path, service.url, write=WRITES, shares=SHARES, **MANY)
         code, shown = run(tmp_path, "-n", "2", "-v")
         assert code == 1, shown
-        assert not {"/write", "/shared"} & {*asked.paths}
+        assert not {"/write", "/shared"} & {*service.paths}
         assert shown.count("next: baselinekit explain BK357") == 2
-        assert len(asked.paths) == 12
+        assert len(service.paths) == 12
         code, shown = run(tmp_path, "-n", "1", "-v")
-        assert (code, asked.paths[-1]) == (0, "/write"), shown
-        assert len(asked.paths) == 26
+        assert (code, service.paths[-1]) == (0, "/write"), shown
+        assert len(service.paths) == 26
 
 
-def test_the_limits_of_a_run_are_those_of_its_workers_together(tmp_path: Path) -> None:
+def test_items_share_limits_over_all_workers(tmp_path: Path) -> None:
     asks = (
         "id: asks-{n}\nbaseline: {{output: {{text: hi}}}}\n"
         "current: {{input: {{prompt: a.md}}, execution: {{type: prompt, model: small}}}}\n"
     )
-    with Asked() as asked:
-        lay(tmp_path, asked.url, **{f"a{n}": asks.format(n=n) for n in range(10)})
+    with Service() as service:
+        lay(tmp_path, service.url, **{f"a{n}": asks.format(n=n) for n in range(10)})
         (tmp_path / "baselines" / "a.md").write_text("hello {{n}}", "utf-8")
-        model = f"models: {{small: {{openai: x, base_url: '{asked.url}', key: k}}}}"
+        model = f"models: {{small: {{openai: x, base_url: '{service.url}', key: k}}}}"
         text = f"version: 1\n{model}\nvariables: {{k: v, n: 1}}\nlimits: {{calls: 5, retries: 0}}\n"
         (tmp_path / "baselinekit.yaml").write_text(text, "utf-8")
         code, shown = run(tmp_path, "-n", "3")
     assert code == 1
-    assert len(asked.paths) == 5, shown
+    assert len(service.paths) == 5, shown
     assert shown.count("BK620") >= 5
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["one process", "a worker"])
-def test_a_ctrl_c_ends_it_at_once(tmp_path: Path, workers: list[str]) -> None:
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
+def test_items_end_at_once_after_ctrl_c(tmp_path: Path, workers: list[str]) -> None:
     """In the middle of a request whose answer does not come."""
-    with Asked() as asked:
-        lay(
-            tmp_path,
-            asked.url,
-            a=READS.format(n=0),
-            b=READS.format(n=1).replace("/read", "/slow"),
-            c=READS.format(n=2),
-        )
+    with Service() as service:
+        reads = [READS.format(n=n) for n in range(3)]
+        lay(tmp_path, service.url, a=reads[0], b=reads[1].replace("/read", "/slow"), c=reads[2])
         with started(tmp_path, *workers) as process:
-            assert asked.began.wait(60)
+            assert service.began.wait(60)
             began = time.monotonic()
             process.send_signal(signal.SIGINT)
             shown, _ = process.communicate(timeout=60)
@@ -131,10 +119,10 @@ def test_a_ctrl_c_ends_it_at_once(tmp_path: Path, workers: list[str]) -> None:
     assert process.returncode == 2, shown
     assert "KeyboardInterrupt" in shown
     assert "Traceback" not in shown
-    assert asked.paths[-1] == "/slow/1"
+    assert service.paths[-1] == "/slow/1"
 
 
-def test_who_ends_the_wait_for_one_gets_the_others_judged(tmp_path: Path) -> None:
+def test_items_after_a_timeout_judge_the_others(tmp_path: Path) -> None:
     """As pytest-timeout does: what is raised in the middle is the error of that one."""
     conftest = (
         "import signal, pytest\n"
@@ -143,28 +131,27 @@ def test_who_ends_the_wait_for_one_gets_the_others_judged(tmp_path: Path) -> Non
         "def pytest_runtest_setup(item): signal.setitimer(signal.ITIMER_REAL, 1.0)\n"
         "def pytest_runtest_teardown(item): signal.setitimer(signal.ITIMER_REAL, 0)\n"
     )
-    with Asked() as asked:
-        lay(tmp_path, asked.url, a=READS.format(n=1).replace("/read", "/slow"), b=READS.format(n=2))
+    with Service() as service:
+        lay(tmp_path, service.url, a=READS.format(n=1).replace("/read", "/slow"), b=READS.format(n=2))
         (tmp_path / "conftest.py").write_text(conftest, "utf-8")
         with started(tmp_path, "-rA") as process:
-            while asked.paths[-1:] != ["/read/2"] and process.poll() is None:
+            while service.paths[-1:] != ["/read/2"] and process.poll() is None:
                 time.sleep(0.05)
-            asked.let_go.set()
+            service.let_go.set()
             shown, _ = process.communicate(timeout=60)
     assert "1 passed, 1 error" in shown
     assert "too slow" in shown
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
-def test_a_conftest_begins_the_service_and_says_where_it_is(tmp_path: Path, workers: list[str]) -> None:
+def test_conftest_of_each_worker_sets_the_base_url(tmp_path: Path) -> None:
     """In each process its own, which fixtures could not: they are for tests."""
     conftest = (
         "import os\n"
         "def pytest_sessionstart(session): os.environ['BASELINEKIT_BASE_URL'] = os.environ['WILL_BE']\n"
     )
-    with Asked() as asked:
+    with Service() as service:
         lay(tmp_path, "http://127.0.0.1:9", **MANY)
         (tmp_path / "conftest.py").write_text(conftest, "utf-8")
-        code, shown = run(tmp_path, *workers, WILL_BE=asked.url)
-    assert (code, len(asked.paths)) == (0, 12), shown
-    assert f"base_url {asked.url}" in shown
+        code, shown = run(tmp_path, "-n", "2", WILL_BE=service.url)
+    assert (code, len(service.paths)) == (0, 12), shown
+    assert f"base_url {service.url}" in shown

@@ -1,4 +1,4 @@
-"""Texts compared by a sentence model in a folder: the figures are right; what cannot be judged is said."""
+"""Texts compared by a sentence model in a folder: the figures are right, and other folders are errors."""
 
 import json
 import math
@@ -45,40 +45,42 @@ def embedding(folder: Path) -> Embedding:
     return Embedding(str(folder))
 
 
-def near(one: list[float], other: list[float], within: float = NEAR) -> bool:
-    return len(one) == len(other) and all(abs(a - b) < within for a, b in zip(one, other, strict=True))
+def near(first: list[float], other: list[float], within: float = NEAR) -> bool:
+    return len(first) == len(other) and all(abs(a - b) < within for a, b in zip(first, other, strict=True))
 
 
-def test_the_figures_are_those_of_the_same_network_in_double_precision(embedding: Embedding) -> None:
+def test_vectors_equal_network_in_double_precision(embedding: Embedding) -> None:
     given = small_model.weights()
     for (text, parts), vector in zip(SENTENCES.items(), embedding.vectors([*SENTENCES]), strict=True):
         assert near(vector, small_model.slowly(parts, given)), text
         assert abs(math.hypot(*vector) - 1) < 1e-6
 
 
-def test_a_similarity_is_the_cosine(embedding: Embedding) -> None:
+def test_similarities_are_the_cosine(embedding: Embedding) -> None:
     given = small_model.weights()
-    one, other = "The cat sat on a mat.", "the cat sat on a mat . the dog ran on the ship"
-    slow = small_model.slowly(SENTENCES[one], given), small_model.slowly(SENTENCES[other], given)
+    first, other = "The cat sat on a mat.", "the cat sat on a mat . the dog ran on the ship"
+    slow = small_model.slowly(SENTENCES[first], given), small_model.slowly(SENTENCES[other], given)
     cosine = sum(a * b for a, b in zip(*slow, strict=True))
     assert 0.1 < cosine < 0.99
-    assert all(abs(score - cosine) < 1e-5 for score in embedding.similarities([(one, other), (other, one)]))
+    assert all(
+        abs(score - cosine) < 1e-5 for score in embedding.similarities([(first, other), (other, first)])
+    )
 
 
-def test_a_similarity_is_between_0_and_1_and_the_same_text_is_quite_alike(embedding: Embedding) -> None:
+def test_similarities_are_from_0_to_1_and_1_for_equal_texts(embedding: Embedding) -> None:
     texts = [*SENTENCES, "the dog", "not", "!", "ran on", "\ud800 cat", "a\x00cat"]
-    pairs = [(one, other) for one in texts for other in texts]
-    for (one, other), score in zip(pairs, embedding.similarities(pairs), strict=True):
+    pairs = [(first, other) for first in texts for other in texts]
+    for (first, other), score in zip(pairs, embedding.similarities(pairs), strict=True):
         assert 0 <= score <= 1
-        assert one != other or score == 1.0
+        assert first != other or score == 1.0
     assert min(embedding.similarities(pairs)) < 0.6
     assert embedding.similarities([]) == []
     assert embedding.vectors([]) == []
 
 
-def test_what_the_model_does_not_know_must_agree_as_well(embedding: Embedding) -> None:
-    one, other = embedding.vectors(["🙂 cat", "😡 cat"])
-    assert one == other
+def test_similarities_unknown_words_must_agree(embedding: Embedding) -> None:
+    first, other = embedding.vectors(["🙂 cat", "😡 cat"])
+    assert first == other
     pairs = [
         ("🙂 cat", "😡 cat"),
         ("🙂 cat", "🙂 Cat"),
@@ -92,7 +94,7 @@ def test_what_the_model_does_not_know_must_agree_as_well(embedding: Embedding) -
     assert few == 1 - 2 / 16
 
 
-def test_the_end_of_a_long_text_counts(embedding: Embedding) -> None:
+def test_similarities_depend_on_end_of_long_text(embedding: Embedding) -> None:
     begin = "the cat sat on a mat . " * 10
     (score,) = embedding.similarities([(f"{begin} the dog ran", f"{begin} the ship sat")])
     assert 0.5 < score < 0.9999
@@ -101,7 +103,7 @@ def test_the_end_of_a_long_text_counts(embedding: Embedding) -> None:
 @pytest.mark.parametrize(
     "text", ["x" * (MOST_CHARACTERS + 1), "cat " * ((small_model.MOST_TOKENS - 2) * MOST_PARTS + 1)]
 )
-def test_a_text_that_is_too_long_to_be_judged_is_an_error(embedding: Embedding, text: str) -> None:
+def test_similarities_too_long_text_is_an_error(embedding: Embedding, text: str) -> None:
     with pytest.raises(CannotReplay, match=r"BK652 a text is too long .*: compare its parts") as caught:
         embedding.similarities([("the cat", text)])
     assert len(str(caught.value)) < 300
@@ -145,17 +147,17 @@ def libraries(root: Path, *names: str) -> list[str]:
 
 
 @pytest.mark.parametrize("call", ["find_folder(None)", "find_folder('/tmp')", "Embedding('/tmp')"])
-def test_without_the_libraries_it_is_said_how_to_get_them(tmp_path: Path, call: str) -> None:
-    said = run(SAY.format(call), []).stdout
-    assert said == f"BK650 `method: embedding` needs the packages numpy, tokenizers, safetensors: {HOW}\n"
-    said = run(SAY.format(call), libraries(tmp_path, "numpy", "safetensors")).stdout
-    assert said == f"BK650 `method: embedding` needs the package tokenizers: {HOW}\n"
+def test_embedding_without_libraries_names_how_to_install_them(tmp_path: Path, call: str) -> None:
+    printed = run(SAY.format(call), []).stdout
+    assert printed == f"BK650 `method: embedding` needs the packages numpy, tokenizers, safetensors: {HOW}\n"
+    printed = run(SAY.format(call), libraries(tmp_path, "numpy", "safetensors")).stdout
+    assert printed == f"BK650 `method: embedding` needs the package tokenizers: {HOW}\n"
 
 
-def test_without_a_model_it_is_said_how_to_get_one(tmp_path: Path) -> None:
+def test_find_folder_without_model_names_how_to_install_one(tmp_path: Path) -> None:
     path = libraries(tmp_path, "numpy", "tokenizers", "safetensors")
-    said = run(SAY.format("find_folder(None)"), path).stdout
-    assert said == f"BK650 `method: embedding` needs a model, and none is installed: {HOW}\n"
+    printed = run(SAY.format("find_folder(None)"), path).stdout
+    assert printed == f"BK650 `method: embedding` needs a model, and none is installed: {HOW}\n"
 
 
 Break = Callable[[Path], Any]
@@ -169,7 +171,7 @@ def text_in(name: str, text: str) -> Break:
     return write
 
 
-def says(name: str, **changed: Any) -> Break:
+def settings_in(name: str, **changed: Any) -> Break:
     return text_in(name, json.dumps(changed))
 
 
@@ -203,7 +205,7 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (without("config.json"), "it has no file config.json"),
         (without("tokenizer.json"), "it has no file tokenizer.json"),
@@ -226,10 +228,10 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
         (config(layer_norm_eps="a"), r"at `\$.layer_norm_eps`"),
         (text_in("config.json", "[]"), "config.json .*Expected `object`"),
         (text_in("config.json", "{"), "config.json does not belong to such a model"),
-        (says("sentence_bert_config.json", max_seq_length="256"), r"at `\$.max_seq_length`"),
+        (settings_in("sentence_bert_config.json", max_seq_length="256"), r"at `\$.max_seq_length`"),
         (text_in("modules.json", '[{"type": "sentence_transformers.models.Dense"}]'), "has a step 'Dense'"),
         (text_in("modules.json", "[1]"), "modules.json .*Expected `object`"),
-        (says("1_Pooling/config.json", pooling_mode_cls_token=True), "not the mean over the tokens"),
+        (settings_in("1_Pooling/config.json", pooling_mode_cls_token=True), "not the mean over the tokens"),
         (text_in("tokenizer.json", "{}"), "tokenizer.json is damaged"),
         (text_in("tokenizer.json", "\ufeff"), "tokenizer.json is damaged"),
         (cut("tokenizer.json"), "tokenizer.json is damaged"),
@@ -240,16 +242,16 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
         (weight("encoder.layer.0.output.dense.bias", [[0.0] * 16]), "output.dense.bias has the size"),
     ],
 )  # fmt: skip
-def test_a_folder_that_holds_another_model_is_told(tmp_path: Path, damage: Break, said: str) -> None:
+def test_embedding_damaged_or_other_model_is_an_error(tmp_path: Path, damage: Break, message: str) -> None:
     damage(small_model.write(tmp_path))
     with pytest.raises(
-        InvalidInput, match=rf"BK651 the model in {tmp_path} cannot be used: .*{said}"
+        InvalidInput, match=rf"BK651 the model in {tmp_path} cannot be used: .*{message}"
     ) as caught:
         Embedding(str(tmp_path))
     assert "name a folder with the files of a sentence model like all-MiniLM-L6-v2" in str(caught.value)
 
 
-def test_a_token_that_the_weights_do_not_know_is_told(tmp_path: Path) -> None:
+def test_embedding_token_without_weight_is_an_error(tmp_path: Path) -> None:
     small_model.write(tmp_path)
     known = small_model.TOKENIZER["model"]
     more = small_model.TOKENIZER | {"model": known | {"vocab": known["vocab"] | {"bird": 400}}}
@@ -259,7 +261,7 @@ def test_a_token_that_the_weights_do_not_know_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("figure", [math.nan, math.inf, 1e38])
-def test_figures_that_mean_nothing_are_no_score(tmp_path: Path, figure: float) -> None:
+def test_similarities_values_that_are_not_finite_are_an_error(tmp_path: Path, figure: float) -> None:
     name = "encoder.layer.0.intermediate.dense.weight"
     model = Embedding(str(small_model.write(tmp_path, changed={name: [[figure] * 16] * 24})))
     with pytest.raises(InvalidInput, match=r"BK651 .* its weights give values that are not finite"):
@@ -276,7 +278,7 @@ class Runs:
         return os.mkdir, (self.file,)
 
 
-def test_nothing_in_the_folder_is_executed(tmp_path: Path) -> None:
+def test_embedding_executes_nothing_of_the_folder(tmp_path: Path) -> None:
     folder = small_model.write(tmp_path / "model")
     trap = pickle.dumps(Runs(str(tmp_path / "trap")))
     for name in ("model.safetensors", "pytorch_model.bin"):
@@ -291,7 +293,7 @@ def test_nothing_in_the_folder_is_executed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-def test_no_damage_ends_in_a_traceback(tmp_path: Path, name: str) -> None:
+def test_embedding_random_damage_raises_only_invalid_input(tmp_path: Path, name: str) -> None:
     path, chance = small_model.write(tmp_path) / name, random.Random(3)
     whole = path.read_bytes()
     head = min(len(whole), 4_000)

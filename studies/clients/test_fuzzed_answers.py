@@ -13,7 +13,7 @@ from baselinekit.kinds.http import http_output, read_answer
 from baselinekit.model.recipes import Request
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "kinds"))
-from replay_world import RawServer, Seen, http
+from replay_world import RawServer, ReceivedRequest, http
 
 GOOD = [
     http(200, b'{"a": [1, 2.5, "x"]}', "Content-Type: application/json"),
@@ -23,14 +23,14 @@ GOOD = [
 ]
 
 
-def test_f21_whatever_comes_is_an_answer_or_an_error_of_ours() -> None:
+def test_f21_send_fuzzed_answer_is_an_answer_or_cannot_replay() -> None:
     chance, server, client = random.Random(3), RawServer(), Client(proxies={})
     current = b""
 
-    def act(connection: socket.socket, seen: Seen) -> None:
+    def act(connection: socket.socket, received: ReceivedRequest) -> None:
         connection.sendall(current)
 
-    url, outcomes = server.does("/", act), set()
+    url, outcomes = server.handle("/", act), set()
     for _ in range(3_000):
         mutated = bytearray(chance.choice(GOOD))
         for _ in range(chance.randint(1, 6)):

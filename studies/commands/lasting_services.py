@@ -276,10 +276,92 @@ def record(one: Process) -> Any:
 SERVICES: dict[str, Callable[[Process], Any]] = {
     f"/{one.__name__}": one
     for one in (
-        ids, digests, tokens, tags, signed_urls, paging, versions, metrics, uptimes, statistics, shuffled,
-        moments, log, page, exposition, record,
+        ids,
+        digests,
+        tokens,
+        tags,
+        signed_urls,
+        paging,
+        versions,
+        metrics,
+        uptimes,
+        statistics,
+        shuffled,
+        moments,
+        log,
+        page,
+        exposition,
+        record,
     )
-}  # fmt: skip
+}
+
+ISO = "%Y-%m-%dT%H:%M:%SZ"
+WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "knoll"]
+
+
+def workers(one: Process) -> Any:
+    """A pool that grows and shrinks: its threads, and how many there are."""
+    rows = [
+        {"name": f"worker-{n}", "ident": one.dice.randint(10**14, 10**15), "daemon": n > 1, "state": "idle"}
+        for n in range(one.dice.randint(3, 7))
+    ]
+    return {"pool": "default", "size": len(rows), "limit": 12, "threads": rows}
+
+
+def largest(one: Process) -> Any:
+    """The largest tables: two stay, the others come and go, and all of them grow."""
+    names = ["events", "users", *one.dice.sample(WORDS, 4)]
+    sizes = sorted((one.dice.randint(100, 10**6) for _ in names), reverse=True)
+    rows = [{"table": name, "bytes": size, "unit": "B"} for name, size in zip(names, sizes, strict=True)]
+    return {"largest": rows, "database": "shop", "version": 14}
+
+
+def last_lines(one: Process) -> Any:
+    """The last lines of a log."""
+    rows = [
+        {
+            "at": one.at("%Y-%m-%dT%H:%M:%SZ", -n),
+            "level": one.dice.choice(["info", "warn"]),
+            "text": one.dice.choice(WORDS),
+        }
+        for n in range(one.dice.randint(2, 9), 0, -1)
+    ]
+    return {"lines": rows, "file": "/var/log/shop.log"}
+
+
+def members(one: Process) -> Any:
+    """The members of a cluster in any order, with what each of them says of itself."""
+    rows = [
+        {
+            "name": name,
+            "zone": "a",
+            "seen": one.at("%Y-%m-%dT%H:%M:%SZ"),
+            "load": round(one.dice.random() + 0.01, 4),
+        }
+        for name in ("one", "two", "three", "four")
+    ]
+    one.dice.shuffle(rows)
+    return {"members": rows, "quorum": 3}
+
+
+def tag_set(one: Process) -> Any:
+    """A set without an order."""
+    rows = ["blue", "green", "red", "white", "black"]
+    one.dice.shuffle(rows)
+    return {"tags": rows, "count": 5}
+
+
+def sessions(one: Process) -> Any:
+    """Rows with lists of their own."""
+    rows = [
+        {"id": f"{one.dice.getrandbits(128):032x}", "roles": ["read", "write"], "since": int(one.now) - n}
+        for n in range(one.dice.randint(1, 4))
+    ]
+    return {"sessions": rows, "realm": "shop"}
+
+
+LISTS = {f"/list-{one.__name__}": one for one in (workers, largest, last_lines, members, tag_set, sessions)}
+"""Services with a list that moves by itself."""
 
 
 class Running(LittleApi):

@@ -8,14 +8,12 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from lasting_services import SERVICES, Process, Running
-from test_learn_lists_last import SERVICES as LISTS
+from lasting_services import LISTS, SERVICES, Process, Running
 
 from baselinekit.model.values import Json, Path as Place
 from baselinekit.values.places import places, value_at
@@ -85,13 +83,9 @@ def record(one: Process) -> Any:
     return {"instance": start.uuid(), "pid": 300 + one.number, "name": "shop", "term": one.number, "ok": True}
 
 
-def of_list(service: Callable[..., Any]) -> Callable[[Process], Any]:
-    return lambda one: service(one.dice, one.now)
-
-
 ALL = {
     **SERVICES,
-    **{f"/list-{service.__name__}": of_list(service) for service in LISTS},
+    **LISTS,
     **{f"/own-{service.__name__}": service for service in (memory, go, glance, disk, table, record)},
 }
 
@@ -186,11 +180,11 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Rate:
 
 
 @pytest.mark.parametrize(("own", "most"), [(False, [151, 28, 31, 2, 0]), (True, [24, 0, 15, 11, 0])])
-def test_learning_misses_no_more_places_than_the_docs_report(rate: Rate, own: bool, most: list[int]) -> None:
+def test_learn_misses_no_more_places_than_documented(rate: Rate, own: bool, most: list[int]) -> None:
     """As benchmarks/README.md reports: the places that vary, then those that fail at each stage."""
     assert all(count <= bound for count, bound in zip(rate.counts(own), most, strict=True)), rate.counts(own)
 
 
-def test_learning_makes_at_most_four_steady_places_loose(rate: Rate) -> None:
+def test_learn_makes_at_most_four_steady_places_loose(rate: Rate) -> None:
     """All in two lists whose rows change their order."""
     assert len(rate.loose) <= 4

@@ -29,7 +29,7 @@ IDS: dict[str, Callable[[int], Any]] = {
 
 
 @pytest.mark.parametrize("kind", IDS)
-def test_a_flow_that_was_captured_once_passes_and_a_mixed_up_id_fails(tmp_path: Path, kind: str) -> None:
+def test_captured_flow_passes_and_a_mixed_up_id_fails(tmp_path: Path, kind: str) -> None:
     orders = {"first": {"id": "first", "title": "coffee"}}
     is_mixed_up = False
 
@@ -42,15 +42,15 @@ def test_a_flow_that_was_captured_once_passes_and_a_mixed_up_id_fails(tmp_path: 
     def listed(number: int) -> Any:
         return [orders["first"], {**orders["new"], "id": IDS[kind](99)} if is_mixed_up else orders["new"]]
 
-    with console(tmp_path / "project") as here, LittleApi({"/new": make, "/orders": listed}) as api:
-        (here.folder / "baselines").mkdir()
-        file = here.folder / "baselines/flow.yaml"
+    with console(tmp_path / "project") as project, LittleApi({"/new": make, "/orders": listed}) as api:
+        (project.folder / "baselines").mkdir()
+        file = project.folder / "baselines/flow.yaml"
         file.write_text(FLOW)
-        captured = here.run(f"baselinekit capture baselines --base-url {api.url}")
+        captured = project.run(f"baselinekit capture baselines --base-url {api.url}")
         assert captured.exit_code == 0, captured.stdout + captured.stderr
         assert "made by this flow" in captured.stdout
         for _ in range(5):
-            compared = here.run(f"baselinekit compare --no-record --base-url {api.url}")
+            compared = project.run(f"baselinekit compare --no-record --base-url {api.url}")
             assert compared.exit_code == 0, file.read_text() + compared.stdout
         is_mixed_up = True
-        assert here.run(f"baselinekit compare --no-record --base-url {api.url}").exit_code == 1
+        assert project.run(f"baselinekit compare --no-record --base-url {api.url}").exit_code == 1

@@ -95,7 +95,7 @@ class Way:
 
 @dataclass
 class Brute:
-    """`matches` says whether there is any way at all to read the actual value as the expected one."""
+    """`matches` answers whether there is any way at all to read the actual value as the expected one."""
 
     given: Given
 
@@ -206,7 +206,7 @@ class Brute:
             return optional
         fields = _most_exact(self.given.fields, path)
         if fields is not None and self.given.fields[fields].get("type") == "numeric":
-            return False  # who says how a place is compared wants something there
+            return False  # a rule for how a place is compared requires a value there
         return not self._compared(value, path, way)
 
     def _compared(self, value: Json, path: Path, way: Way) -> bool:

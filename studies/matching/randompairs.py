@@ -64,7 +64,7 @@ class Maker:
     def chance(self, probability: float) -> bool:
         return self.random() < probability
 
-    def one(self, options: Any) -> Any:
+    def pick(self, options: Any) -> Any:
         return options[int(self.random() * len(options))]
 
     def pair(self) -> tuple[Given, Json, Json]:
@@ -72,14 +72,14 @@ class Maker:
         roll = self.random()
         given.type = "structural" if roll < 0.8 else "exact" if roll < 0.92 else "numeric"
         if self.chance(0.4):
-            option = self.one(
+            option = self.pick(
                 ["additional_fields"] * 3 + ["missing_fields", "empty_arrays", "empty_arrays"] + ["order"]
             )
             given.options |= (
                 {"allow_field_reordering": False} if option == "order" else {f"allow_{option}": True}
             )
         if self.chance(0.12):
-            given.options |= self.one([{"case_sensitive": False}, {"trim_whitespace": True}])
+            given.options |= self.pick([{"case_sensitive": False}, {"trim_whitespace": True}])
         roll = self.random()
         if roll < 0.4:
             expected = self.table()
@@ -91,8 +91,8 @@ class Maker:
             kind = given.ignore_values if self.chance(0.5) else given.ignore_fields
             kind.append(self.anywhere())
         if self.chance(0.08):
-            type = self.one(["exact", "structural", "numeric"])
-            rule = {"type": type, "tolerance": self.one(BOUNDS)} if self.chance(0.3) else {"type": type}
+            type = self.pick(["exact", "structural", "numeric"])
+            rule = {"type": type, "tolerance": self.pick(BOUNDS)} if self.chance(0.3) else {"type": type}
             given.fields[self.anywhere()] = rule
         rules = [*given.ignore_fields, *given.ignore_values]
         self.ignored = {step for path in rules for step in path if step in KEYS}
@@ -105,13 +105,13 @@ class Maker:
         return given, expected, actual
 
     def anywhere(self) -> Steps:
-        key = self.one(KEYS)
-        return self.one(
+        key = self.pick(KEYS)
+        return self.pick(
             [(key,), ("**", key), ("**", key), ("*", key), (key, "*"), (key, "*", "a"), ("*", "*", key)]
         )
 
     def scalar(self) -> Json:
-        return self.one(ODD if self.odd and self.chance(0.4) else ORDINARY)
+        return self.pick(ODD if self.odd and self.chance(0.4) else ORDINARY)
 
     def expected(self, depth: int, path: Steps) -> Json:
         roll = self.random() * (1 if path else 0.72)
@@ -121,13 +121,13 @@ class Maker:
             return self.object(depth - 1, path)
         if path and not self.given.tolerance and roll < 0.78:
             steps = path if self.chance(0.8) else ("**", path[-1])
-            self.given.tolerance[steps] = self.one(BOUNDS)
+            self.given.tolerance[steps] = self.pick(BOUNDS)
         if roll < 0.9:
             return _written(self.scalar())
-        return self.one(list(BINDS)) if self.binding and self.chance(0.7) else self.one(list(ACCEPTS))
+        return self.pick(list(BINDS)) if self.binding and self.chance(0.7) else self.pick(list(ACCEPTS))
 
     def array(self, depth: int, path: Steps, rows: bool) -> list[Json]:
-        how = self.one(HOW)
+        how = self.pick(HOW)
         if (rows or self.chance(0.3)) and self.given.type != "exact" and path not in self.given.arrays:
             self.given.arrays[path] = how
         else:
@@ -135,58 +135,58 @@ class Maker:
         below = (*path, "*")
         if isinstance(how, dict):
             rows_of = [self.object(depth, below) for _ in range(int(self.random() * 4))]
-            return [{"a": 0, **row} | {"a": self.one([n, str(n), n + 0.5])} for n, row in enumerate(rows_of)]
+            return [{"a": 0, **row} | {"a": self.pick([n, str(n), n + 0.5])} for n, row in enumerate(rows_of)]
         made = [self.expected(depth, below) for _ in range(int(self.random() * 3.3))]
         if made and self.chance(0.4):
-            made.append(self.near(self.one(made)))
+            made.append(self.near(self.pick(made)))
         return made
 
     def table(self) -> Json:
-        """Rows that are hard to tell apart, mostly in any order: what a careless matching stumbles over."""
+        """Rows that are hard to distinguish, mostly in any order: what a careless matching stumbles over."""
         path = () if self.chance(0.7) else ("a",)
         if self.given.type != "exact":
-            self.given.arrays[path] = self.one(["unordered"] * 6 + ["subset", "subset", "each"])
-        columns = {key: self.one(COLUMNS) for key in KEYS[: 1 + int(self.random() * 3)]}
+            self.given.arrays[path] = self.pick(["unordered"] * 6 + ["subset", "subset", "each"])
+        columns = {key: self.pick(COLUMNS) for key in KEYS[: 1 + int(self.random() * 3)]}
         if self.binding:
-            columns[self.one(list(columns))] = COLUMNS[-1]
-        key = self.one(list(columns))
+            columns[self.pick(list(columns))] = COLUMNS[-1]
+        key = self.pick(list(columns))
         if self.chance(0.25):
             columns[key] = COLUMNS[2]
-            where = self.one([(*path, "*", key), (*path, "*", key), path])
-            self.given.tolerance[where] = self.one(BOUNDS)
+            where = self.pick([(*path, "*", key), (*path, "*", key), path])
+            self.given.tolerance[where] = self.pick(BOUNDS)
         if self.chance(0.15):
             self.given.ignore_fields.append((*path, "*", key))
         rows: list[Json] = []
         for _ in range(1 + int(self.random() * 3.5)):
-            row = {key: self.one(column) for key, column in columns.items()}
+            row = {key: self.pick(column) for key, column in columns.items()}
             rows.append(row[key] if self.chance(0.15) else row)
         if self.chance(0.15):
-            rows.append(self.one(["<<any?>>", "<<any_integer?>>"]))
+            rows.append(self.pick(["<<any?>>", "<<any_integer?>>"]))
         return {"a": rows} if path else rows
 
     def grid(self) -> Json:
         """Rows that are all alike, as an API answers: what is literal in them, and the same placeholders."""
         path = () if self.chance(0.7) else ("a",)
         if self.given.type != "exact" and self.chance(0.8):
-            self.given.arrays[path] = self.one(["unordered"] * 5 + ["subset"])
-        columns = {key: self.one(COLUMNS[:5]) for key in KEYS[: int(self.random() * 3)]}
-        below = self.one(COLUMNS[:5])
-        same = self.one([{}, {"c": "<<any_integer>>"}, {"c": "{{any_boolean}}"}, {"c": "x<<any_string>>"}])
+            self.given.arrays[path] = self.pick(["unordered"] * 5 + ["subset"])
+        columns = {key: self.pick(COLUMNS[:5]) for key in KEYS[: int(self.random() * 3)]}
+        below = self.pick(COLUMNS[:5])
+        same = self.pick([{}, {"c": "<<any_integer>>"}, {"c": "{{any_boolean}}"}, {"c": "x<<any_string>>"}])
         nested = self.chance(0.4)
         if self.chance(0.15):
-            self.given.ignore_fields.append((*path, "*", self.one(KEYS)))
+            self.given.ignore_fields.append((*path, "*", self.pick(KEYS)))
         named = self.chance(0.5)
         rows: list[Json] = []
         for n in range(4 + int(self.random() * 1.5)):
-            row = {key: self.one(column) for key, column in columns.items()} | same
+            row = {key: self.pick(column) for key, column in columns.items()} | same
             row |= {"id": n} if named else {}
-            rows.append(row | {"d": {"a": "<<any_integer>>", "b": self.one(below)}} if nested else row)
+            rows.append(row | {"d": {"a": "<<any_integer>>", "b": self.pick(below)}} if nested else row)
         return {"a": rows} if path else rows
 
     def near(self, value: Json) -> Json:
         """A row like another one, or the same."""
         if isinstance(value, dict) and value and self.chance(0.6):
-            return {**value, self.one(list(value)): _written(self.scalar())}
+            return {**value, self.pick(list(value)): _written(self.scalar())}
         return value
 
     def object(self, depth: int, path: Steps) -> dict[str, Json]:
@@ -205,13 +205,13 @@ class Maker:
             if self.chance(0.5):
                 rows.sort(key=lambda row: self.random())
             if rows and self.chance(0.2):
-                rows.append(self.actual(self.one(expected)))
+                rows.append(self.actual(self.pick(expected)))
             return rows
         if isinstance(expected, str):
             return self._filled(expected)
         if is_number(expected) and self.chance(0.5 if self.tolerated else 0.1):
             number = int(expected) if abs(expected) < 10**30 else 1
-            return self.one([number + 1, number - 1, number + 0.5, float(number), number])
+            return self.pick([number + 1, number - 1, number + 0.5, float(number), number])
         return expected
 
     def _filled(self, expected: str) -> Json:
@@ -229,21 +229,21 @@ class Maker:
     def spoilt(self, value: Json) -> Json:
         """One random change somewhere."""
         if isinstance(value, dict) and value:
-            key = self.one(list(value))
+            key = self.pick(list(value))
             roll = self.random()
             if roll < 0.75:
                 return {**value, key: self.spoilt(value[key])}
             if roll < 0.88:
                 return {other: item for other, item in value.items() if other != key}
-            return {**value, self.one(KEYS): self.scalar()}
+            return {**value, self.pick(KEYS): self.scalar()}
         if isinstance(value, list) and value:
             at = int(self.random() * len(value))
             roll = self.random()
             if roll < 0.7:
                 return [*value[:at], self.spoilt(value[at]), *value[at + 1 :]]
-            return value[:at] + value[at + 1 :] if roll < 0.85 else [*value, self.one(value)]
-        twins = [twin for twin in TWINS if any(one is value or one == value for one in twin)]
-        return self.one(twins[0]) if twins and self.chance(0.5) else self.scalar()
+            return value[:at] + value[at + 1 :] if roll < 0.85 else [*value, self.pick(value)]
+        twins = [twin for twin in TWINS if any(item is value or item == value for item in twin)]
+        return self.pick(twins[0]) if twins and self.chance(0.5) else self.scalar()
 
 
 def _written(value: Json) -> Json:

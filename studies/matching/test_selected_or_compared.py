@@ -76,7 +76,7 @@ def with_changed(document: Json, path: Path) -> Json:
 @pytest.mark.slow
 @settings(max_examples=2_000)
 @given(documents, selectors("[*]", *FILTERS, *BY_PLACE), kinds, orders, st.data())
-def test_a_changed_leaf_fails_unless_one_rule_selects_it_on_both_sides(
+def test_changed_leaf_fails_unless_a_rule_selects_it_on_both_sides(
     stored: Json, texts: list[str], kind: str, order: dict[str, Any], data: st.DataObject
 ) -> None:
     leaf = data.draw(st.sampled_from(leaves(stored)))
@@ -93,7 +93,7 @@ def test_a_changed_leaf_fails_unless_one_rule_selects_it_on_both_sides(
 @pytest.mark.slow
 @settings(max_examples=2_000)
 @given(documents, selectors(*FILTERS), kinds, orders, rows, st.data())
-def test_a_row_that_came_or_went_fails_unless_it_is_selected(
+def test_added_or_removed_row_fails_unless_it_is_selected(
     stored: Json, texts: list[str], kind: str, order: dict[str, Any], more: list[Json], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(stored["rows"])))

@@ -1,4 +1,4 @@
-"""Arrays whose order is free and whose rows are hard to tell apart: a verdict, however hard the pairing."""
+"""Arrays whose order is free and whose rows are hard to distinguish: a verdict, however hard the pairing."""
 
 import time
 from random import Random
@@ -67,8 +67,8 @@ BY_A_FILTER: dict[str, Json] = {"ignore_fields": ["$[?(@.at == 77)].k"]}
 
 
 @pytest.mark.parametrize("rules", APART.values(), ids=APART)
-def test_equal_rows_are_one_class_though_rules_tell_rows_apart(rules: dict[str, Json]) -> None:
-    """1,500 equal rows, of which 15 are broken: before, each was tried with each. `trials` counts them."""
+def test_unordered_equal_rows_are_one_class_despite_index_rules(rules: dict[str, Json]) -> None:
+    """1,500 equal rows, 15 of them broken: before, each was tried with each. `trials` counts them."""
     stored: list[Json] = [dict(LIKE) for _ in range(1_500)]
     actual: list[Json] = [
         {"id": f"{n:08x}{UUID[8:]}", "at": "never" if n % 100 == 50 else n} for n in range(1_500)
@@ -81,7 +81,7 @@ def test_equal_rows_are_one_class_though_rules_tell_rows_apart(rules: dict[str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_broken_row_among_thousands_is_told_in_time_that_grows_with_their_number(kind: str) -> None:
+def test_unordered_one_broken_row_takes_time_in_proportion(kind: str) -> None:
     """Before, 1,000 such rows took up to five seconds, and 10,000 were the error BK231."""
     for _ in range(3):  # another process may have had the processor
         if (ratio := seconds(kind, 1_000) / seconds(kind, 250)) < 8:
@@ -108,7 +108,7 @@ def ranged(draw: st.DrawFn) -> tuple[str, Json]:
 
 @given(st.lists(ranged(), min_size=17, max_size=20), st.randoms())
 @settings(max_examples=1_000)
-def test_rows_told_apart_by_ranges_find_the_partners_that_trying_all_would_find(
+def test_unordered_rows_with_ranges_match_like_brute_force(
     pairs: list[tuple[str, Json]], random: Random
 ) -> None:
     stored, actual = [cell for cell, _ in pairs], [value for _, value in pairs]
@@ -125,10 +125,10 @@ def test_rows_told_apart_by_ranges_find_the_partners_that_trying_all_would_find(
 def largest_matching(fits: list[set[int]]) -> int:
     partner: dict[int, int] = {}
 
-    def placed(row: int, seen: set[int]) -> bool:
-        for column in fits[row] - seen:
-            seen.add(column)
-            if column not in partner or placed(partner[column], seen):
+    def placed(row: int, visited: set[int]) -> bool:
+        for column in fits[row] - visited:
+            visited.add(column)
+            if column not in partner or placed(partner[column], visited):
                 partner[column] = row
                 return True
         return False

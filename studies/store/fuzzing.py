@@ -41,46 +41,13 @@ WORDS = {
 }
 NEAR = ("9" * 2_000, "<<<<<<< a\n", ">>>>>>> b\n", "\u2028", "\n", "\t")
 TOKENS: dict[str, list[str]] = {kind: text.split() for kind, text in WORDS.items()}
-TOKENS["yaml"] += [
-    *NEAR,
-    ": ",
-    "- ",
-    "? ",
-    ", ",
-    "\r",
-    "|2-\n",
-    ">+\n",
-    "<<: *a",
-    "%YAML 9\n",
-    "---\n",
-    "...\n",
-]
-TOKENS["yaml"] += ["\x85", ":59" * 300, "regression_eval:\n", "metadata:\n", "id: "]
+TOKENS["yaml"] += [*NEAR, ": ", "- ", "? ", ", ", "\r", "|2-\n", ">+\n", "<<: *a", "---\n", "...\n"]
+TOKENS["yaml"] += ["%YAML 9\n", "\x85", ":59" * 300, "regression_eval:\n", "metadata:\n", "id: "]
 TOKENS["json"] += [*NEAR, '"id": ', '"a", ', "/* */"]
 TOKENS["both"] += ["<<number(1 ± 2)>>"]
-VALUES: list[Any] = [
-    *(
-        None,
-        True,
-        False,
-        0,
-        1,
-        -1,
-        10**400,
-        0.1,
-        1e300,
-        "",
-        " ",
-        "x" * 3_000,
-        "\x00",
-        "\ud800",
-        "\u202e",
-        [],
-        {},
-    ),
-    *([[]], {"": {}}, [None], {"type": "http"}, {"a": {"b": {"c": [1, {"d": 2}]}}}, [{"id": 1}, {"id": 2}]),
-    *TOKENS["both"],
-]
+VALUES: list[Any] = [None, True, False, 0, 1, -1, 10**400, 0.1, 1e300, "", " ", "x" * 3_000, "\x00", "\ud800"]
+VALUES += ["\u202e", [], {}, [[]], {"": {}}, [None], {"type": "http"}, {"a": {"b": {"c": [1, {"d": 2}]}}}]
+VALUES += [[{"id": 1}, {"id": 2}], *TOKENS["both"]]
 
 
 def seeds(kind: str) -> list[tuple[str, list[Any]]]:
@@ -165,8 +132,8 @@ def changed(text: str, source: random.Random, kind: str, given: list[tuple[str, 
         words[at : at + 1] = [source.choice(TOKENS[source.choice([kind, "both", "both", "both"])])]
         return "".join(words)
     lines = text.split("\n")
-    one, other = source.randrange(len(lines)), source.randrange(len(lines))
-    lines[one], lines[other] = lines[other], lines[one]
+    first_line, other = source.randrange(len(lines)), source.randrange(len(lines))
+    lines[first_line], lines[other] = lines[other], lines[first_line]
     return "\n".join(lines)
 
 

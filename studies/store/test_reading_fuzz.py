@@ -23,7 +23,7 @@ BITS = [bit for bits in fuzzing.TOKENS.values() for bit in bits if len(bit) < 10
 
 @pytest.mark.parametrize("first", [0, FILES // 2])
 @pytest.mark.parametrize("kind", ["yaml", "json"])
-def test_f25_a_broken_file_is_an_error_with_its_place(tmp_path: Path, kind: str, first: int) -> None:
+def test_f25_broken_file_is_an_error_with_its_place(tmp_path: Path, kind: str, first: int) -> None:
     """In a process of its own, whose memory is bounded and whose death would be seen."""
     words = (fuzzing.__file__, kind, str(first), str(FILES // 2), str(tmp_path))
     script = [sys.executable, "-W", "error", *words]
@@ -46,7 +46,7 @@ def test_f25_a_broken_file_is_an_error_with_its_place(tmp_path: Path, kind: str,
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(BITS), max_size=12).map("".join))
-def test_any_text_is_a_baseline_or_an_error(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_load_of_any_text(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("any")
     for name in ("f.yaml", "f.json"):
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))

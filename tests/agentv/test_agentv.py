@@ -9,8 +9,7 @@ from storehelp import write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.graders.by_program import CodeJudge
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput

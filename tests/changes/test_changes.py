@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 from baselinekit.changes.changes import NOT_ONE_ROW, ComparisonRules, changes_of, merge_accepted
 from baselinekit.kinds.http import HTTP
 from baselinekit.kinds.kind import OutcomePlace
-from baselinekit.kinds.programs import COMMAND
 from baselinekit.model.changes import Change
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext
@@ -29,14 +28,12 @@ def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[C
     return list(changes)
 
 
-def told(changes: list[Change]) -> list[str]:
+def shown(changes: list[Change]) -> list[str]:
     return [f"{change.kind} {render(change.path)} {change.risk}" for change in changes]
 
 
 OUTCOMES: dict[Path, OutcomePlace] = {
     ("status",): OutcomePlace(HTTP.judge_outcome),
-    ("exit_code",): OutcomePlace(COMMAND.judge_outcome),
-    ("login", "status"): OutcomePlace(HTTP.judge_outcome, "login"),
 }
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},
@@ -52,7 +49,6 @@ ROWS = [
         ({"a": 1}, {"a": 2}, ["value a medium"]),
         ({"a": 1}, {"a": "1"}, ["retyped a high"]),
         ({"a": 1, "b": 2}, {"b": 2}, ["removed a high"]),
-        ({"a": 1}, {"a": 1, "b": {"c": 2}}, ["added b low"]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ["order $ medium"]),
         ([1, 2, 3], [0, 1, 2, 3], ["added [0] low"]),
         ([1, 2, 3], [3, 1, 2], ["order $ medium"]),
@@ -60,20 +56,14 @@ ROWS = [
         (ROWS, [ROWS[0], {"id": 2, "n": "b"}, ROWS[2]], ["removed [1].t high"]),
         (ROWS, [ROWS[2], {**ROWS[0], "n": "A"}, ROWS[1]], ["value [1].n medium", "order $ medium"]),
         ({"status": 200, "body": 1}, {"status": 503, "body": 1}, ["value status high"]),
-        ({"exit_code": 0}, {"exit_code": 1}, ["value exit_code high"]),
         ({"status": 200, "body": 1}, {"status": 201, "body": 1}, ["value status medium"]),
-        ({"login": {"status": 200}}, {"login": {"status": 401}}, ["value login.status high"]),
         ({"body": {"status": 200}}, {"body": {"status": 500}}, ["value body.status medium"]),
-        ({"status": 404, "body": 1}, {"status": 500, "body": 1}, ["value status high"]),
-        ("one", "two", ["value $ medium"]),
         ("<<any_integer>>", "12", ["retyped $ high"]),
-        ("<<any_uuid>>", "12", ["value $ medium"]),
         ("<<any_integer>>", 1.5, ["value $ medium"]),
-        ("a <<any_integer>>", 5, ["retyped $ high"]),
     ],
-)  # fmt: skip
-def test_which_changes_there_are_and_what_they_put_at_risk(old: Json, new: Json, wanted: list[str]) -> None:
-    assert told(found(old, new)) == wanted
+)
+def test_changes_of_gives_kind_path_and_risk(old: Json, new: Json, wanted: list[str]) -> None:
+    assert shown(found(old, new)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -81,30 +71,36 @@ def test_which_changes_there_are_and_what_they_put_at_risk(old: Json, new: Json,
     [
         ({"a": "<<any_integer>>"}, {"a": "x"}, ["a <<any_integer>>"]),
         ({"a": "<<any_integer>>", "b": 1}, {"a": "<<any_integer>>", "b": 2}, []),
-        ({"a": {"b": ["<<any_uuid>>", "x {{any_string}} y"]}, "c": 1}, {"c": 1},
-         ["a.b[0] <<any_uuid>>", "a.b[1] {{any_string}}"]),
+        (
+            {"a": {"b": ["<<any_uuid>>", "x {{any_string}} y"]}, "c": 1},
+            {"c": 1},
+            ["a.b[0] <<any_uuid>>", "a.b[1] {{any_string}}"],
+        ),
         ({"a": "/u/<<any_integer>>/<<any_uuid>>"}, {"a": "/v/1/2"}, ["a <<any_uuid>>"]),
-        ({"a": "<<any_integer>>"}, {"a": "<<any_integer?>>"}, ["a <<any_integer>>"]),
-        ({"a": 1}, {"a": 1, "b": "<<any>>"}, []),
     ],
-)  # fmt: skip
-def test_every_placeholder_that_would_be_lost_is_named(old: Json, new: Json, lost: list[str]) -> None:
+)
+def test_changes_of_names_lost_placeholders(old: Json, new: Json, lost: list[str]) -> None:
     assert [f"{render(one.path)} {one.text}" for c in found(old, new) for one in c.lost] == lost
 
 
-def test_rows_are_paired_by_the_key_that_the_rules_declare() -> None:
+def test_changes_of_pairs_rows_by_the_declared_key() -> None:
     old = [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
     new = [{"k": "b", "v": 1}, {"k": "a", "v": 2}, {"k": "c", "v": 3}]
     changes = found(old, new, {(): "by k"})
-    assert told(changes) == ["value [0].v medium", "value [1].v medium", "added [2] low", "order $ medium"]
+    assert shown(changes) == [
+        "value [0].v medium",
+        "value [1].v medium",
+        "added [2] low",
+        "order $ medium",
+    ]
     assert [(change.before, change.after) for change in changes[:2]] == [(2, 1), (1, 2)]
 
 
-def test_a_row_under_another_name_has_its_placeholders_back() -> None:
+def test_changes_of_restores_placeholders_of_a_moved_row() -> None:
     old = [{"id": 1, "n": "x"}, {"id": 2, "at": "<<any_iso_datetime>>", "u": "<<any_uuid>>", "m": "y"}]
     new = [{"id": 1, "n": "x"}, {"id": 7, "at": "2026-01-01T00:00:00Z", "u": UUID, "m": "y"}]
     changes = found(old, new)
-    assert told(changes) == ["value [1].id medium"]
+    assert shown(changes) == ["value [1].id medium"]
     assert not changes[0].lost
 
 
@@ -121,23 +117,22 @@ EACH = {(): "each"}
             {**TEMPLATE[0], "on": "<<any_boolean|null>>"},
         ),
         ([{**TEMPLATE[0], "on": 1}, TEMPLATE[0]], {**TEMPLATE[0], "on": "<<any_integer?>>"}),
-        ([{**TEMPLATE[0], "v": 1}] * 2, {**TEMPLATE[0], "v": 1}),
     ],
 )
-def test_one_row_that_describes_every_element_stays_one(new: Json, row: Json) -> None:
+def test_changes_of_each_keeps_one_row(new: Json, row: Json) -> None:
     shape, changes, _ = changes_of(TEMPLATE, new, ComparisonRules(EACH, accepts))
     assert merge_accepted(shape, changes, range(len(changes))) == [row]
     assert all(change.path[0] == 0 for change in changes)
 
 
-def test_one_row_that_cannot_stay_one_is_lost_aloud() -> None:
+def test_changes_of_each_with_other_rows_is_high_risk() -> None:
     new = [TEMPLATE[0], {**TEMPLATE[0], "n": 5}]
     (change,) = found(TEMPLATE, new, EACH)
     assert (change.note, change.risk) == (NOT_ONE_ROW, "high")
     assert [one.text for one in change.lost] == ["<<any_uuid>>", "<<any_string>>"]
 
 
-def test_a_part_can_be_accepted_by_itself() -> None:
+def test_merge_accepted_of_a_part() -> None:
     old = {"a": 1, "rows": ROWS, "b": {"x": 1, "y": "<<any>>"}}
     new = {"a": 2, "rows": [{"id": 0}, ROWS[0], ROWS[2]], "b": {"y": "<<any>>", "z": 3}}
     shape, changes, _ = changes_of(old, new, ComparisonRules())
@@ -166,9 +161,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @given(VALUES, VALUES, st.data())
-def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
-    old: Json, new: Json, data: st.DataObject
-) -> None:
+def test_merge_accepted_of_none_all_and_a_part(old: Json, new: Json, data: st.DataObject) -> None:
     shape, changes, _ = changes_of(old, new, ComparisonRules())
     assert [change.number for change in changes] == list(range(len(changes)))
     assert identical(merge_accepted(shape, changes, ()), old)

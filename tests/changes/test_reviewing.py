@@ -1,6 +1,5 @@
 """A review as a machine: keys in, decisions out. Nothing is written before somebody says so."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from baselinekit.report.reviewing import format_screen
 from baselinekit.report.wording import Style, width
 from baselinekit.values.paths import render
 
-EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 USER = """\
 body:
   id: <<any_uuid>>   # made anew
@@ -60,9 +58,9 @@ def _verbs(review: Review) -> dict[str, str]:
     """What was decided, by id and path."""
     return {
         f"{review.plans[n].baseline.id} {'.'.join(map(str, review.plans[n].changes[number].path[1:]))}": (
-            f"{one.verb} {one.text}".strip()
+            f"{item.verb} {item.text}".strip()
         )
-        for (n, number), one in review.ledger.decided.items()
+        for (n, number), item in review.ledger.decided.items()
     }
 
 
@@ -89,28 +87,21 @@ def _at(review: Review, path: str) -> Review:
         (NAME, "a", dict.fromkeys(NAMES, "accept")),
         (NAME, "r", dict.fromkeys(NAMES, "reject")),
         (NAME, "i?i", {}),
-        (NAME, "au", {}),
         (NAME, "mar", {"a name": "accept", "b name": "reject"}),
         (NAME, "maru", {"a name": "accept"}),
         (NAME, "p\r", dict.fromkeys(NAMES, "placeholder <<any_nonempty_string>>")),
-        (NAME, "p2", dict.fromkeys(NAMES, "placeholder <<any_string>>")),
         (NAME, "p<<any>>\r", dict.fromkeys(NAMES, "placeholder <<any>>")),
-        (NAME, f"pt{WIPE}<<any_uuid>>\r", {}),
         (NAME, f"pt{WIPE}<<any_strin>>{BACK}{BACK}g>>\r", dict.fromkeys(NAMES, "placeholder <<any_string>>")),
         (NAME, f"pt{WIPE}<<any{ESC}a", dict.fromkeys(NAMES, "accept")),
-        (NAME, "g1", dict.fromkeys(NAMES, "ignore body.name")),
         (NAME, f"mgt{WIPE}**.name\r", {"a name": "ignore **.name"}),
         (ROWS, "g\r", dict.fromkeys(EVERY_ROW, "ignore body.rows.*.n")),
-        (ROWS, "mg1", dict.fromkeys(EVERY_ROW[:2], "ignore body.rows.*.n")),
         (ROWS, f"mgt{WIPE}body.rows[0].n\r", {"a rows.0.n": "ignore body.rows[0].n"}),
         (ID, "a\r", {}),
         (ID, "ay", dict.fromkeys(IDS, "accept")),
-        (ID, "p<<any>>\ry", dict.fromkeys(IDS, "placeholder <<any>>")),
-        (OLD, "aa", {}),
         (OLD, "p", {}),
     ],
 )
-def test_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) -> None:
+def test_review_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) -> None:
     review = _at(_review(desk), path)
     skipped = _verbs(review)
     assert _verbs(_typed(review, keys)) == {**skipped, **decided}
@@ -122,10 +113,9 @@ def test_keys_decide(desk: Desk, path: str, keys: str, decided: dict[str, str]) 
         ("Ay", {"accept": 6}),  # the risky ones stay questions
         ("Ry", {"reject": 12}),
         ("rSy", {"reject": 2, "skip": 10}),
-        ("Ryu", {}),
     ],
 )
-def test_a_capital_decides_all_the_rest_if_confirmed(desk: Desk, keys: str, counts: dict[str, int]) -> None:
+def test_review_capital_letter_decides_the_rest(desk: Desk, keys: str, counts: dict[str, int]) -> None:
     assert dict(_typed(_review(desk), keys).scene.counts) == counts
 
 
@@ -135,14 +125,11 @@ def test_a_capital_decides_all_the_rest_if_confirmed(desk: Desk, keys: str, coun
         ("q", "write"),  # which is nothing
         ("rq", ""),
         ("rqy", "write"),
-        ("rqn", "nothing"),
         ("Ry", ""),  # the last question is whether to write
-        ("Ry\r", "write"),
-        ("Ryny", "write"),
         ("Rynn", "nothing"),
     ],
 )
-def test_a_review_ends_when_somebody_says_so(desk: Desk, keys: str, ended: str) -> None:
+def test_review_ends_once_confirmed(desk: Desk, keys: str, ended: str) -> None:
     assert _typed(_review(desk), keys).ended == ended
 
 
@@ -154,13 +141,13 @@ def test_a_review_ends_when_somebody_says_so(desk: Desk, keys: str, ended: str) 
         (OLD, "removes 2 guarded keys"),
     ],
 )
-def test_what_is_risky_is_asked_in_words(desk: Desk, path: str, words: str) -> None:
+def test_review_asks_before_a_risky_change(desk: Desk, path: str, words: str) -> None:
     dialog = _typed(_at(_review(desk), path), "a").scene.dialog
     assert dialog is not None
     assert dialog.question == f"this {words}: accept?"
 
 
-def test_what_is_not_shown_can_be_replaced_but_not_accepted(tmp_path: Path) -> None:
+def test_review_never_accepts_a_masked_value(tmp_path: Path) -> None:
     desk = Desk(
         tmp_path, config="base_url: http://desk\nvariables: {t: {value: sesame-opens, secret: true}}\n"
     )
@@ -183,9 +170,9 @@ KEYS = st.lists(st.sampled_from([*"arsARSpgmudiq?yn12b\rt<", ESC, WIPE, "é"]), 
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS)
-def test_whatever_is_typed_each_change_has_one_state_and_undo_leads_back(desk: Desk, keys: list[str]) -> None:
+def test_review_keeps_one_state_for_each_change_whatever_is_typed(desk: Desk, keys: list[str]) -> None:
     review = _review(desk)
     files = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     every = {(n, change.number) for n, plan in enumerate(review.plans) for change in plan.changes}
@@ -204,12 +191,12 @@ def test_whatever_is_typed_each_change_has_one_state_and_undo_leads_back(desk: D
         assert len(lines) < 24
         if review.ended:
             break
-    for one in settle_plans(review.plans, review.ledger.decided):
-        n = next(n for n, plan in enumerate(review.plans) if plan.baseline is one.plan.baseline)
+    for item in settle_plans(review.plans, review.ledger.decided):
+        n = next(n for n, plan in enumerate(review.plans) if plan.baseline is item.plan.baseline)
         verbs = {number: d.verb for (m, number), d in review.ledger.decided.items() if m == n}
-        assert one.accepted == {k for k, v in verbs.items() if v in ("accept", "placeholder")}
-        assert one.covered == {k for k, v in verbs.items() if v == "ignore"}
-        assert one.decided == {k for k, v in verbs.items() if v != "skip"}
+        assert item.accepted == {k for k, v in verbs.items() if v in ("accept", "placeholder")}
+        assert item.covered == {k for k, v in verbs.items() if v == "ignore"}
+        assert item.decided == {k for k, v in verbs.items() if v != "skip"}
     assert files == {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     while review.ledger.undo():
         pass
@@ -221,12 +208,12 @@ DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placehol
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(deadline=None)
 @given(st.lists(DECIDED, min_size=6, max_size=6))
 @example(["ignore"] * 5 + ["accept"])
 @example(["ignore"] * 6)
 @example(["ignore"] * 5 + [None])
-def test_what_was_decided_is_written(tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]) -> None:
+def test_review_writes_what_was_decided(tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]) -> None:
     desk = _failed(tmp_path_factory.mktemp("written"))
     plan = desk.propose("a").plans[0]
     texts: dict[str, Callable[[int], str]] = {

@@ -21,14 +21,14 @@ def accepts(text: str, value: Json) -> bool:
 
 
 @given(ROWS, ROWS, st.sampled_from([None, "id"]))
-def test_every_row_has_one_partner_at_most(old: list[Json], new: list[Json], by: str | None) -> None:
+def test_align_rows_gives_each_row_one_partner(old: list[Json], new: list[Json], by: str | None) -> None:
     rows, _ = align_rows(old, new, by, accepts)
     assert sorted([*(e for e, _ in rows.pairs), *rows.missing]) == [*range(len(old))]
     assert sorted([*(a for _, a in rows.pairs), *rows.extra]) == [*range(len(new))]
 
 
 @given(ROWS, st.data())
-def test_rows_that_only_moved_or_went_are_paired_as_they_are(old: list[Json], data: st.DataObject) -> None:
+def test_align_rows_pairs_identical_rows(old: list[Json], data: st.DataObject) -> None:
     new = [row for row in old if data.draw(st.booleans())]
     rows, restored = align_rows(old, new, None, accepts)
     assert rows.extra == []
@@ -36,7 +36,7 @@ def test_rows_that_only_moved_or_went_are_paired_as_they_are(old: list[Json], da
     assert all(restored.get(a, new[a]) == new[a] for _, a in rows.pairs if "<<" not in canonical(old))
 
 
-def test_a_placeholder_that_still_accepts_is_given_back() -> None:
+def test_align_rows_restores_placeholders() -> None:
     old = [{"id": 1, "name": "<<any_string>>", "n": 1}, {"id": 2, "name": "<<any_string>>", "n": 2}]
     new = [{"id": 2, "name": "b", "n": 5}, {"id": 7, "name": "a", "n": 1}]
     rows, restored = align_rows(old, new, None, accepts)

@@ -7,12 +7,10 @@ from typing import Any
 import click
 import pytest
 
-from baselinekit.cli.capture import Kinds
-from baselinekit.cli.capture_options import CurlOptions, HttpOptions
-from baselinekit.cli.capturing import LineOfCurl
+from baselinekit.cli.capture import Kinds, LineOfCurl
 from baselinekit.cli.main import cli
 from baselinekit.cli.options import Number, PathRuleOptions, command
-from baselinekit.cli.recipes import parse_path_rules, typed_request, with_files
+from baselinekit.cli.recipes import CurlOptions, HttpOptions, parse_path_rules, typed_request, with_files
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import InvalidInput
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.gate import GateOptions
 from baselinekit.cli.main import run
 from baselinekit.cli.options import command
+from baselinekit.cli.run import GateOptions
 
 CASE = """\
 id: a

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.cli.progress import show_progress
+from baselinekit.cli.drawing import show_progress
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +29,7 @@ def shown(sent: bytes) -> list[str]:
 
 
 START = (
-    "import os, signal, sys, threading, time\n"
-    "from baselinekit.cli.progress import show_progress as progress\n"
+    "import os, signal, sys, threading, time\nfrom baselinekit.cli.drawing import show_progress as progress\n"
 )
 
 

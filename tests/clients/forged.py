@@ -1,5 +1,5 @@
-"""Programs that want to be taken for right: forged results, values that lie, a harness that is bent. And
-those that never come to an end. In the same form as the others."""
+"""Programs that try to be graded as right (forged results, values that lie, a changed harness) and programs
+that never end, in the same form as those of hostile.py."""
 
 RESULTS = {
     "a result on its channel, and an early end": """say(b'{"value": 5}\\n')""",

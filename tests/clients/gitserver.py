@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 
 
 class GitServer(ThreadingHTTPServer):
-    """`asked`: what was asked of it. `private`, `moved`, `silent`: words in a path that make it behave so.
-    `held`: let go, so that what is silent ends with the test."""
+    """`requests`: the paths that were requested. `private`, `moved`, `silent`: words in a path.
+    `held`: set at the end of a test, so that silent requests end with it."""
 
     daemon_threads = True
 
     def __init__(self, folder: Path):
         super().__init__(("127.0.0.1", 0), Exchange)
         self.folder = folder
-        self.asked: list[str] = []
-        self.headers_seen: list[str] = []
+        self.requests: list[str] = []
+        self.request_headers: list[str] = []
         self.held = threading.Event()
 
     @property
@@ -48,8 +48,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def answer(self, body: bytes) -> None:
         parts = urlsplit(self.path)
-        self.server.asked.append(parts.path)
-        self.server.headers_seen += [str(self.headers)]
+        self.server.requests.append(parts.path)
+        self.server.request_headers += [str(self.headers)]
         if "/private/" in self.path:
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="git"')

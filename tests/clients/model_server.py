@@ -1,4 +1,4 @@
-"""A model that speaks both wire forms, well or badly, as it is told; and a world to ask it in."""
+"""A fake model that speaks both wire forms, right or wrong, and a world of fakes to ask it in."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ ASCII_KEY = "sk-live-5f0c9d8e7a6b5c4d"
 
 
 @dataclass
-class Seen:
+class ReceivedQuestion:
     """A question as it came in."""
 
     path: str
@@ -39,7 +39,7 @@ class Seen:
 
 
 @dataclass
-class Said:
+class Reply:
     """An answer as it goes out."""
 
     body: Any = None
@@ -68,18 +68,18 @@ def message(*blocks: Any, ended: str | None = "end_turn", **usage: int) -> dict[
         "type": "message",
         "role": "assistant",
         "model": "served-2",
-        "content": [{"type": "text", "text": one} if isinstance(one, str) else one for one in blocks],
+        "content": [{"type": "text", "text": item} if isinstance(item, str) else item for item in blocks],
         "stop_reason": ended,
         "usage": usage or {"input_tokens": 10, "output_tokens": 4},
     }
 
 
 class Wire:
-    """A model behind a door: gives these answers in turn, then good ones, and notes what it was asked."""
+    """A model over HTTP: gives these answers in turn, then good ones, and keeps the requests."""
 
-    def __init__(self, *script: Said | dict[str, Any]):
-        self.script = deque(one if isinstance(one, Said) else Said(one) for one in script)
-        self.seen: list[Seen] = []
+    def __init__(self, *script: Reply | dict[str, Any]):
+        self.script = deque(item if isinstance(item, Reply) else Reply(item) for item in script)
+        self.requests: list[ReceivedQuestion] = []
         self.times: list[float] = []
 
     def __call__(self, request: Request) -> Response:
@@ -87,16 +87,16 @@ class Wire:
         url = urlsplit(request.url)
         path = url.path + (f"?{url.query}" if url.query else "")
         headers = {name.lower(): value for name, value in request.headers}
-        self.seen.append(Seen(path, headers, json.loads(request.content)))
-        said = self.script.popleft() if self.script else Said(chat() if "chat" in path else message("fine"))
-        if said.hang_up:
+        self.requests.append(ReceivedQuestion(path, headers, json.loads(request.content)))
+        reply = self.script.popleft() if self.script else Reply(chat() if "chat" in path else message("fine"))
+        if reply.hang_up:
             raise cannot_replay("BK304", "the connection was closed without an answer")
-        body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
-        return Response(said.status, tuple(said.headers.items()), body, 0.25)
+        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        return Response(reply.status, tuple(reply.headers.items()), body, 0.25)
 
 
 class Clock:
-    """Time that passes only where somebody sleeps."""
+    """Time that passes only by sleeping."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -113,11 +113,11 @@ class Clock:
 
 
 def shut(request: Request) -> Response:
-    raise AssertionError("nobody was to be asked")
+    raise AssertionError("no request was expected")
 
 
 def no_program(run: ProcessSpec) -> ProcessResult:
-    raise AssertionError("no program was to be run")
+    raise AssertionError("no program was expected")
 
 
 def no_secret(name: str) -> str:
@@ -131,7 +131,7 @@ def world(
     secrets: Mapping[str, str] | None = None,
     **more: Any,
 ) -> World:
-    """Doors that are shut, time that stands still, no chance."""
+    """A request or a program is an error, time does not pass, and jitter is fixed."""
     still = clock or Clock()
     found = {name: Secret(value) for name, value in (secrets or {}).items()}
     scope = Scope(secrets=found)
@@ -155,10 +155,10 @@ def question(text: str = "How are you?", **more: Any) -> ModelQuestion:
     return ModelQuestion("m", (Message("user", text),), **more)
 
 
-def failure(asked: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
+def failure(model: Models | Any, ask: ModelQuestion | None = None) -> CannotReplay:
     """Why there is no answer."""
     try:
-        answer: Answer = asked.ask(ask or question())
+        answer: Answer = model.ask(ask or question())
     except CannotReplay as error:
         return error
     raise AssertionError(f"there is an answer: {answer}")

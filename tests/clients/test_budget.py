@@ -31,7 +31,7 @@ PROGRAM = Model(command=["cat"], output="json", concurrency=64)
 
 
 def answered(request: Request) -> Response:
-    """In 3 and 100 tokens: the question is one of 2 by estimate, and has one more than anybody could know."""
+    """An answer of 3 and 100 tokens; the estimate of the question is 2, one token too low."""
     time.sleep(0.001)
     usage = {"prompt_tokens": 3, "completion_tokens": 100}
     body = {"choices": [{"message": {"content": "fine"}}], "usage": usage}
@@ -42,14 +42,14 @@ def status(number: int) -> Any:
     return lambda request: Response(number, (), b"")
 
 
-def crowd(asked: Models, count: int) -> tuple[int, list[CannotReplay]]:
+def crowd(model: Models, count: int) -> tuple[int, list[CannotReplay]]:
     """How many of that many threads got an answer, and why the others did not."""
     got: list[object] = []
     errors: list[CannotReplay] = []
 
     def work() -> None:
         try:
-            got.append(asked.ask(question("12345678")))
+            got.append(model.ask(question("12345678")))
         except CannotReplay as error:
             errors.append(error)
 
@@ -72,32 +72,32 @@ def crowd(asked: Models, count: int) -> tuple[int, list[CannotReplay]]:
         (Limits(usd=0.001), 4, "", "raise `limits: usd`, or pass --max-cost"),  # each takes 203 millionths
     ],
 )  # fmt: skip
-def test_64_at_once_take_nothing_too_much(limits: Limits, most: int, why: str, hint: str) -> None:
-    asked = models(ENTRY, world(answered), limits)
-    got, errors = crowd(asked, 64)
-    assert (got, asked.spent.calls, asked.spent.tokens) == (most, most, most * 103)
-    assert asked.spent.usd == most * Decimal("0.000203")
+def test_budget_64_threads_stay_within_limit(limits: Limits, most: int, why: str, hint: str) -> None:
+    model = models(ENTRY, world(answered), limits)
+    got, errors = crowd(model, 64)
+    assert (got, model.spent.calls, model.spent.tokens) == (most, most, most * 103)
+    assert model.spent.usd == most * Decimal("0.000203")
     assert {(type(error), error.exit_code, error.problems[0].hint) for error in errors} == {
         (OutOfBudget, 3, hint)
     }
     assert why in str(errors[0])
 
 
-def test_what_is_held_by_others_is_waited_for() -> None:
+def test_budget_reserved_by_others_is_waited_for() -> None:
     """Room is kept for 1,000 tokens, and 103 are taken: each question waits for those before it."""
-    asked = models(Model(**BASE), world(answered), Limits(tokens=4_000))
-    assert crowd(asked, 20) == (20, [])
-    assert asked.spent.tokens == 2_060
+    model = models(Model(**BASE), world(answered), Limits(tokens=4_000))
+    assert crowd(model, 20) == (20, [])
+    assert model.spent.tokens == 2_060
 
 
-def test_a_price_that_is_not_known_beforehand_is_learned_one_by_one() -> None:
+def test_budget_unknown_price_is_learned_from_answers() -> None:
     def execute(run: ProcessSpec) -> ProcessResult:
         time.sleep(0.005)
         return ProcessResult(0, b'{"text": "fine", "usage": {"cost_usd": 0.3}}', b"", 0.005)
 
-    asked = models(PROGRAM, world(execute=execute, root="/"), Limits(usd=1))
-    got, errors = crowd(asked, 30)
-    assert (got, asked.spent.usd, "--max-cost" in str(errors[0])) == (3, Decimal("0.9"), True)
+    model = models(PROGRAM, world(execute=execute, root="/"), Limits(usd=1))
+    got, errors = crowd(model, 30)
+    assert (got, model.spent.usd, "--max-cost" in str(errors[0])) == (3, Decimal("0.9"), True)
     budget = Budget(Limits(usd=1))
     for cost in ("0.1", "0.4", "0.2"):
         budget.settle(budget.reserve("m", 0, None), 0, Decimal(cost))
@@ -105,17 +105,17 @@ def test_a_price_that_is_not_known_beforehand_is_learned_one_by_one() -> None:
         budget.reserve("m", 0, None)
 
 
-def test_a_program_that_does_not_report_its_cost_is_no_answer_under_a_limit() -> None:
+def test_budget_program_without_cost_is_an_error_under_usd_limit() -> None:
     around = world(execute=lambda run: ProcessResult(0, b'{"text": "fine"}', b"", 0.0), root="/")
     assert failure(models(PROGRAM, around, Limits(usd=1))).problems[0].code == "BK605"
     assert models(PROGRAM, around).ask(question()).text == "fine"
 
 
-def test_a_limit_in_dollars_wants_prices() -> None:
+def test_budget_usd_limit_needs_prices() -> None:
     with pytest.raises(InvalidInput, match="BK605"):
         models(Model(**BASE), world(), Limits(usd=1)).check("m")
-    asked = models(Model(**BASE, prices=Prices()), world(answered), Limits(usd=0))
-    assert asked.ask(question()).text == "fine", "what is free may always be asked"
+    model = models(Model(**BASE, prices=Prices()), world(answered), Limits(usd=0))
+    assert model.ask(question()).text == "fine", "what is free may always be asked"
 
 
 @pytest.mark.parametrize(
@@ -127,18 +127,18 @@ def test_a_limit_in_dollars_wants_prices() -> None:
         (status(400), ModelUsage(1)),  # turned down: a call and no token
     ],
 )
-def test_what_was_not_worked_on_costs_nothing(send: Any, spent: ModelUsage) -> None:
-    asked = models(Model(**BASE, retries=1), world(send))
-    failure(asked)
-    assert asked.spent == spent
+def test_budget_rejected_request_costs_nothing(send: Any, spent: ModelUsage) -> None:
+    model = models(Model(**BASE, retries=1), world(send))
+    failure(model)
+    assert model.spent == spent
 
 
-def test_a_try_that_may_have_been_worked_on_counts() -> None:
-    asked = models(ENTRY, world(status(500)), Limits(calls=3))
-    error = failure(asked)
+def test_budget_failed_try_counts_as_possibly_spent() -> None:
+    model = models(ENTRY, world(status(500)), Limits(calls=3))
+    error = failure(model)
     assert error.problems[0].code == "BK611", "the failure is reported, not the limit that ended the tries"
     assert "(3 tries)" in str(error)
-    spent = asked.spent
+    spent = model.spent
     assert (spent.calls, spent.unanswered, spent.tokens, spent.usd) == (3, 3, 0, 0)
     assert (spent.may_tokens, spent.may_usd) == (3 * 103, 3 * Decimal("0.000203"))
     budget = Budget(Limits(tokens=100, usd=1))
@@ -164,7 +164,7 @@ def test_a_try_that_may_have_been_worked_on_counts() -> None:
         max_size=60,
     ),
 )
-def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
+def test_budget_stays_within_limit_in_any_order(
     limits: tuple[int | None, ...], steps: list[tuple[str, int, int | None, str, int]]
 ) -> None:
     calls, tokens, usd = limits
@@ -186,11 +186,11 @@ def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
     assert budget._held == ModelUsage(), "nothing stays reserved"
 
 
-def test_a_system_message_of_the_entry_counts_as_well() -> None:
+def test_budget_counts_system_message_of_entry() -> None:
     body = b'{"choices": [{"message": {"content": "12345678"}}]}'
-    asked = models(Model(**BASE, system="s" * 400), world(lambda request: Response(200, (), body)))
-    asked.ask(question("12345678"))
-    assert asked.spent.tokens == 102 + 2, "the answer states no tokens, so characters count"
+    model = models(Model(**BASE, system="s" * 400), world(lambda request: Response(200, (), body)))
+    model.ask(question("12345678"))
+    assert model.spent.tokens == 102 + 2, "the answer states no tokens, so characters count"
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,12 @@ def test_a_system_message_of_the_entry_counts_as_well() -> None:
         ({"openai": None, "anthropic": "x"}, 50, 50),
     ],
 )
-def test_budget_of_tokens_reserves_the_limit_that_is_sent(
+def test_budget_reserves_max_tokens_that_are_sent(
     entry: dict[str, Any], recipe: int | None, most: int
 ) -> None:
-    asked = models(Model(**{**BASE, **entry}), world(answered), Limits(tokens=most + 1))
+    model = models(Model(**{**BASE, **entry}), world(answered), Limits(tokens=most + 1))
     with pytest.raises(OutOfBudget, match=f"it may take {2 + most:,} tokens"):
-        asked.ask(question("12345678", max_tokens=recipe))
+        model.ask(question("12345678", max_tokens=recipe))
 
 
 OPENAI = {"prompt_tokens": 1000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 800}}
@@ -222,15 +222,15 @@ ANTHROPIC = {"input_tokens": 200, "output_tokens": 10, "cache_read_input_tokens"
 @pytest.mark.parametrize(
     ("cached", "usd", "full_price"), [(0.5, "0.00062", None), (0, "0.00022", None), (None, "0.00102", 800)]
 )
-def test_cost_of_cached_tokens_is_their_own_or_reported_as_the_full_one(
+def test_budget_cached_tokens_have_own_or_full_price(
     form: str, cached: float | None, usd: str, full_price: int | None
 ) -> None:
     body: dict[str, Any] = {"choices": [{"message": {"content": "fine"}}], "usage": OPENAI}
     if form == "anthropic":
         body = {"content": [{"type": "text", "text": "fine"}], "usage": ANTHROPIC}
     stated: dict[str, Any] = {form: "x", "base_url": BASE["base_url"], "prices": Prices(1, 2, cached)}
-    asked = models(Model(**stated), world(Wire(body)))
-    answer = asked.ask(question())
+    model = models(Model(**stated), world(Wire(body)))
+    answer = model.ask(question())
     assert (answer.usage.tokens_in, answer.usage.tokens_cached) == (1000, 800)
-    assert answer.usage.cost_usd == asked.spent.usd == Decimal(usd)
-    assert asked.spent.full_price == full_price
+    assert answer.usage.cost_usd == model.spent.usd == Decimal(usd)
+    assert model.spent.full_price == full_price

@@ -39,25 +39,25 @@ class Program:
         return models(Model(command=["cat"], **entry), world(execute=self.execute, root="/"))
 
 
-def test_a_conversation_is_rendered_as_one_text() -> None:
+def test_command_model_gets_conversation_as_one_text() -> None:
     program = Program("fine\n")
-    asked = program.within(system="Be brief.")
-    answer = asked.ask(
+    model = program.within(system="Be brief.")
+    answer = model.ask(
         ModelQuestion("m", (Message("user", "Ö?"), Message("assistant", "2."), Message("user", "3?")))
     )
-    assert (answer.text, answer.usage.cost_usd, answer.served, asked.spent.calls) == ("fine", None, None, 1)
-    said = "[system]\nBe brief.\n\n[user]\nÖ?\n\n[assistant]\n2.\n\n[user]\n3?"
-    assert program.runs[0].stdin.decode() == said
-    asked.ask(question("Grüezi {{x}}"))
+    assert (answer.text, answer.usage.cost_usd, answer.served, model.spent.calls) == ("fine", None, None, 1)
+    rendered = "[system]\nBe brief.\n\n[user]\nÖ?\n\n[assistant]\n2.\n\n[user]\n3?"
+    assert program.runs[0].stdin.decode() == rendered
+    model.ask(question("Grüezi {{x}}"))
 
 
-def test_f40_a_program_sees_only_the_variables_that_the_entry_names() -> None:
+def test_f40_command_model_sees_only_named_variables() -> None:
     bare, named = Program("x"), Program("x")
     bare.within().ask(question())
     named.within(env=["PYTEST_CURRENT_TEST"]).ask(question())
     assert "PYTEST_CURRENT_TEST" in os.environ
     assert "PATH" in bare.runs[0].env
-    assert [("PYTEST_CURRENT_TEST" in one.runs[0].env) for one in (bare, named)] == [False, True]
+    assert [("PYTEST_CURRENT_TEST" in program.runs[0].env) for program in (bare, named)] == [False, True]
 
 
 FULL = {
@@ -77,13 +77,13 @@ CLAUDE = {
 }
 
 
-def test_a_program_can_report_more_than_a_text() -> None:
-    asked = Program(FULL).within(output="json", prices=Prices(1, 1))
-    answer = asked.ask(question())
+def test_command_model_reports_calls_usage_and_cost() -> None:
+    model = Program(FULL).within(output="json", prices=Prices(1, 1))
+    answer = model.ask(question())
     assert (answer.text, answer.served) == ("fine", "own-1")
     assert answer.tool_calls == (ToolCall("f", {"a": 1}, "b"), ToolCall("g", {}))
     assert (answer.usage.tokens_in, answer.usage.tokens_out) == (5, 2)
-    assert answer.usage.cost_usd == asked.spent.usd == Decimal("0.25"), "its own cost goes before the prices"
+    assert answer.usage.cost_usd == model.spent.usd == Decimal("0.25"), "its own cost goes before the prices"
     answer = Program(CLAUDE).within(output="claude").ask(question())
     assert (answer.text, answer.served) == ("It works.", "claude-x")
     assert (answer.usage.tokens_in, answer.usage.tokens_out, answer.usage.cost_usd) == (
@@ -94,7 +94,7 @@ def test_a_program_can_report_more_than_a_text() -> None:
 
 
 @pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2]])
-def test_what_is_no_answer_as_an_object_is_the_text_itself(value: Any) -> None:
+def test_command_model_output_that_is_not_an_object_is_the_text(value: Any) -> None:
     text = Program(value).within(output="json").ask(question()).text
     assert text == (value.rstrip("\n") if isinstance(value, str) else json.dumps(value))
 
@@ -120,7 +120,7 @@ def test_what_is_no_answer_as_an_object_is_the_text_itself(value: Any) -> None:
         (Program(b"\xff\xfe"), "text", "BK612", "UTF-8"),
     ],
 )
-def test_what_is_no_answer_of_a_program_is_an_error(
+def test_command_model_invalid_output_is_an_error(
     program: Program, output: str, code: str, word: str
 ) -> None:
     error = failure(program.within(output=output))
@@ -128,7 +128,7 @@ def test_what_is_no_answer_of_a_program_is_an_error(
     assert word in str(error)
 
 
-def test_a_program_cannot_be_handed_tools() -> None:
+def test_command_model_with_tools_is_an_error() -> None:
     assert failure(Program().within(), question(tools=(Tool("f"),))).problems[0].code == "BK616"
 
 
@@ -142,34 +142,34 @@ def processes() -> Iterator[Processes]:
     processes.cancel()
 
 
-def of(processes: Processes, root: Path, **entry: Any) -> Models:
+def models_with(processes: Processes, root: Path, **entry: Any) -> Models:
     return models(Model(**entry), world(execute=processes.execute, root=str(root)))
 
 
-def test_a_program_that_is_missing_is_found_before_any_question(tmp_path: Path, processes: Processes) -> None:
-    asked = of(processes, tmp_path, command=["no-such-program-anywhere"])
-    for attempt in (lambda: asked.check("m"), lambda: asked.ask(question())):
+def test_check_command_model_missing_program_is_an_error(tmp_path: Path, processes: Processes) -> None:
+    model = models_with(processes, tmp_path, command=["no-such-program-anywhere"])
+    for attempt in (lambda: model.check("m"), lambda: model.ask(question())):
         with pytest.raises(Exception, match="BK320"):
             attempt()
     with pytest.raises(InvalidInput, match="BK602"):
-        of(processes, tmp_path, command=[]).check("m")
+        models_with(processes, tmp_path, command=[]).check("m")
 
 
 def callable_of(root: Path, processes: Processes, source: str, **entry: Any) -> Models:
     (root / "my").mkdir(exist_ok=True)
     (root / "my" / "model.py").write_text(textwrap.dedent(source), "utf-8")
-    return of(processes, root, python="my.model:answer", **entry)
+    return models_with(processes, root, python="my.model:answer", **entry)
 
 
-def test_a_callable_gets_the_prompt_and_the_settings(tmp_path: Path, processes: Processes) -> None:
+def test_python_model_gets_prompt_and_settings(tmp_path: Path, processes: Processes) -> None:
     source = f"""
         import http.client  # which a module beside the child's program must not hide
         def answer(prompt, *, tone):
             print("noise")
             return {FULL!r} if tone == "full" else f"{{prompt}} ({{tone}})"
     """
-    asked = callable_of(tmp_path, processes, source, settings={"tone": "kind"})
-    assert asked.ask(question("Hello")).text == "Hello (kind)"
+    model = callable_of(tmp_path, processes, source, settings={"tone": "kind"})
+    assert model.ask(question("Hello")).text == "Hello (kind)"
     answer = callable_of(tmp_path, processes, source, settings={"tone": "full"}).ask(question())
     assert (answer.text, answer.served, answer.usage.cost_usd) == ("fine", "own-1", Decimal("0.25"))
 
@@ -187,7 +187,7 @@ def test_a_callable_gets_the_prompt_and_the_settings(tmp_path: Path, processes: 
         ("x = 1\ndef answer(prompt:", "BK615", "at my/model.py:2"),
     ],
 )
-def test_what_a_callable_does_wrong_is_an_error(
+def test_python_model_failure_is_an_error(
     tmp_path: Path, processes: Processes, source: str, code: str, word: str
 ) -> None:
     error = failure(callable_of(tmp_path, processes, source))
@@ -213,7 +213,7 @@ print("Token usage: 1,204 input, 5 output, {}", file=sys.stderr)
 
 
 @pytest.mark.slow
-def test_the_llm_package_is_asked_through_its_command_line(tmp_path: Path) -> None:
+def test_llm_model_uses_command_line_of_llm(tmp_path: Path) -> None:
     """In a process of its own, which finds a package that is not installed here."""
     (tmp_path / "llm.py").write_text(LLM, "utf-8")
     done = ran(
@@ -236,7 +236,7 @@ def test_the_llm_package_is_asked_through_its_command_line(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_package_that_is_not_there_can_be_installed() -> None:
+def test_llm_model_without_package_names_the_extra() -> None:
     stderr = ran("""
         import sys
         sys.modules["llm"] = None
@@ -249,7 +249,7 @@ def test_a_package_that_is_not_there_can_be_installed() -> None:
 
 
 @pytest.mark.slow
-def test_another_package_can_bring_a_form_along(tmp_path: Path) -> None:
+def test_model_form_of_entry_point_is_used(tmp_path: Path) -> None:
     information = tmp_path / "plugin-1.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1\n")

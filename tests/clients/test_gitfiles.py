@@ -56,7 +56,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("url", "clone_url", "words"), ADDRESSES)
-def test_a11_what_an_address_means(url: str, clone_url: str, words: tuple[str, ...]) -> None:
+def test_a11_parse_address_clone_url_and_words(url: str, clone_url: str, words: tuple[str, ...]) -> None:
     hosts = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
     address = parse_address(url, {**hosts, "git.example.com": "gitlab"})
     assert (address.clone_url, address.words) == (clone_url, words)
@@ -64,7 +64,7 @@ def test_a11_what_an_address_means(url: str, clone_url: str, words: tuple[str, .
 
 
 @pytest.mark.parametrize("url", UNUSABLE)
-def test_f45_what_is_no_address_is_refused_before_anything_runs(url: str, tmp_path: Path) -> None:
+def test_f45_fetch_file_unusable_address_is_refused(url: str, tmp_path: Path) -> None:
     def run(spec: ProcessSpec) -> ProcessResult:
         raise AssertionError(spec.argv)
 
@@ -80,7 +80,7 @@ def test_f45_what_is_no_address_is_refused_before_anything_runs(url: str, tmp_pa
 @pytest.mark.parametrize(
     "path", ["./a.md", "../a.md", "/docs/a.md", "a.md", "C:a.md", "--upload-pack=touch x", "a:b", ""]
 )
-def test_a11_a_path_is_no_address(path: str) -> None:
+def test_a11_is_remote_path_is_not_an_address(path: str) -> None:
     assert not is_remote(path)
 
 
@@ -118,9 +118,9 @@ class Desk:
         assert caught.value.problems[0].hint
         return caught.value.problems[0].code
 
-    def asked(self) -> int:
-        count = len(self.server.asked)
-        self.server.asked.clear()
+    def take_request_count(self) -> int:
+        count = len(self.server.requests)
+        self.server.requests.clear()
         return count
 
 
@@ -131,7 +131,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(tmp_path, server)
 
 
-def test_a11_a_repository_is_fetched_once_a_commit(desk: Desk) -> None:
+def test_a11_fetch_file_fetches_repository_once_per_commit(desk: Desk) -> None:
     first = desk.repository("team/lib").commit({"docs/a.md": "one\n", "b.md": "two\n"})
     files = desk.files()
     fetched = files.fetch_file(desk.url("team/lib/blob/main/docs/a.md"))
@@ -139,17 +139,17 @@ def test_a11_a_repository_is_fetched_once_a_commit(desk: Desk) -> None:
     assert Path(fetched.path).read_bytes() == b"one\n"
     assert os.path.isabs(fetched.path)
     assert os.path.basename(fetched.path) == "a.md"
-    assert desk.asked() > 2
+    assert desk.take_request_count() > 2
     assert files.fetch_file(desk.url("team/lib/blob/main/b.md")).data == b"two\n"
-    assert desk.asked() == 0, "in one run a branch is looked up once"
+    assert desk.take_request_count() == 0, "in one run a branch is looked up once"
     assert desk.read("team/lib/blob/main/b.md") == b"two\n"
-    assert desk.asked() == 2, "another run asks where the branch is, and fetches nothing"
+    assert desk.take_request_count() == 2, "another run asks where the branch is, and fetches nothing"
     assert desk.read(f"team/lib/blob/{first}/b.md") == b"two\n"
-    assert desk.asked() == 0, "a commit stays what it is"
+    assert desk.take_request_count() == 0, "a commit stays what it is"
 
 
 @pytest.mark.slow
-def test_a11_branches_tags_and_commits(desk: Desk) -> None:
+def test_a11_fetch_file_of_branches_tags_and_commits(desk: Desk) -> None:
     repository = desk.repository("team/lib")
     first = repository.commit({"a.md": "first", "x/a.md": "first x"})
     repository.git("tag", "-a", "-m", "a tag with a message", "v1")
@@ -184,32 +184,32 @@ def test_a11_branches_tags_and_commits(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_f46_a_branch_that_moved_is_seen_and_its_old_commit_stays(desk: Desk) -> None:
+def test_f46_fetch_file_moved_branch_and_old_commit(desk: Desk) -> None:
     repository = desk.repository("team/lib")
     first = repository.commit({"a.md": "one"})
     assert desk.read("team/lib/blob/main/a.md") == b"one"
     repository.commit({"a.md": "two"})
     assert desk.read("team/lib/blob/main/a.md") == b"two"
-    desk.server.asked.clear()
+    desk.server.requests.clear()
     assert desk.read(f"team/lib/blob/{first}/a.md") == b"one"
-    assert desk.asked() == 0
+    assert desk.take_request_count() == 0
 
 
-def test_a11_offline_nobody_is_asked(desk: Desk) -> None:
+def test_a11_fetch_file_offline_uses_cache_only(desk: Desk) -> None:
     commit = desk.repository("team/lib").commit({"a.md": "one"})
     assert desk.code("team/lib/blob/main/a.md", offline=True) == "BK682"
     assert desk.code(f"team/lib/blob/{commit}/a.md", offline=True) == "BK682"
-    assert desk.asked() == 0
+    assert desk.take_request_count() == 0
     assert desk.read("team/lib/blob/main/a.md") == b"one"
-    desk.asked()
+    desk.take_request_count()
     assert desk.read("team/lib/blob/main/a.md", offline=True) == b"one"
     assert desk.read(f"team/lib/blob/{commit}/a.md", offline=True) == b"one"
     assert desk.code("team/lib/blob/other/a.md", offline=True) == "BK682"
-    assert desk.asked() == 0
+    assert desk.take_request_count() == 0
 
 
 @pytest.mark.slow
-def test_f45_what_is_no_file_is_not_followed(desk: Desk) -> None:
+def test_f45_fetch_file_link_module_and_folder_are_refused(desk: Desk) -> None:
     repository = desk.repository("team/lib")
     folder = repository.folder
     (folder / "link.md").symlink_to("/etc/passwd")
@@ -236,30 +236,30 @@ def test_f45_what_is_no_file_is_not_followed(desk: Desk) -> None:
     assert not list(desk.cache.rglob("hooks"))
 
 
-def test_f45_who_wants_a_password_gets_none(desk: Desk) -> None:
+def test_f45_fetch_file_host_that_wants_a_password_gets_none(desk: Desk) -> None:
     before = time.monotonic()
     assert desk.code("private/lib/blob/main/a.md") == "BK681"
     assert time.monotonic() - before < 10
-    assert not any("Authorization" in headers for headers in desk.server.headers_seen)
+    assert not any("Authorization" in headers for headers in desk.server.request_headers)
 
 
-def test_f45_where_a_host_sends_us_is_not_followed(desk: Desk) -> None:
+def test_f45_fetch_file_redirect_is_not_followed(desk: Desk) -> None:
     desk.repository("team/lib").commit({"a.md": "one"})
     assert desk.code("moved/lib/blob/main/a.md") == "BK681"
-    assert all("/moved/" in path for path in desk.server.asked)
+    assert all("/moved/" in path for path in desk.server.requests)
 
 
-def test_f45_who_never_answers_is_waited_for_once(desk: Desk) -> None:
+def test_f45_fetch_file_silent_host_times_out_once(desk: Desk) -> None:
     files = desk.files(limits=GitLimits(seconds=0.5))
     before = time.monotonic()
     for path in ("a.md", "b.md", "c.md"):
         with pytest.raises(CannotReplay, match=r"BK681 .* was not fetched within 0\.5 s"):
             files.fetch_file(desk.url(f"silent/lib/blob/main/{path}"))
     assert time.monotonic() - before < 4
-    assert desk.asked() == 1
+    assert desk.take_request_count() == 1
 
 
-def test_f45_a_repository_that_is_too_large(desk: Desk) -> None:
+def test_f45_fetch_file_too_large_repository_is_refused(desk: Desk) -> None:
     repository = desk.repository("team/lib")
     (repository.folder / "noise").write_bytes(os.urandom(300_000))
     repository.commit({"a.md": "one"})
@@ -267,9 +267,9 @@ def test_f45_a_repository_that_is_too_large(desk: Desk) -> None:
     assert desk.read("team/lib/blob/main/a.md") == b"one"
 
 
-def test_f45_what_git_is_handed(tmp_path: Path) -> None:
-    """Nothing of the user's configuration, by which it could log in or run something; and the address stands
-    where it is no option."""
+def test_f45_fetch_file_git_gets_clean_environment(tmp_path: Path) -> None:
+    """git gets nothing of the user's configuration, which could log in or run something, and the address is
+    where it cannot be an option."""
     specs: list[ProcessSpec] = []
 
     def run(spec: ProcessSpec) -> ProcessResult:
@@ -311,7 +311,7 @@ evalcases:
 """
 
 
-def test_a11_an_eval_file_names_one(desk: Desk, tmp_path: Path) -> None:
+def test_a11_eval_file_names_remote_file(desk: Desk, tmp_path: Path) -> None:
     desk.repository("team/lib").commit({"rules.md": "Be kind.\r\nBe short.\r\n"})
     folder = tmp_path / "project"
     folder.mkdir()
@@ -338,7 +338,7 @@ def test_a11_an_eval_file_names_one(desk: Desk, tmp_path: Path) -> None:
         assert (problem.code, str(problem.place)) == (code, "x.yaml:8:33"), rest
 
 
-def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
+def test_remote_files_hosts_come_from_configuration(tmp_path: Path) -> None:
     """The hosts of the configuration for git are asked, others where `allow_hosts` has them."""
     (tmp_path / "baselinekit.yaml").write_text(
         "allow_hosts: [api.example.com, gitlab.com]\ngit: {hosts: {git.example.com: gitlab}, offline: true}\n"
@@ -356,7 +356,7 @@ def test_what_the_command_asks_and_what_it_may_not(tmp_path: Path) -> None:
 # What goes wrong with a cache.
 
 
-def test_f46_a_file_of_the_cache_that_somebody_changed(desk: Desk) -> None:
+def test_f46_fetch_file_changed_cache_file_is_replaced(desk: Desk) -> None:
     desk.repository("team/lib").commit({"a.md": "one"})
     path = desk.files().fetch_file(desk.url("team/lib/blob/main/a.md")).path
     Path(path).write_text("forged")

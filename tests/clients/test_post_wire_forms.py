@@ -1,11 +1,11 @@
-"""Both wire forms: what goes out, what is read of what servers really say, and what is no answer."""
+"""Both wire forms: what is sent, how answers of real servers are read, and which answers are errors."""
 
 from typing import Any
 
 import pytest
 from model_server import (
     ASCII_KEY,
-    Said,
+    Reply,
     Wire,
     chat,
     failure,
@@ -27,21 +27,21 @@ SCHEMA = {"type": "object", "properties": {"city": {}}}
 WEATHER = Tool("weather", "What it is like outside", SCHEMA)
 
 
-def of(wire: Wire, form: str = "openai", **more: Any) -> Models:
+def models_of(wire: Wire, form: str = "openai", **more: Any) -> Models:
     entry = Model(**{form: "id-1", "base_url": BASE, "key": "k", **more})
     return models(entry, world(wire, secrets={"k": ASCII_KEY}))
 
 
-def test_a_chat_completion_is_asked_for_as_the_form_wants_it() -> None:
+def test_openai_form_sends_chat_completion_request() -> None:
     wire = Wire()
-    asked = of(wire, system="Be brief.", temperature=0, settings={"seed": 7})
-    asked.ask(ModelQuestion("m", (Message("user", "Hi"),), tools=(WEATHER,), max_tokens=20, json=True))
-    (seen,) = wire.seen
-    assert seen.path == "/v1/chat/completions"
-    assert seen.headers["authorization"] == f"Bearer {ASCII_KEY}"
-    assert seen.headers["content-type"] == "application/json"
+    model = models_of(wire, system="Be brief.", temperature=0, settings={"seed": 7})
+    model.ask(ModelQuestion("m", (Message("user", "Hi"),), tools=(WEATHER,), max_tokens=20, json=True))
+    (received,) = wire.requests
+    assert received.path == "/v1/chat/completions"
+    assert received.headers["authorization"] == f"Bearer {ASCII_KEY}"
+    assert received.headers["content-type"] == "application/json"
     function = {"name": "weather", "description": "What it is like outside", "parameters": SCHEMA}
-    assert seen.body == {
+    assert received.body == {
         "model": "id-1",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
         "temperature": 0,
@@ -52,17 +52,17 @@ def test_a_chat_completion_is_asked_for_as_the_form_wants_it() -> None:
     }
 
 
-def test_a_message_is_asked_for_as_the_form_wants_it() -> None:
+def test_anthropic_form_sends_message_request() -> None:
     wire = Wire()
-    asked = of(wire, "anthropic", temperature=0.5, headers={"Anthropic-Version": "2099-01-01"})
+    model = models_of(wire, "anthropic", temperature=0.5, headers={"Anthropic-Version": "2099-01-01"})
     talk = (Message("system", "Be brief."), Message("user", "Hi"), Message("assistant", "Yes?"))
-    asked.ask(ModelQuestion("m", talk, tools=(WEATHER,), json=True))
-    (seen,) = wire.seen
-    assert (seen.path, seen.headers["x-api-key"]) == ("/v1/messages", ASCII_KEY)
-    assert seen.headers["anthropic-version"] == "2099-01-01"
-    assert "authorization" not in seen.headers
-    assert seen.body.pop("system").startswith("Be brief.\n\nAnswer with one JSON value")
-    assert seen.body == {
+    model.ask(ModelQuestion("m", talk, tools=(WEATHER,), json=True))
+    (received,) = wire.requests
+    assert (received.path, received.headers["x-api-key"]) == ("/v1/messages", ASCII_KEY)
+    assert received.headers["anthropic-version"] == "2099-01-01"
+    assert "authorization" not in received.headers
+    assert received.body.pop("system").startswith("Be brief.\n\nAnswer with one JSON value")
+    assert received.body == {
         "model": "id-1",
         "max_tokens": 4096,
         "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}],
@@ -72,27 +72,27 @@ def test_a_message_is_asked_for_as_the_form_wants_it() -> None:
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
-def test_the_question_goes_before_the_entry_and_null_leaves_a_setting_out(form: str) -> None:
+def test_wire_form_question_overrides_entry_and_null_omits_setting(form: str) -> None:
     wire = Wire()
     settings = {"temperature": None}
-    asked = of(wire, form, system="A", temperature=1, max_tokens=5, key=None, settings=settings)
+    model = models_of(wire, form, system="A", temperature=1, max_tokens=5, key=None, settings=settings)
     if form == "anthropic":
-        asked = of(wire, form, system="A", temperature=1, max_tokens=5, settings=settings)
+        model = models_of(wire, form, system="A", temperature=1, max_tokens=5, settings=settings)
     tools = (replace(WEATHER, description=""),)
-    asked.ask(ModelQuestion("m", (Message("system", "B"), Message("user", "Hi")), tools=tools, max_tokens=6))
-    (seen,) = wire.seen
-    assert (seen.body["max_tokens"], "temperature" in seen.body) == (6, False)
-    assert "A" not in (seen.body.get("system"), seen.body["messages"][0]["content"])
-    assert "authorization" not in seen.headers
-    (tool,) = seen.body["tools"]
+    model.ask(ModelQuestion("m", (Message("system", "B"), Message("user", "Hi")), tools=tools, max_tokens=6))
+    (received,) = wire.requests
+    assert (received.body["max_tokens"], "temperature" in received.body) == (6, False)
+    assert "A" not in (received.body.get("system"), received.body["messages"][0]["content"])
+    assert "authorization" not in received.headers
+    (tool,) = received.body["tools"]
     assert "description" not in {**tool, **tool.get("function", {})}
 
 
-def test_newer_models_know_the_limit_by_another_name() -> None:
+def test_openai_form_max_completion_tokens_replaces_max_tokens() -> None:
     wire = Wire()
-    of(wire, settings={"max_completion_tokens": 9}).ask(question(max_tokens=5))
-    assert wire.seen[0].body["max_completion_tokens"] == 9
-    assert "max_tokens" not in wire.seen[0].body
+    models_of(wire, settings={"max_completion_tokens": 9}).ask(question(max_tokens=5))
+    assert wire.requests[0].body["max_completion_tokens"] == 9
+    assert "max_tokens" not in wire.requests[0].body
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,22 @@ def test_newer_models_know_the_limit_by_another_name() -> None:
         ("/vault", "/vault/v1/chat/completions"),
     ],
 )
-def test_base_url_may_end_before_or_after_the_version(ending: str, path: str) -> None:
-    wire = Wire(Said({"error": "nothing here"}, 404))
-    (problem,) = failure(of(wire, base_url=BASE + ending)).problems
-    assert wire.seen[0].path == path
+def test_openai_form_base_url_with_or_without_version(ending: str, path: str) -> None:
+    wire = Wire(Reply({"error": "nothing here"}, 404))
+    (problem,) = failure(models_of(wire, base_url=BASE + ending)).problems
+    assert wire.requests[0].path == path
     assert problem.message.endswith(f"status 404: nothing here (asked: {BASE}{path})")
 
 
-def choice(said: dict[str, Any], ended: Any = "stop", **more: Any) -> dict[str, Any]:
+def choice(reply: dict[str, Any], ended: Any = "stop", **more: Any) -> dict[str, Any]:
     """What is around a message everywhere."""
     usage = {"prompt_tokens": 10, "completion_tokens": 20, "total_tokens": 30}
-    return {"model": "served", "choices": [{"message": said, "finish_reason": ended}], "usage": usage, **more}
+    return {
+        "model": "served",
+        "choices": [{"message": reply, "finish_reason": ended}],
+        "usage": usage,
+        **more,
+    }
 
 
 CALL = {"name": "find_order", "arguments": '{"order": 4711}'}
@@ -177,12 +182,12 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], str, tuple[ToolCall, ...] | None, 
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_of_a_real_server_is_read(name: str) -> None:
-    form, said, text, calls, usage = ANSWERS[name]
-    answer = of(Wire(said), form).ask(question())
+def test_wire_form_reads_answer_of_real_server(name: str) -> None:
+    form, reply, text, calls, usage = ANSWERS[name]
+    answer = models_of(Wire(reply), form).ask(question())
     assert (answer.text, answer.tool_calls) == (text, calls)
     assert replace(answer.usage, tokens_cached=usage.tokens_cached) == usage
-    assert (answer.served, answer.attempts, answer.recorded) == (said["model"], 1, False)
+    assert (answer.served, answer.attempts, answer.recorded) == (reply["model"], 1, False)
 
 
 NO_CREDIT = {"error": {"message": "Your credit balance is too low to access the API."}}
@@ -204,27 +209,27 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("openai", choice({"content": [{"type": "image_url"}]}), "BK612", "a part of the type 'image_url'"),
     ("openai", choice({"content": "See:", "images": [{}]}), "BK612", "a part of the type 'images'"),
     ("openai", choice({"content": None, "audio": {"id": "a"}}), "BK612", "a part of the type 'audio'"),
-    ("openai", Said(b"<html>Welcome</html>"), "BK612", "<html>Welcome</html>"),
-    ("openai", Said(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' occurs twice"),
-    ("openai", Said(b"\xff\xfe"), "BK612", "did not answer in JSON"),
+    ("openai", Reply(b"<html>Welcome</html>"), "BK612", "<html>Welcome</html>"),
+    ("openai", Reply(b'{"choices": [], "choices": []}'), "BK612", "the key 'choices' occurs twice"),
+    ("openai", Reply(b"\xff\xfe"), "BK612", "did not answer in JSON"),
     ("openai", {"choices": [{"message": "hello"}]}, "BK612", "not a chat completion"),
     ("openai", {"choices": [{"message": {"content": 5}}]}, "BK612", "not a chat completion"),
     ("openai", {"choices": [{"message": {"tool_calls": [{"id": "1"}]}}]}, "BK612", "not a chat completion"),
-    ("openai", Said([1, 2]), "BK612", "not a chat completion"),
-    ("openai", Said(b'data: {"id": "c1"}\n\n'), "BK612", "streams are not read"),
+    ("openai", Reply([1, 2]), "BK612", "not a chat completion"),
+    ("openai", Reply(b'data: {"id": "c1"}\n\n'), "BK612", "streams are not read"),
     ("openai", {"error": {"message": "no such thing", "code": "nope"}}, "BK610", "no such thing (nope)"),
-    ("openai", Said({"error": {"message": "bad key"}}, 401), "BK610", "check the variable 'k'"),
-    ("openai", Said({"error": {"message": "no", "code": "400"}}, 400), "BK610", "status 400: no: correct"),
-    ("openai", Said({"detail": "a field is missing"}, 422), "BK610", "a field is missing"),
-    ("openai", Said(b"Payload too large", 413), "BK610", "Payload too large"),
-    ("openai", Said(b"", 302, {"Location": "/elsewhere"}), "BK610", "correct `base_url`"),
-    ("openai", Said(QUOTA, 429), "BK610", "pay first (insufficient_quota): its account has no credit left"),
-    ("openai", Said(FILTERED, 400), "BK614", "(content_filter): change the prompt"),
-    ("openai", Said(TOO_LONG, 400), "BK610", "maximum context length"),
-    ("openai", Said(BUSY, 429), "BK611", "No fallback was attempted: send fewer requests at once"),
-    ("anthropic", Said(NO_CREDIT, 400), "BK610", "no credit left"),
+    ("openai", Reply({"error": {"message": "bad key"}}, 401), "BK610", "check the variable 'k'"),
+    ("openai", Reply({"error": {"message": "no", "code": "400"}}, 400), "BK610", "status 400: no: correct"),
+    ("openai", Reply({"detail": "a field is missing"}, 422), "BK610", "a field is missing"),
+    ("openai", Reply(b"Payload too large", 413), "BK610", "Payload too large"),
+    ("openai", Reply(b"", 302, {"Location": "/elsewhere"}), "BK610", "correct `base_url`"),
+    ("openai", Reply(QUOTA, 429), "BK610", "pay first (insufficient_quota): its account has no credit left"),
+    ("openai", Reply(FILTERED, 400), "BK614", "(content_filter): change the prompt"),
+    ("openai", Reply(TOO_LONG, 400), "BK610", "maximum context length"),
+    ("openai", Reply(BUSY, 429), "BK611", "No fallback was attempted: send fewer requests at once"),
+    ("anthropic", Reply(NO_CREDIT, 400), "BK610", "no credit left"),
     ("anthropic", message("See:", {"type": "image", "source": {}}), "BK612", "a part of the type 'image'"),
-    ("anthropic", Said(b"event: message_start\ndata: {}\n\n"), "BK612", "streams are not read"),
+    ("anthropic", Reply(b"event: message_start\ndata: {}\n\n"), "BK612", "streams are not read"),
     ("anthropic", message("half", ended="model_context_window_exceeded"), "BK613", "a larger context"),
     ("anthropic", message("half", ended="max_tokens"), "BK613", "max_tokens"),
     ("anthropic", message("half", ended="pause_turn"), "BK613", "(pause_turn): the provider paused"),
@@ -232,31 +237,31 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("anthropic", {"content": "text"}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "text", "text": 5}]}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "tool_use", "name": "f"}]}, "BK612", "not a message"),
-    ("anthropic", Said({"error": {"type": "invalid", "message": "no"}}, 400), "BK610", "no (invalid)"),
+    ("anthropic", Reply({"error": {"type": "invalid", "message": "no"}}, 400), "BK610", "no (invalid)"),
 ]
 
 
-@pytest.mark.parametrize(("form", "said", "code", "word"), NO_ANSWER)
-def test_what_is_no_answer_is_an_error_that_says_why(form: str, said: Any, code: str, word: str) -> None:
-    wire = Wire(said)
-    error = failure(of(wire, form, retries=0))
+@pytest.mark.parametrize(("form", "reply", "code", "word"), NO_ANSWER)
+def test_wire_form_invalid_answer_is_an_error(form: str, reply: Any, code: str, word: str) -> None:
+    wire = Wire(reply)
+    error = failure(models_of(wire, form, retries=0))
     assert error.problems[0].code == code
     assert word in str(error)
     assert "'m'" in str(error)
-    assert len(wire.seen) == 1, "it is not asked again"
+    assert len(wire.requests) == 1, "it is not asked again"
 
 
-def test_what_an_answer_that_is_cut_off_took_is_counted() -> None:
-    asked = of(Wire(chat("half", "length")))
-    failure(asked)
-    assert (asked.spent.calls, asked.spent.tokens) == (1, 15)
+def test_wire_form_usage_of_truncated_answer_is_counted() -> None:
+    model = models_of(Wire(chat("half", "length")))
+    failure(model)
+    assert (model.spent.calls, model.spent.tokens) == (1, 15)
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
-def test_f49_no_key_stands_in_any_error(form: str) -> None:
-    echo = Said({"error": {"message": f"the key {ASCII_KEY} is wrong, sent as Bearer {ASCII_KEY}"}}, 401)
-    asked = of(Wire(echo, Said(f"no: {ASCII_KEY}".encode())), form)
-    texts = [str(failure(asked)), str(failure(asked))]
+def test_f49_wire_form_errors_mask_the_key(form: str) -> None:
+    echo = Reply({"error": {"message": f"the key {ASCII_KEY} is wrong, sent as Bearer {ASCII_KEY}"}}, 401)
+    model = models_of(Wire(echo, Reply(f"no: {ASCII_KEY}".encode())), form)
+    texts = [str(failure(model)), str(failure(model))]
     # A variable that no configuration declares as a secret is one when it holds a key.
     entry = Model(openai="x", base_url=BASE, key="k")
     texts.append(str(failure(models(entry, world(Wire(echo), secret=lambda name: ASCII_KEY)))))
@@ -265,7 +270,7 @@ def test_f49_no_key_stands_in_any_error(form: str) -> None:
         assert "***" in text
 
 
-def test_an_interrupted_question_says_so() -> None:
+def test_wire_form_interrupted_question_is_an_error() -> None:
     client = Client(proxies={})
     client.cancel()
     with pytest.raises(CannotReplay, match="BK330"):

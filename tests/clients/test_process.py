@@ -1,4 +1,4 @@
-"""The door for programs, with real ones."""
+"""Programs are executed: their output, limits and end, with real processes."""
 
 import os
 import shlex
@@ -53,7 +53,7 @@ def pid_in(file: Path) -> int:
     return int(file.read_text())
 
 
-def test_a_program_runs_to_its_end(processes: Processes, tmp_path: Path) -> None:
+def test_execute_gives_exit_code_and_output(processes: Processes, tmp_path: Path) -> None:
     finished = processes.execute(
         shell("cat; echo err >&2; pwd; echo $A; exit 3", stdin=b"in ", cwd=str(tmp_path))
     )
@@ -66,17 +66,17 @@ def test_a_program_runs_to_its_end(processes: Processes, tmp_path: Path) -> None
     assert processes.execute(ProcessSpec(("/usr/bin/env",), env={"A": "1"})).stdout == b"A=1\n"
 
 
-def test_a_program_need_not_read_what_it_is_given(processes: Processes) -> None:
+def test_execute_program_that_ignores_stdin(processes: Processes) -> None:
     assert processes.execute(shell("exec <&-; exit 4", stdin=bytes(1_000_000))).exit_code == 4
 
 
-def test_a_program_may_close_its_output_and_go_on(processes: Processes) -> None:
+def test_execute_program_that_closes_output_is_waited_for(processes: Processes) -> None:
     started = time.monotonic()
     assert processes.execute(shell("exec >&- 2>&-; sleep 0.3; exit 5")).exit_code == 5
     assert 0.25 < time.monotonic() - started < 10
 
 
-def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path) -> None:
+def test_f28_execute_timeout_ends_whole_group(processes: Processes, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     for timeout in (0.4, 4, 20):  # on a busy machine it may not have come to its last words
         started = time.monotonic()
@@ -93,13 +93,13 @@ def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path
     assert is_gone(pid_in(note))
 
 
-def test_f29_a_flood_is_stopped(processes: Processes) -> None:
+def test_f29_execute_flood_of_output_is_stopped(processes: Processes) -> None:
     started = time.monotonic()
     assert code_of(processes, shell("yes")) == "BK322"
     assert time.monotonic() - started < 20
 
 
-def test_of_the_error_output_the_end_is_kept(processes: Processes) -> None:
+def test_execute_keeps_end_of_stderr(processes: Processes) -> None:
     finished = processes.execute(shell("seq 1 200000 >&2", max_stderr=1_000))
     assert 700 < len(finished.stderr) <= 1_000
     assert finished.stderr.startswith(b"1998"), "no line is torn: half of one could be half a secret"
@@ -107,9 +107,7 @@ def test_of_the_error_output_the_end_is_kept(processes: Processes) -> None:
 
 
 @pytest.mark.parametrize(("between", "first"), [("\n", b"w"), (" ", b"w"), ("", b"x")])
-def test_no_word_is_torn_where_the_error_output_is_cut(
-    processes: Processes, between: str, first: bytes
-) -> None:
+def test_execute_cuts_stderr_between_words(processes: Processes, between: str, first: bytes) -> None:
     words = between.join(["w" + "x" * 98] * 300)
     finished = processes.execute(shell(f"printf '%s' '{words}' >&2", max_stderr=20_000))
     assert finished.stderr[:1] == first
@@ -117,7 +115,7 @@ def test_no_word_is_torn_where_the_error_output_is_cut(
 
 
 @pytest.mark.slow
-def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) -> None:
+def test_execute_quotes_last_output_only_with_mask(processes: Processes) -> None:
     for mask, quoted in (
         (None, ""),
         (lambda text: text.replace("pass-1", "***"), "; its last output was: I am ***"),
@@ -127,7 +125,7 @@ def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) ->
         assert raised.value.problems[0].message == f"/bin/sh did not end within 3 s{quoted}"
 
 
-def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, tmp_path: Path) -> None:
+def test_f28_execute_does_not_wait_for_grandchild_with_pipe(processes: Processes, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     started = time.monotonic()
     finished = processes.execute(shell(f"sleep 99 & echo $! > {shlex.quote(str(note))}; echo done"))
@@ -136,7 +134,7 @@ def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, t
     assert is_gone(pid_in(note))
 
 
-def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
+def test_cancel_ends_running_programs(processes: Processes, tmp_path: Path) -> None:
     codes: list[str] = []
     runs = [
         shell(f"sleep 99 & echo $! > {shlex.quote(str(tmp_path / str(index)))}; wait") for index in range(4)
@@ -164,13 +162,13 @@ def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
         (("/bin/echo", "a\0b"), ".", "embedded null byte"),
     ],
 )
-def test_what_cannot_be_started(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
+def test_execute_fails_to_start(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
         processes.execute(ProcessSpec(argv, cwd=cwd))
     assert raised.value.problems[0].code == "BK320"
 
 
-def test_no_descriptor_is_left_open(processes: Processes) -> None:
+def test_execute_leaves_no_descriptor_open(processes: Processes) -> None:
     processes.execute(shell("true"))
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):

@@ -21,17 +21,17 @@ QUESTION = {"question": "Is it relevant?"}
 
 
 class Judges:
-    """The model: says what it was asked, and how often. `error`: what it raises instead."""
+    """The model; it keeps its questions. `error`: what it raises instead of an answer."""
 
     def __init__(self) -> None:
-        self.asked: list[ModelQuestion] = []
+        self.questions: list[ModelQuestion] = []
         self.error: Exception | None = None
         self.wait = threading.Event()
         self.wait.set()
         self.begun = threading.Event()
 
     def ask(self, ask: ModelQuestion) -> Answer:
-        self.asked.append(ask)
+        self.questions.append(ask)
         self.begun.set()
         self.wait.wait(10)
         if self.error is not None:
@@ -56,7 +56,7 @@ def proxy(judges: Judges) -> Iterator[Proxy]:
 def sent(
     proxy: Proxy, path: str, body: Any = None, token: str | None = "", method: str = "", **headers: str
 ) -> tuple[int, Any]:
-    """`body`: what is no bytes is sent as JSON. `token`: "" is the right one."""
+    """`body`: a value other than bytes is sent as JSON. `token`: "" is the right one."""
     url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
     connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=10)
     raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
@@ -74,7 +74,7 @@ def sent(
         connection.close()
 
 
-def test_a25_the_program_finds_the_address_and_its_token_under_both_names(proxy: Proxy) -> None:
+def test_a25_proxy_environment_has_address_and_token_under_both_names(proxy: Proxy) -> None:
     found = proxy.environment
     assert sorted(found) == [
         "AGENTV_TARGET_PROXY_TOKEN",
@@ -86,41 +86,44 @@ def test_a25_the_program_finds_the_address_and_its_token_under_both_names(proxy:
     assert len(found["AGENTV_TARGET_PROXY_TOKEN"]) >= 40
 
 
-def test_a25_it_answers_one_question_and_several(proxy: Proxy, judges: Judges) -> None:
+def test_a25_proxy_answers_invoke_and_batch(proxy: Proxy, judges: Judges) -> None:
     assert sent(proxy, "/info") == (
         200,
         {"targetName": "judge", "callCount": 0, "maxCalls": 5, "availableTargets": ["judge", "strict"]},
     )
-    said = {
+    answer = {
         "outputMessages": [{"role": "assistant", "content": "answer to Is it relevant?"}],
         "rawText": "answer to Is it relevant?",
     }
-    assert sent(proxy, "/invoke", {**QUESTION, "systemPrompt": "Be terse."}) == (200, said)
-    assert [(one.role, one.content) for one in judges.asked[0].messages] == [
+    assert sent(proxy, "/invoke", {**QUESTION, "systemPrompt": "Be terse."}) == (200, answer)
+    assert [(item.role, item.content) for item in judges.questions[0].messages] == [
         ("system", "Be terse."),
         ("user", "Is it relevant?"),
     ]
-    assert (judges.asked[0].model, 0 < (judges.asked[0].timeout or 0) <= 60) == ("judge", True)
+    assert (judges.questions[0].model, 0 < (judges.questions[0].timeout or 0) <= 60) == ("judge", True)
     status, many = sent(
         proxy, "/invokeBatch", {"requests": [{"question": "b"}, {"question": "a", "target": "strict"}]}
     )
-    assert (status, [one["rawText"] for one in many["responses"]]) == (200, ["answer to b", "answer to a"])
-    assert {ask.messages[-1].content: ask.model for ask in judges.asked[1:]} == {"b": "judge", "a": "strict"}
+    assert (status, [item["rawText"] for item in many["responses"]]) == (200, ["answer to b", "answer to a"])
+    assert {ask.messages[-1].content: ask.model for ask in judges.questions[1:]} == {
+        "b": "judge",
+        "a": "strict",
+    }
     assert sent(proxy, "/info")[1]["callCount"] == 3
     assert (proxy.calls, proxy.failed, proxy.usage) == (3, 0, Usage(9, 6))
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "x" * 60_000, "ü".encode().decode("latin-1"), "of another"])
 @pytest.mark.parametrize(("path", "body"), [("/info", None), ("/invoke", QUESTION), ("/nowhere", QUESTION)])
-def test_a25_f48_without_its_token_nobody_is_asked_and_nothing_is_told(
+def test_a25_f48_proxy_request_without_token_is_refused(
     proxy: Proxy, judges: Judges, token: str | None, path: str, body: Any
 ) -> None:
     if token == "of another":
         with Proxy(judges.ask, "judge", 5, 60.0) as other:
             token = other.environment["AGENTV_TARGET_PROXY_TOKEN"]
-    status, said = sent(proxy, path, body, token)
-    assert (status, said) == (401, {"error": "the token is missing or wrong"})
-    assert (judges.asked, proxy.calls) == ([], 0)
+    status, answer = sent(proxy, path, body, token)
+    assert (status, answer) == (401, {"error": "the token is missing or wrong"})
+    assert (judges.questions, proxy.calls) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -147,16 +150,16 @@ def test_a25_f48_without_its_token_nobody_is_asked_and_nothing_is_told(
         ("/invokeBatch", {"requests": [QUESTION] * 6}, 429, "no more than 5 calls for this judge"),
     ],
 )
-def test_a25_f48_what_is_no_question_costs_nothing(
+def test_a25_f48_proxy_invalid_question_asks_no_model(
     proxy: Proxy, judges: Judges, path: str, body: Any, status: int, why: str
 ) -> None:
-    found, said = sent(proxy, path, body)
-    assert (found, why in said["error"]) == (status, True)
-    assert (judges.asked, proxy.calls) == ([], 0)
+    found, answer = sent(proxy, path, body)
+    assert (found, why in answer["error"]) == (status, True)
+    assert (judges.questions, proxy.calls) == ([], 0)
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "x", "", "٣", "99999999999999999999"])
-def test_f48_a_length_that_is_none_is_refused_unread(proxy: Proxy, length: str) -> None:
+def test_f48_proxy_invalid_content_length_is_refused(proxy: Proxy, length: str) -> None:
     token = proxy.environment["AGENTV_TARGET_PROXY_TOKEN"]
     raw = f"POST /invoke HTTP/1.1\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
     assert spoken(proxy, raw.encode()).split(b" ")[1] in (b"411", b"413")
@@ -165,17 +168,17 @@ def test_f48_a_length_that_is_none_is_refused_unread(proxy: Proxy, length: str) 
 
 
 def spoken(proxy: Proxy, raw: bytes) -> bytes:
-    """What it says to raw bytes, until it hangs up."""
+    """The whole answer to raw bytes, until the connection is closed."""
     url = urlsplit(proxy.environment["AGENTV_TARGET_PROXY_URL"])
     with socket.create_connection((str(url.hostname), url.port or 0), timeout=10) as talk:
         talk.sendall(raw)
-        said = b""
+        answer = b""
         try:
             while data := talk.recv(65_536):
-                said += data
+                answer += data
         except ConnectionResetError:  # with what was not read
             pass
-        return said
+        return answer
 
 
 @pytest.mark.parametrize(
@@ -191,17 +194,17 @@ def spoken(proxy: Proxy, raw: bytes) -> bytes:
         b"DELETE /invoke HTTP/1.1\r\n\r\n",
     ],
 )
-def test_f48_what_is_no_request_is_answered_with_an_error_or_not_at_all(
+def test_f48_proxy_invalid_request_never_succeeds(
     proxy: Proxy, judges: Judges, raw: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = spoken(proxy, raw)
-    assert b" 200 " not in said
-    assert b"ccess-Control" not in said
+    answer = spoken(proxy, raw)
+    assert b" 200 " not in answer
+    assert b"ccess-Control" not in answer
     assert sent(proxy, "/invoke", QUESTION)[0] == 200, "the next one is answered"
     assert capfd.readouterr() == ("", "")
 
 
-def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(judges: Judges) -> None:
+def test_a25_f48_proxy_call_limit_holds_for_threads(judges: Judges) -> None:
     judges.wait.clear()
     with Proxy(judges.ask, "judge", 50, 60.0) as proxy:
         statuses: list[int] = []
@@ -213,7 +216,7 @@ def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(jud
         ]
         for thread in threads:
             thread.start()
-        while len([one for one in statuses if one == 429]) < 4:
+        while len([item for item in statuses if item == 429]) < 4:
             time.sleep(0.001)
         assert proxy.calls == 48, "reserved before anybody is asked, and all of a batch or none"
         judges.wait.set()
@@ -221,10 +224,10 @@ def test_a25_f48_the_call_after_the_last_is_refused_however_many_ask_at_once(jud
             thread.join()
         assert sorted(statuses) == [200] * 16 + [429] * 4
         assert [sent(proxy, "/invoke", QUESTION)[0] for _ in range(3)] == [200, 200, 429]
-    assert len(judges.asked) == proxy.calls == 50
+    assert len(judges.questions) == proxy.calls == 50
 
 
-def test_a25_a_model_that_fails_is_told_as_it_is_and_the_call_counts(proxy: Proxy, judges: Judges) -> None:
+def test_a25_proxy_model_failure_is_reported_and_counted(proxy: Proxy, judges: Judges) -> None:
     judges.error = CannotReplay(Problem("BK611", "the model 'judge' is not there", "start it"))
     assert sent(proxy, "/invoke", QUESTION) == (
         502,
@@ -242,18 +245,18 @@ def test_a25_a_model_that_fails_is_told_as_it_is_and_the_call_counts(proxy: Prox
         CannotReplay(Problem("BK330", "was interrupted")),
     ],
 )
-def test_f48_what_ends_the_run_is_no_fault_of_the_program(
+def test_f48_proxy_error_that_ends_the_run_is_kept(
     proxy: Proxy, judges: Judges, error: Exception, capfd: pytest.CaptureFixture[str]
 ) -> None:
     judges.error = error
-    status, said = sent(proxy, "/invoke", QUESTION)
+    status, answer = sent(proxy, "/invoke", QUESTION)
     ours = isinstance(error, ZeroDivisionError)
-    assert (status, said["code"]) == (502, "BK399" if ours else error.problems[0].code)
+    assert (status, answer["code"]) == (502, "BK399" if ours else error.problems[0].code)
     assert proxy.ended is error or (ours and proxy.ended is not None)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a25_f48_it_is_closed_with_its_program_and_waits_for_what_is_paid_for(judges: Judges) -> None:
+def test_a25_f48_proxy_close_waits_for_running_question(judges: Judges) -> None:
     judges.wait.clear()
     before = set(threading.enumerate())
     proxy = Proxy(judges.ask, "judge", 5, 60.0)

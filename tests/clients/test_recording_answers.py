@@ -42,7 +42,7 @@ GOOD = Response(
 
 
 class Counted:
-    """A door that counts."""
+    """A client that counts its requests."""
 
     def __init__(self, response: Response = GOOD):
         self.count = 0
@@ -61,7 +61,7 @@ def files(root: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*.json") if path.parent.name != "tmp")
 
 
-def test_what_was_recorded_is_answered_offline(tmp_path: Path) -> None:
+def test_recording_offline_gives_recorded_answer(tmp_path: Path) -> None:
     send = Counted()
     first = kept(tmp_path, "record", send).ask(question())
     offline = Recording(
@@ -80,7 +80,7 @@ def test_what_was_recorded_is_answered_offline(tmp_path: Path) -> None:
     assert offline.spent.calls == 0
 
 
-def test_a_cassette_is_one_file_that_a_person_can_read(tmp_path: Path) -> None:
+def test_recording_writes_one_readable_file(tmp_path: Path) -> None:
     kept(tmp_path, "record", Counted()).ask(question("Ünï\ncode", turn=2))
     (file,) = files(tmp_path)
     assert file.parent == tmp_path / "calls" / "m"
@@ -98,7 +98,7 @@ def test_a_cassette_is_one_file_that_a_person_can_read(tmp_path: Path) -> None:
     assert "Ünï" in file.read_text("utf-8")
 
 
-def test_the_cache_asks_once_and_recording_always(tmp_path: Path) -> None:
+def test_recording_cache_asks_once_and_record_always(tmp_path: Path) -> None:
     send = Counted()
     for _ in range(3):
         kept(tmp_path, "cache", send).ask(question())
@@ -110,7 +110,7 @@ def test_the_cache_asks_once_and_recording_always(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["record", "cache"])
-def test_errors_are_never_kept(tmp_path: Path, mode: Mode) -> None:
+def test_recording_keeps_no_errors(tmp_path: Path, mode: Mode) -> None:
     for response in (
         Response(400, (), b"{}"),
         Response(200, (), json.dumps(chat("half", "length")).encode()),
@@ -137,7 +137,7 @@ MISSES: list[tuple[ModelQuestion, Model, str]] = [
 
 
 @pytest.mark.parametrize(("ask", "entry", "word"), MISSES)
-def test_a_miss_says_in_what_the_nearest_one_differs(
+def test_recording_miss_names_difference_from_nearest(
     tmp_path: Path, ask: ModelQuestion, entry: Model, word: str
 ) -> None:
     far = question("Something else altogether", temperature=1, max_tokens=9, json=True, turn=7)
@@ -149,7 +149,7 @@ def test_a_miss_says_in_what_the_nearest_one_differs(
     assert "--record-calls calls" in str(error)
 
 
-def test_a_miss_in_an_empty_folder_says_how_to_record(tmp_path: Path) -> None:
+def test_recording_miss_in_empty_folder_names_option(tmp_path: Path) -> None:
     error = failure(kept(tmp_path, "offline", Counted()))
     assert "no answer is recorded in calls" in str(error)
     assert "--record-calls calls" in str(error)
@@ -166,7 +166,7 @@ def test_a_miss_in_an_empty_folder_says_how_to_record(tmp_path: Path) -> None:
         b'{"format": "baselinekit.call/1", "asked": {}, "answer": {"text": "", "seconds": "NaN"}}',
     ],
 )
-def test_what_is_damaged_is_a_miss_for_the_cache_and_an_error_offline(tmp_path: Path, raw: bytes) -> None:
+def test_recording_damaged_file_is_a_miss_or_offline_error(tmp_path: Path, raw: bytes) -> None:
     send = Counted()
     kept(tmp_path, "record", send).ask(question())
     (file,) = files(tmp_path)
@@ -178,7 +178,7 @@ def test_what_is_damaged_is_a_miss_for_the_cache_and_an_error_offline(tmp_path: 
     assert kept(tmp_path, "offline", Counted()).ask(question()).text == "fine", "it was written again"
 
 
-def test_state_is_hidden_from_git_and_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
+def test_recording_cache_is_git_ignored_and_follows_no_outside_link(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
     kept(root, "cache", Counted(), folder=".baselinekit/calls").ask(question())
@@ -192,7 +192,7 @@ def test_state_is_hidden_from_git_and_a_link_out_of_the_project_is_not_followed(
     assert list(outside.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_fails_a_recording_and_no_cache(tmp_path: Path) -> None:
+def test_recording_unwritable_folder_fails_record_but_not_cache(tmp_path: Path) -> None:
     (tmp_path / "calls").write_text("a file")
     with pytest.raises(NotRecorded, match="BK120"):
         kept(tmp_path, "record", Counted()).ask(question())
@@ -202,17 +202,17 @@ def test_a_folder_that_cannot_be_written_fails_a_recording_and_no_cache(tmp_path
 SECRET = "correct-horse/battery+staple=="
 
 
-def test_f49_no_secret_stands_in_any_cassette(tmp_path: Path) -> None:
+def test_f49_recording_contains_no_secret(tmp_path: Path) -> None:
     """Not the key, not a secret in a question, and none that the model repeats, in whatever spelling."""
     import base64
     from urllib.parse import quote
 
     echoes = f"{SECRET} {quote(SECRET, safe='')} {base64.b64encode(SECRET.encode()).decode()} {ASCII_KEY}"
     arguments = json.dumps({"token": SECRET, SECRET: [SECRET]})
-    said = chat(echoes, tool_calls=[{"function": {"name": SECRET, "arguments": arguments}}])
+    reply = chat(echoes, tool_calls=[{"function": {"name": SECRET, "arguments": arguments}}])
     headers, settings = {"X-Api-Key": SECRET}, {"user": SECRET}
     entry = replace(ENTRY, key="k", headers=headers, settings=settings, system=f"The password is {SECRET}")
-    around = world(Wire(said), secrets={"k": ASCII_KEY, "s": SECRET})
+    around = world(Wire(reply), secrets={"k": ASCII_KEY, "s": SECRET})
     answer = Recording(models(entry, around), Cassettes(str(tmp_path), "calls"), "record").ask(
         question(f"Repeat {SECRET}", tools=(Tool(SECRET, SECRET, {"x": SECRET}),))
     )
@@ -230,16 +230,16 @@ def test_f49_no_secret_stands_in_any_cassette(tmp_path: Path) -> None:
     assert SECRET not in str(error)
 
 
-def test_another_secret_in_the_same_place_is_the_same_question(tmp_path: Path) -> None:
-    def asked(secret: str, mode: Mode, send: Counted) -> Answer:
+def test_recording_key_does_not_depend_on_secret(tmp_path: Path) -> None:
+    def answer_with(secret: str, mode: Mode, send: Counted) -> Answer:
         around = world(send, secrets={"k": secret})
         entry = Model(openai="x", base_url="http://127.0.0.1:9", key="k")
         source = models(entry, around)
         return Recording(source, Cassettes(str(tmp_path), "calls"), mode).ask(question(f"Say {secret}"))
 
     send = Counted()
-    asked("first-secret-0001", "record", send)
-    assert asked("second-secret-0002", "offline", send).text == "fine"
+    answer_with("first-secret-0001", "record", send)
+    assert answer_with("second-secret-0002", "offline", send).text == "fine"
 
 
 json_values = st.recursive(
@@ -262,7 +262,7 @@ def plain(text: str) -> str:
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values, max_size=4), st.text(), st.floats(0, 2))
-def test_the_key_does_not_depend_on_the_order_of_keys(
+def test_key_of_does_not_depend_on_order_of_keys(
     given_settings: dict[str, Any], text: str, temperature: float
 ) -> None:
     ask = question(text, temperature=temperature, tools=(Tool("f", "", {"b": 1, "a": {"d": 1, "c": 2}}),))
@@ -274,8 +274,8 @@ def test_the_key_does_not_depend_on_the_order_of_keys(
     assert len(key) == 64
 
 
-def test_what_a_key_stands_for_does_not_change_from_version_to_version() -> None:
-    """Cassettes are committed: whoever changes this number makes all of them worthless."""
+def test_key_of_is_stable_between_versions() -> None:
+    """Cassettes are committed, and another key would make all of them worthless."""
     ask = ModelQuestion("m", (Message("system", "Be brief."), Message("user", "Hi")), temperature=0, turn=1)
     key = key_of(parts_of(ask, ENTRY, "openai", plain))
     assert key == "aa3fc0fab6662182501e96f7995b615e086a12a35e5b16506ecd2856747c1b39"

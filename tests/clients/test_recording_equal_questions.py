@@ -18,7 +18,7 @@ from baselinekit.model.recipes import Answer, Message, ModelQuestion, ModelUsage
 from baselinekit.store.journal import AnswerJournal, Cassettes
 
 Script = dict[str, list[str]]
-"""Who asks what, one thing after the other."""
+"""The questions of each asker, in order."""
 
 
 @dataclass
@@ -26,14 +26,14 @@ class Moody:
     """A model that never answers the same twice, or by `answers` always so."""
 
     answers: dict[str, str] = field(default_factory=dict)
-    asked: int = 0
+    calls: int = 0
     spent: ModelUsage = field(default_factory=ModelUsage)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, ask: ModelQuestion) -> Answer:
         with self._lock:
-            self.asked += 1
-            return Answer(self.answers.get(ask.messages[0].content, f"answer {self.asked}"))
+            self.calls += 1
+            return Answer(self.answers.get(ask.messages[0].content, f"answer {self.calls}"))
 
     def check(self, name: str, asked: bool = True) -> None: ...
 
@@ -44,8 +44,8 @@ class Moody:
         return text
 
 
-def asking(who: str, what: str, turn: int = 0) -> ModelQuestion:
-    return ModelQuestion("m", (Message("user", what),), turn=turn, asker=who)
+def asking(asker: str, what: str, turn: int = 0) -> ModelQuestion:
+    return ModelQuestion("m", (Message("user", what),), turn=turn, asker=asker)
 
 
 def recording(root: str, mode: Mode, source: Moody | None = None) -> Recording:
@@ -59,12 +59,12 @@ def journalled(root: str, go_on: bool, source: Moody | None = None) -> Iterator[
         yield Recording(source or Moody(), journal, "journal")
 
 
-def told(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
+def answered(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
     """What each is answered, when the turns come in this order."""
-    found: dict[str, list[str]] = {who: [] for who in script}
-    for who in order:
-        what = script[who][len(found[who])]
-        found[who].append(client.ask(asking(who, what)).text)
+    found: dict[str, list[str]] = {asker: [] for asker in script}
+    for asker in order:
+        what = script[asker][len(found[asker])]
+        found[asker].append(client.ask(asking(asker, what)).text)
     return found
 
 
@@ -72,12 +72,12 @@ def at_once(client: Recording, script: Script) -> dict[str, list[str]]:
     """The same with a thread for each."""
     start = threading.Barrier(len(script))
 
-    def one(who: str) -> list[str]:
+    def ask_all(asker: str) -> list[str]:
         start.wait()
-        return [client.ask(asking(who, what)).text for what in script[who]]
+        return [client.ask(asking(asker, what)).text for what in script[asker]]
 
     with ThreadPoolExecutor(len(script)) as pool:
-        return dict(zip(script, pool.map(one, script), strict=True))
+        return dict(zip(script, pool.map(ask_all, script), strict=True))
 
 
 SCRIPTS = st.dictionaries(
@@ -86,38 +86,36 @@ SCRIPTS = st.dictionaries(
 
 
 @given(st.data(), SCRIPTS)
-def test_what_each_was_answered_comes_again_in_any_order(data: st.DataObject, script: Script) -> None:
-    turns = [who for who, asked in script.items() for _ in asked]
+def test_recording_replays_answers_of_each_asker_in_any_order(data: st.DataObject, script: Script) -> None:
+    turns = [asker for asker, questions in script.items() for _ in questions]
     first, second = data.draw(st.permutations(turns)), data.draw(st.permutations(turns))
     with TemporaryDirectory() as root:
-        recorded = told(recording(root, "record"), script, first)
+        recorded = answered(recording(root, "record"), script, first)
         source = Moody()
-        assert told(recording(root, "offline", source), script, second) == recorded
-        assert source.asked == 0
+        assert answered(recording(root, "offline", source), script, second) == recorded
+        assert source.calls == 0
 
 
 @given(st.data(), SCRIPTS)
-def test_a_run_that_goes_on_asks_only_what_the_others_were_not_answered(
-    data: st.DataObject, script: Script
-) -> None:
+def test_journal_continued_run_asks_only_unanswered_questions(data: st.DataObject, script: Script) -> None:
     """However often it is stopped, and wherever."""
-    turns = [who for who, asked in script.items() for _ in asked]
+    turns = [asker for asker, questions in script.items() for _ in questions]
     stops = sorted(data.draw(st.lists(st.integers(0, len(turns)), max_size=3)))
     source = Moody()
     with TemporaryDirectory() as root:
-        seen: dict[str, list[str]] = {}
+        earlier: dict[str, list[str]] = {}
         for number, stop in enumerate([*stops, len(turns)]):
             with journalled(root, number > 0, source) as client:
-                found = told(client, script, turns[:stop])
-            assert all(found[who][: len(texts)] == texts for who, texts in seen.items())
-            seen = found
-            assert source.asked == stop
+                found = answered(client, script, turns[:stop])
+            assert all(found[asker][: len(texts)] == texts for asker, texts in earlier.items())
+            earlier = found
+            assert source.calls == stop
         with journalled(root, False, source) as client:
-            told(client, script, turns)
-        assert source.asked == 2 * len(turns), "who begins anew asks everything"
+            answered(client, script, turns)
+        assert source.calls == 2 * len(turns), "who begins anew asks everything"
 
 
-def test_and_with_threads(tmp_path: Path) -> None:
+def test_recording_replays_answers_with_threads(tmp_path: Path) -> None:
     script = {f"case {n}": ["x", "y", "x", "x"] for n in range(12)}
     recorded = at_once(recording(str(tmp_path), "record"), script)
     assert len({text for texts in recorded.values() for text in texts}) == 48
@@ -125,10 +123,10 @@ def test_and_with_threads(tmp_path: Path) -> None:
         assert at_once(recording(str(tmp_path), "offline"), script) == recorded
 
 
-def test_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> None:
-    told(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
+def test_recording_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> None:
+    answered(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
     client = recording(str(tmp_path), "offline")
-    told(client, {"a": ["x", "x"]}, "aa")
+    answered(client, {"a": ["x", "x"]}, "aa")
     with pytest.raises(
         CannotReplay, match="a asks the model 'm' the same thing 3 times; in calls there is no"
     ):
@@ -137,41 +135,44 @@ def test_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> None:
         client.ask(asking("somebody new", "x"))
 
 
-def test_unless_all_answers_to_it_say_the_same(tmp_path: Path) -> None:
+def test_recording_equal_answers_serve_further_questions(tmp_path: Path) -> None:
     """So a renamed baseline, and one more repeat of what never varies, need no new recording."""
     steady = Moody({"x": "always"})
-    told(recording(str(tmp_path), "record", steady), {"a": ["x", "x"], "b": ["x"]}, "aba")
+    answered(recording(str(tmp_path), "record", steady), {"a": ["x", "x"], "b": ["x"]}, "aba")
     client = recording(str(tmp_path), "offline")
-    assert told(client, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {"a": ["always"] * 4, "c": ["always"]}
+    assert answered(client, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {"a": ["always"] * 4, "c": ["always"]}
 
 
-def test_an_old_cassette_has_one_answer_for_all(tmp_path: Path) -> None:
+def test_recording_old_file_has_one_answer_for_all(tmp_path: Path) -> None:
     recording(str(tmp_path), "record").ask(asking("", "x"))
     (file,) = (tmp_path / "calls" / "m").iterdir()
     assert len(file.stem) == 64
     client = recording(str(tmp_path), "offline")
-    assert told(client, {"a": ["x", "x"], "b": ["x"]}, "aba") == {"a": ["answer 1"] * 2, "b": ["answer 1"]}
+    assert answered(client, {"a": ["x", "x"], "b": ["x"]}, "aba") == {
+        "a": ["answer 1"] * 2,
+        "b": ["answer 1"],
+    }
 
 
-def test_a_new_recording_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    told(recording(str(tmp_path), "record"), {"a": ["x", "x", "x"]}, "aaa")
-    told(recording(str(tmp_path), "record"), {"a": ["x"]}, "a")
+def test_recording_again_replaces_old_answers(tmp_path: Path) -> None:
+    answered(recording(str(tmp_path), "record"), {"a": ["x", "x", "x"]}, "aaa")
+    answered(recording(str(tmp_path), "record"), {"a": ["x"]}, "a")
     assert len(list((tmp_path / "calls" / "m").iterdir())) == 1
     assert recording(str(tmp_path), "offline").ask(asking("a", "x")).text == "answer 1"
 
 
-def test_the_cache_keeps_one_answer_a_question(tmp_path: Path) -> None:
+def test_recording_cache_keeps_one_answer_per_question(tmp_path: Path) -> None:
     source = Moody()
-    found = told(recording(str(tmp_path), "cache", source), {"a": ["x", "x"], "b": ["x"]}, "aba")
+    found = answered(recording(str(tmp_path), "cache", source), {"a": ["x", "x"], "b": ["x"]}, "aba")
     assert Counter(text for texts in found.values() for text in texts) == {"answer 1": 3}
-    assert source.asked == 1
+    assert source.calls == 1
 
 
-def test_an_answer_with_a_secret_is_in_no_journal_and_is_asked_for_again(tmp_path: Path) -> None:
+def test_journal_answer_with_secret_is_not_written(tmp_path: Path) -> None:
     source = Moody({"x": "Your key is ghp_0123456789abcdefghijABCDEFGHIJ012345."})
     for go_on in (False, True):
         with journalled(str(tmp_path), go_on, source) as client:
-            assert "ghp_" in told(client, {"a": ["x", "y"]}, "aa")["a"][0]
-    assert source.asked == 3
+            assert "ghp_" in answered(client, {"a": ["x", "y"]}, "aa")["a"][0]
+    assert source.calls == 3
     (file,) = (tmp_path / ".baselinekit" / "journal").iterdir()
     assert "ghp_" not in file.read_text()

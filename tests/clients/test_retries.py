@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from model_server import Clock, Said, Wire, chat, failure, message, models, question, world
+from model_server import Clock, Reply, Wire, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
@@ -24,7 +24,7 @@ ENTRY = Model(openai="x", base_url="http://127.0.0.1:9")
 
 
 def answering(*answers: Response) -> Callable[[Request], Response]:
-    """A door behind which these answers come, one after the other."""
+    """A client that gets these answers, one after the other."""
     waiting = iter(answers)
     return lambda request: next(waiting)
 
@@ -51,15 +51,15 @@ def busy(status: int = 429, **headers: str) -> Response:
         ({"timeout": 10}, [busy(Retry_After="20")], [], "BK611"),
     ],
 )
-def test_a52_which_answers_are_asked_for_again_and_after_how_long(
+def test_a52_retry_by_status_and_wait(
     entry: dict[str, Any], answers: list[Response], slept: list[float], outcome: int | str
 ) -> None:
     clock = Clock()
-    asked = models(replace(ENTRY, **entry), world(answering(*answers), clock=clock))
+    model = models(replace(ENTRY, **entry), world(answering(*answers), clock=clock))
     if isinstance(outcome, int):
-        assert asked.ask(question()).attempts == outcome
+        assert model.ask(question()).attempts == outcome
     else:
-        with pytest.raises(type(error := failure(asked)), match=outcome):
+        with pytest.raises(type(error := failure(model)), match=outcome):
             raise error
     assert clock.slept == pytest.approx(slept, abs=0.3)
 
@@ -68,7 +68,7 @@ def test_a52_which_answers_are_asked_for_again_and_after_how_long(
     ("entry", "headers", "low", "high"),
     [({}, {}, 0, 1), ({}, {"Retry_After": "3"}, 3, 4), ({"retry": Retry(4)}, {}, 3, 5)],
 )
-def test_a52_chance_spreads_those_that_come_back(
+def test_a52_retry_jitter_spreads_waits(
     entry: dict[str, Any], headers: dict[str, str], low: float, high: float
 ) -> None:
     waits = set()
@@ -97,49 +97,49 @@ def test_a52_chance_spreads_those_that_come_back(
         ({}, None),
     ],
 )
-def test_the_server_states_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_header_gives_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert busy(**headers).asked_wait() == seconds
 
 
-def test_all_tries_happen_within_the_time_of_the_question() -> None:
+def test_retry_stays_within_timeout_of_question() -> None:
     clock = Clock()
-    seen: list[float] = []
+    timeouts: list[float] = []
 
     def send(request: Request) -> Response:
-        seen.append(request.timeout)
+        timeouts.append(request.timeout)
         clock.now += 2
         return busy(503)
 
     failure(models(ENTRY, world(send, clock=clock)), question(timeout=10.0))
-    assert (seen[0], seen) == (10, sorted(seen, reverse=True))
-    assert all(left > 0 for left in seen)
+    assert (timeouts[0], timeouts) == (10, sorted(timeouts, reverse=True))
+    assert all(left > 0 for left in timeouts)
     assert clock.now <= 1_010 + 2
 
 
-def test_a_model_that_asked_to_be_left_alone_is_left_alone_by_all() -> None:
-    wire = Wire(Said({}, 429, {"Retry-After": "0.5"}))
-    asked = models(ENTRY, replace(world(wire, sleep=time.sleep), clock=time.monotonic, jitter=lambda: 0.0))
-    first = threading.Thread(target=asked.ask, args=(question(),))
+def test_retry_after_holds_for_all_threads() -> None:
+    wire = Wire(Reply({}, 429, {"Retry-After": "0.5"}))
+    model = models(ENTRY, replace(world(wire, sleep=time.sleep), clock=time.monotonic, jitter=lambda: 0.0))
+    first = threading.Thread(target=model.ask, args=(question(),))
     first.start()
-    lane, deadline = asked._prepared("m").lane, time.monotonic() + 20
+    lane, deadline = model._prepared("m").lane, time.monotonic() + 20
     while lane._due < time.monotonic() < deadline:
         time.sleep(0.005)
-    asked.ask(question())
+    model.ask(question())
     first.join(20)
     assert [at - wire.times[0] > 0.4 for at in wire.times] == [False, True, True]
 
 
-def test_servers_that_are_busy_are_asked_again() -> None:
-    overloaded = Said({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529)
-    slow = Said({"error": {"message": "slow down"}}, 429, {"Retry-After": "0"})
+def test_retry_busy_servers_of_both_forms() -> None:
+    overloaded = Reply({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, 529)
+    slow = Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "0"})
     bad = {"error": {"message": "bad gateway", "code": 502}}
-    answer = models(ENTRY, world(Wire(slow, Said(hang_up=True), bad, chat("at last")))).ask(question())
+    answer = models(ENTRY, world(Wire(slow, Reply(hang_up=True), bad, chat("at last")))).ask(question())
     assert (answer.text, answer.attempts) == ("at last", 4)
     wire = Wire(overloaded, message("here"), *[overloaded] * 5)
     entry = Model(anthropic="x", base_url=ENTRY.base_url, key="k")
-    asked = models(entry, world(wire, secrets={"k": "key"}))
-    assert asked.ask(question()).attempts == 2
-    assert "Overloaded (overloaded_error) (5 tries)" in str(failure(asked))
+    model = models(entry, world(wire, secrets={"k": "key"}))
+    assert model.ask(question()).attempts == 2
+    assert "Overloaded (overloaded_error) (5 tries)" in str(failure(model))
 
 
 @pytest.mark.parametrize(
@@ -151,42 +151,42 @@ def test_servers_that_are_busy_are_asked_again() -> None:
         ("no connection within 5 s", "http://127.0.0.1:9", None, 4, "start the service"),
     ],
 )
-def test_a_missing_server_is_asked_again_unless_its_port_is_closed(
+def test_retry_missing_server_unless_port_is_closed(
     why: str, url: str, retries: int | None, waits: int, hint: str
 ) -> None:
     def send(request: Request) -> Response:
         raise cannot_replay("BK301", f"POST {url}: no connection: {why}", "start the service, or correct it")
 
     clock = Clock()
-    asked = models(Model(openai="x", base_url=url, retries=retries), world(send, clock=clock))
-    (problem,) = failure(asked).problems
+    model = models(Model(openai="x", base_url=url, retries=retries), world(send, clock=clock))
+    (problem,) = failure(model).problems
     assert problem.message.startswith(f"the model 'm': POST {url}")
     assert (problem.code, problem.hint.startswith(hint), len(clock.slept)) == ("BK301", True, waits)
     for _ in range(5):  # a run of hundreds would wait for each of them anew
-        assert "tries" not in str(failure(asked)) or retries
+        assert "tries" not in str(failure(model)) or retries
     assert retries or len(clock.slept) == waits
 
 
-def test_who_asks_the_demo_is_shown_how_to_start_it() -> None:
+def test_missing_demo_server_hint_names_the_command() -> None:
     client = Client(proxies={})
     error = failure(models(Model(openai="demo", base_url="http://127.0.0.1:9"), world(client.send)))
     client.close()
     assert error.problems[0].hint == "start it in another terminal: baselinekit demo --serve --port 9"
 
 
-class Door:
-    """Answers until the run is interrupted, which ends every wait. Counts who is there at the same time."""
+class Service:
+    """Answers until the run is interrupted, which ends every wait. Counts requests at the same time."""
 
     def __init__(self, answer: Callable[[], Response]):
         self.answer, self.interrupted = answer, threading.Event()
-        self.asked = self.at_once = self.most_at_once = 0
+        self.requests = self.at_once = self.most_at_once = 0
         self._lock = threading.Lock()
 
     def send(self, request: Request) -> Response:
         if self.interrupted.is_set():
             raise NeverSent(Problem("BK330", "interrupted"))
         with self._lock:
-            self.asked += 1
+            self.requests += 1
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -196,53 +196,53 @@ class Door:
                 self.at_once -= 1
 
     def crowd(self, count: int, entry: Model, act: Callable[[Models], object]) -> Models:
-        """Ask from so many threads. Ends with the last of them, or in time after an interruption."""
+        """Ask from this number of threads. Ends with the last of them, or in time after an interruption."""
         around = world(self.send, sleep=self.interrupted.wait)
-        asked = models(entry, replace(around, clock=time.monotonic))
-        threads = [threading.Thread(target=act, args=(asked,)) for _ in range(count)]
+        model = models(entry, replace(around, clock=time.monotonic))
+        threads = [threading.Thread(target=act, args=(model,)) for _ in range(count)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(20)
             assert not thread.is_alive()
-        return asked
+        return model
 
 
-def test_an_interrupted_run_waits_for_nothing() -> None:
+def test_interrupted_run_ends_all_waits() -> None:
     codes: list[str] = []
-    door = Door(lambda: busy(Retry_After="25"))
-    threading.Timer(0.3, door.interrupted.set).start()
+    service = Service(lambda: busy(Retry_After="25"))
+    threading.Timer(0.3, service.interrupted.set).start()
     entry = replace(ENTRY, concurrency=2, per_minute=6000)
-    door.crowd(20, entry, lambda asked: codes.append(failure(asked).problems[0].code))
+    service.crowd(20, entry, lambda model: codes.append(failure(model).problems[0].code))
     assert codes == ["BK330"] * 20
-    assert door.asked <= 2
+    assert service.requests <= 2
 
 
-def test_of_an_interrupted_run_only_what_went_out_may_have_taken_anything() -> None:
+def test_interrupted_run_counts_only_sent_requests() -> None:
     def interrupt() -> Response:
-        door.interrupted.set()
+        service.interrupted.set()
         raise CannotReplay(Problem("BK330", "interrupted"))
 
-    door, codes = Door(interrupt), list[str]()
-    asked = door.crowd(
-        4, replace(ENTRY, concurrency=1), lambda asked: codes.append(failure(asked).problems[0].code)
+    service, codes = Service(interrupt), list[str]()
+    model = service.crowd(
+        4, replace(ENTRY, concurrency=1), lambda model: codes.append(failure(model).problems[0].code)
     )
-    assert (codes, door.asked) == (["BK330"] * 4, 1)
-    assert (asked.spent.calls, asked.spent.unanswered) == (1, 1), "the others waited for their turn"
+    assert (codes, service.requests) == (["BK330"] * 4, 1)
+    assert (model.spent.calls, model.spent.unanswered) == (1, 1), "the others waited for their turn"
 
 
-def test_never_more_at_once_than_the_entry_allows() -> None:
+def test_concurrency_stays_within_entry() -> None:
     def slowly() -> Response:
         time.sleep(0.02)
         return GOOD
 
-    door = Door(slowly)
-    door.crowd(30, replace(ENTRY, concurrency=3), lambda asked: asked.ask(question()))
-    assert (door.asked, door.most_at_once) == (30, 3)
+    service = Service(slowly)
+    service.crowd(30, replace(ENTRY, concurrency=3), lambda model: model.ask(question()))
+    assert (service.requests, service.most_at_once) == (30, 3)
 
 
 @given(per_minute=st.integers(1, 300), arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80))
-def test_in_no_minute_more_than_the_entry_allows(per_minute: int, arrivals: list[float]) -> None:
+def test_per_minute_stays_within_entry(per_minute: int, arrivals: list[float]) -> None:
     clock = Clock()
     gone: list[float] = []
     slept: list[float] = []

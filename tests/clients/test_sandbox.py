@@ -45,14 +45,14 @@ def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> Sandbo
         ("if __name__ == '__main__': raise SystemExit\ndef f(n): return n", 1),
     ],
 )
-def test_h23_a_function_gives_its_value(sandbox: Sandbox, code: str, value: Json) -> None:
+def test_h23_sandbox_function_gives_its_value(sandbox: Sandbox, code: str, value: Json) -> None:
     (got,) = run(sandbox, code).calls
     assert (got.value, got.error) == (value, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [True, None, "a", 1.5, [1, {"a": None}], "'); import os; ('"])
-def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, given: Json) -> None:
+def test_h24_sandbox_arguments_keep_their_types(sandbox: Sandbox, given: Json) -> None:
     (got,) = run(sandbox, "def f(n): return n", given).calls
     assert got.value == given
     assert type(got.value) is type(given)
@@ -86,7 +86,7 @@ def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, give
         ("import ctypes\ndef f(n): return ctypes.string_at(0)", "was ended by SIGSEGV"),
     ],
 )
-def test_f38_what_does_not_return_gives_no_value(sandbox: Sandbox, code: str, error: str) -> None:
+def test_f38_sandbox_function_without_return_has_no_value(sandbox: Sandbox, code: str, error: str) -> None:
     (got,) = run(sandbox, code, seconds=0.2 if error == "timeout" else 20).calls
     assert got.value is ABSENT
     assert error in got.error
@@ -95,19 +95,19 @@ def test_f38_what_does_not_return_gives_no_value(sandbox: Sandbox, code: str, er
 @pytest.mark.parametrize(
     "code", ["def f(n): return {1, 2}", "def f(n): return float('nan')", "def f(n): return f"]
 )
-def test_h24_what_is_no_json_is_shown_as_it_looks(sandbox: Sandbox, code: str) -> None:
+def test_h24_sandbox_value_that_is_not_json_is_inexact(sandbox: Sandbox, code: str) -> None:
     (got,) = run(sandbox, code).calls
     assert got.inexact
 
 
 @pytest.mark.slow
-def test_h23_one_call_does_not_touch_the_next(sandbox: Sandbox) -> None:
+def test_h23_sandbox_calls_do_not_share_state(sandbox: Sandbox) -> None:
     code = "seen = []\ndef f(n):\n    while n == 2: pass\n    seen.append(n)\n    return len(seen)"
     ran = run(sandbox, code, 1, 2, 3, seconds=0.5)
     assert [(got.value, got.error) for got in ran.calls] == [(1, ""), (ABSENT, "timeout"), (1, "")]
 
 
-def test_f39_a_flood_of_output_is_cut_and_does_no_harm(sandbox: Sandbox) -> None:
+def test_f39_sandbox_flood_of_output_is_cut(sandbox: Sandbox) -> None:
     code = "def f(n):\n    for _ in range(2000): print('x' * 10_000)\n    print('the end')\n    return n"
     (got,) = run(sandbox, code).calls
     assert got.value == 1
@@ -115,7 +115,7 @@ def test_f39_a_flood_of_output_is_cut_and_does_no_harm(sandbox: Sandbox) -> None
     assert len(got.printed) <= 8_000, "twice what is shown: it is cut behind the mask"
 
 
-def test_the_report_says_what_was_contained(sandbox: Sandbox) -> None:
+def test_sandbox_reports_what_was_contained(sandbox: Sandbox) -> None:
     ran = run(sandbox, "def f(n): return n")
     everything = {"time", "memory", "output", "environment", "network", "files", "processes"}
     assert {*ran.contained, *ran.not_contained} == everything
@@ -123,14 +123,14 @@ def test_the_report_says_what_was_contained(sandbox: Sandbox) -> None:
     assert ran.not_contained in ((), ("files", "processes"), ("memory", "network", "files", "processes"))
 
 
-def test_a_sandbox_that_is_demanded_and_not_there_is_an_error() -> None:
+def test_sandbox_required_but_missing_is_an_error() -> None:
     none = Sandbox(Processes().execute, allowed=True, walls=lambda: None)
     with pytest.raises(CannotReplay) as raised:
         none.run(FunctionOutput("f", [Call(1)], sandbox=True), "def f(): return 1")
     assert raised.value.problems[0].code == "BK707"
 
 
-def test_without_walls_nothing_runs_that_nobody_allowed() -> None:
+def test_sandbox_without_walls_needs_permission() -> None:
     none = Sandbox(Processes().execute, walls=lambda: None)
     with pytest.raises(Refused) as raised:
         none.run(FunctionOutput("f", [Call(1)]), "def f(): return 1")
@@ -138,7 +138,7 @@ def test_without_walls_nothing_runs_that_nobody_allowed() -> None:
 
 
 @walled
-def test_f39_no_file_of_ours_is_seen_or_left(walls: Sandbox, tmp_path: Path) -> None:
+def test_f39_sandbox_sees_and_leaves_no_files(walls: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("planted")
     code = "import os\ndef f(n): open('/tmp/left', 'w').write('x'); os.mkdir('/planted')\n"
     code += f"def g(n): return os.path.exists({str(tmp_path)!r})"
@@ -149,12 +149,12 @@ def test_f39_no_file_of_ours_is_seen_or_left(walls: Sandbox, tmp_path: Path) -> 
     assert not Path("/planted").exists()
 
 
-def test_h24_a_set_is_given_as_the_list_of_what_is_in_it(sandbox: Sandbox) -> None:
+def test_h24_sandbox_set_becomes_a_list(sandbox: Sandbox) -> None:
     (got,) = run(sandbox, "def f(n): return frozenset([n])").calls
     assert (got.value, got.inexact) == ([1], "frozenset({1})")
 
 
-def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_contained() -> None:
+def test_sandbox_without_system_call_filter_does_not_contain_memory() -> None:
     def unfiltered(run: ProcessSpec) -> ProcessResult:
         lines = b'{"ready": true, "filtered": false}\n{"value": 1, "printed": "", "seconds": 0.1}\n'
         return ProcessResult(0, lines, b"", 0.1)
@@ -166,18 +166,18 @@ def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_co
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"{}\n", b"[]\n", b'{"value": 5}\n', b'{"ready": 1}\n', b"\xff\n", b"x"]
+    "output", [b"", b"{}\n", b"[]\n", b'{"value": 5}\n', b'{"ready": 1}\n', b"\xff\n", b"x"]
 )
-def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> None:
+def test_sandbox_that_does_not_start_is_a_flaw(output: bytes) -> None:
     none = Sandbox(
-        lambda run: ProcessResult(3, said, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
+        lambda run: ProcessResult(3, output, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
     )
     ran = run(none, "")
     assert ran.calls == ()
     assert ran.flaw == "the sandbox did not start (exit code 3); its last output was: bwrap: no permission"
 
 
-def test_a_filter_is_whole_steps_and_unknown_machines_have_none() -> None:
+def test_seccomp_filter_by_machine() -> None:
     for machine in ("x86_64", "aarch64"):
         walled, plain = (seccomp_filter(machine, walled) for walled in (True, False))
         assert len(walled) % 8 == len(plain) % 8 == 0

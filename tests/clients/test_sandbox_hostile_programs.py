@@ -31,7 +31,7 @@ MODES = [
     False,
 ]
 MARK = f"4{os.getpid():07d}"
-"""How long what is left behind would sleep: nobody else on this machine sleeps as long."""
+"""How long a leftover process would sleep: no other process on this machine sleeps as long."""
 
 WANTED = "wanted-" + os.urandom(16).hex()
 PLANTED = "planted-" + os.urandom(16).hex()
@@ -58,7 +58,7 @@ ENDS = {
 
 
 def program(rows: dict[str, str], given: dict[str, object]) -> str:
-    """One that has them all, and does what it is asked for by name."""
+    """One program that has all of them and runs the one that is named."""
     codes = {
         name: "def attack():\n" + textwrap.indent(textwrap.dedent(code).strip(), "    ")
         for name, code in {**rows, HONEST: f"return {HONEST!r}"}.items()
@@ -88,8 +88,8 @@ def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: f
     ran = sandbox(walled).run(method, program(rows, given))
     assert not ran.flaw
     results, _ = judge_calls(method, ran, RegexBudget(), no_mask)
-    for name, one in zip(names, results, strict=True):
-        assert one["passed"] == (name == HONEST), (name, one)
+    for name, result in zip(names, results, strict=True):
+        assert result["passed"] == (name == HONEST), (name, result)
     hostile = (call for name, call in zip(names, ran.calls, strict=True) if name != HONEST)
     return SandboxResult(tuple(hostile), ran.contained, ran.not_contained)
 
@@ -106,9 +106,9 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
         socket.socket(socket.AF_UNIX) as near,
         socket.socket(socket.AF_UNIX) as named,
     ):
-        for one, name in ((near, unix), (named, f"\0{MARK}")):
-            one.bind(name)
-            one.listen()
+        for endpoint, name in ((near, unix), (named, f"\0{MARK}")):
+            endpoint.bind(name)
+            endpoint.listen()
         try:
             yield {
                 "MARK": MARK,
@@ -128,7 +128,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
 @pytest.mark.slow
 @pytest.mark.parametrize("walled", MODES, ids=["walls", "plain"])
 @pytest.mark.parametrize("reach", REACH)
-def test_f38_f39_none_passes_and_what_is_out_of_reach_stays_so(
+def test_f38_f39_sandbox_hostile_programs_never_pass_or_escape(
     walled: bool, reach: str, given: dict[str, object]
 ) -> None:
     rows = REACH[reach]
@@ -150,13 +150,13 @@ def test_f38_f39_none_passes_and_what_is_out_of_reach_stays_so(
         assert {call.error for call in ran.calls} <= ENDS, ran.calls
 
 
-def test_there_are_enough_of_them() -> None:
+def test_hostile_programs_are_more_than_120() -> None:
     names = [name for rows in (*REACH.values(), BEHIND_WALLS) for name in rows]
     assert len(set(names)) == len(names) > 120
 
 
 def left() -> list[str]:
-    """Who still sleeps."""
+    """The processes that still sleep."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:

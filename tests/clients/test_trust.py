@@ -30,7 +30,7 @@ TOKEN = ("token", Secret("s3cret-value"))
         ("http://good.example.evil.example/", "http://good.example.evil.example:80"),
     ],
 )
-def test_origin(url: str, where: str) -> None:
+def test_origin_of_url(url: str, where: str) -> None:
     assert origin(url) == where
 
 
@@ -43,7 +43,7 @@ def test_origin(url: str, where: str) -> None:
         "http://good.example:x/", "http://[::1/", "http:///path", "file:///etc/passwd", "good.example/path",
     ],
 )  # fmt: skip
-def test_a_url_that_two_readers_could_read_differently_is_refused(url: str) -> None:
+def test_check_request_ambiguous_url_is_refused(url: str) -> None:
     with pytest.raises(Refused) as caught:
         Trust().check_request(url)
     assert caught.value.exit_code == 4
@@ -75,11 +75,11 @@ def test_a_url_that_two_readers_could_read_differently_is_refused(url: str) -> N
         ("http://127.0.0.1:9000", "127.0.0.1", True),
     ],
 )
-def test_host_matches(where: str, allowed: str, matches: bool) -> None:
+def test_host_matches_allowed_pattern(where: str, allowed: str, matches: bool) -> None:
     assert host_matches(where, allowed) is matches
 
 
-def test_without_a_list_requests_may_go_anywhere_and_with_one_only_there() -> None:
+def test_check_request_allow_hosts_limits_requests() -> None:
     Trust().check_request("http://anywhere.example/")
     trust = Trust(allow_hosts=("api.example",))
     trust.check_request("https://api.example/x")
@@ -101,7 +101,7 @@ def test_without_a_list_requests_may_go_anywhere_and_with_one_only_there() -> No
         (Trust(), ("token", Secret("s3cret-value", ("other.example",))), False),
     ],
 )
-def test_a_secret_goes_only_where_operator_or_config_point(
+def test_check_request_secret_needs_named_origin(
     trust: Trust, secret: tuple[str, Secret], goes: bool
 ) -> None:
     trust.check_request("http://api.example/users")
@@ -114,26 +114,26 @@ def test_a_secret_goes_only_where_operator_or_config_point(
     assert "s3cret-value" not in str(caught.value)
 
 
-def test_a_program_runs_only_when_it_is_allowed() -> None:
+def test_check_program_needs_permission() -> None:
     Trust(allow_exec=True).check_program("/bin/ls")
     with pytest.raises(Refused, match=r"BK403 .*'/opt/my\.tool' .*my: \[/opt/my\.tool\].*--allow-exec"):
         Trust().check_program("/opt/my.tool")
 
 
 @pytest.mark.parametrize("path", ["/repo", "/repo/a/b.yaml", "/repo/.github/x", "/repo/a.git/x", "/repo/..a"])
-def test_paths_inside(path: str) -> None:
+def test_check_inside_path_in_project_is_allowed(path: str) -> None:
     check_inside("/repo", path, "a.yaml")
 
 
 @pytest.mark.parametrize(
     "path", ["/repo-evil/a", "/", "/etc/passwd", "/repo/.git", "/repo/sub/.git/hooks", "/repo/.GIT/x"]
 )
-def test_paths_outside_or_in_git(path: str) -> None:
+def test_check_inside_path_outside_or_in_git_is_refused(path: str) -> None:
     with pytest.raises(Refused, match="BK404 shown leads"):
         check_inside("/repo", path, "shown")
 
 
-def test_a_project_at_the_root_of_the_file_system() -> None:
+def test_check_inside_project_at_root_of_file_system() -> None:
     check_inside("/", "/a/b", "shown")
 
 
@@ -158,7 +158,7 @@ def test_a_project_at_the_root_of_the_file_system() -> None:
         ({"CI_TOOLS": "1", "JENKINS_HOME": "/var/jenkins", "GITHUB_TOKEN": "x", "DRONE": ""}, False),
     ],
 )
-def test_whether_a_ci_system_runs_this(environ: dict[str, str], is_ci: bool) -> None:
+def test_in_ci_by_environment(environ: dict[str, str], is_ci: bool) -> None:
     assert in_ci(environ) is is_ci
 
 
@@ -191,12 +191,12 @@ FIXED = {
 }
 
 
-def test_f15_a_named_interpreter_or_reader_is_told_as_a_full_grant() -> None:
-    told = unrestricted_programs({**FULL, **FIXED})
-    assert set(told) == set(FULL)
+def test_f15_unrestricted_programs_names_interpreters_and_readers() -> None:
+    unrestricted = unrestricted_programs({**FULL, **FIXED})
+    assert set(unrestricted) == set(FULL)
 
 
-def test_f15_what_a_program_is_made_of_in_the_checkout_is_told() -> None:
+def test_f15_programs_from_checkout_names_their_files() -> None:
     commands = {"b": ["python", "tools/report.py"], "a": ["./own", "x"], "jq": ["jq", "."]}
     assert programs_from_checkout(commands, {"tools/report.py", "./own"}.__contains__) == {
         "a": ["./own"],
@@ -263,7 +263,7 @@ def walked(path: str, start: str = "/repo") -> tuple[str, list[str]]:
         ("x/.git/../y", ""),
     ],
 )
-def test_f41_f42_a_path_is_followed_inside_only(path: str, there: str) -> None:
+def test_f41_f42_follow_links_stays_inside_project(path: str, there: str) -> None:
     assert walked(path)[0] == there
 
 
@@ -273,7 +273,7 @@ def test_f41_f42_a_path_is_followed_inside_only(path: str, there: str) -> None:
     ),
     st.sampled_from(["/repo", "/repo/baselines"]),
 )
-def test_f41_nothing_outside_is_ever_looked_at(parts: list[str], start: str) -> None:
+def test_f41_follow_links_reads_nothing_outside(parts: list[str], start: str) -> None:
     there, looked = walked("/".join(parts), start)
     assert all(at.startswith("/repo/") for at in looked)
     assert there == "" or (there + "/").startswith("/repo/")

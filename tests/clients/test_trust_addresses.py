@@ -63,12 +63,12 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_host_is_in_its_network_in_every_spelling(kind: NetworkKind) -> None:
+def test_network_of_host_in_every_spelling(kind: NetworkKind) -> None:
     assert [host for host in KINDS[kind] if network_of_host(host) is not kind] == []
 
 
 @pytest.mark.parametrize("text", ["", "nowhere", "1.2.3", "169.254.169.254.", "[::1]"])
-def test_what_no_lookup_gives_is_not_trusted(text: str) -> None:
+def test_network_of_text_that_is_no_address_is_link_local(text: str) -> None:
     assert network_of(text) is NetworkKind.LINK_LOCAL
 
 
@@ -87,7 +87,7 @@ def spellings(number: int) -> list[str]:
         st.integers(0, 2**32 - 1), st.integers(0xA9FE0000, 0xA9FEFFFF), st.integers(0x0A000000, 0x0AFFFFFF)
     )
 )
-def test_every_spelling_of_an_address_is_in_its_network(number: int) -> None:
+def test_network_of_host_any_ipv4_spelling_is_no_more_trusted(number: int) -> None:
     plain = network_of(str(ipaddress.IPv4Address(number)))
     for text in spellings(number):
         assert network_of_host(text) >= plain, text
@@ -95,13 +95,13 @@ def test_every_spelling_of_an_address_is_in_its_network(number: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(range(8)))
-def test_what_the_system_reads_is_read_here_as_well(number: int, which: int) -> None:
+def test_network_of_host_reads_addresses_as_the_system_does(number: int, which: int) -> None:
     text = spellings(number)[which]
     system = socket.inet_ntoa(socket.inet_aton(text))
     assert network_of_host(text) >= network_of(system), text
 
 
 @given(st.text(max_size=80))
-def test_no_host_is_too_odd(host: str) -> None:
+def test_network_of_any_text_raises_nothing(host: str) -> None:
     network_of_host(host)
     network_of(host)

@@ -51,7 +51,7 @@ def text_of(desk: Ticking) -> str:
 
 
 def stays(plan: LearnPlan) -> list[str]:
-    return [render(one.path) for one in plan.lesson.refusals]
+    return [render(item.path) for item in plan.lesson.refusals]
 
 
 def lists(plan: LearnPlan) -> dict[str, str]:

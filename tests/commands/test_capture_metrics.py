@@ -6,12 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from learning_desk import learn
 from ticking import START, Ticking, record, ticking
 
 from baselinekit.commands.capture import Captured
 from baselinekit.commands.compare import compare
 from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.selection import Selection
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
+from baselinekit.learning.varying import UnlearnablePlace
+from baselinekit.values.paths import render
 
 METRICS = """\
 # HELP http_requests_total Requests by code.
@@ -76,7 +80,7 @@ def metrics_desk(folder: Path, text: str = METRICS) -> Ticking:
 
 
 @pytest.mark.parametrize("parse", [None, "prometheus"], ids=["recognised", "stated"])
-def test_numbers_vary_and_what_dashboards_rely_on_does_not(tmp_path: Path, parse: str | None) -> None:
+def test_capture_of_metrics_ignores_numbers_and_compares_names(tmp_path: Path, parse: str | None) -> None:
     """Measured: of 7 ordinary changes none fails, of 14 changes of the metrics themselves none passes."""
     desk = metrics_desk(tmp_path)
     captured = capture(desk, parse)
@@ -90,7 +94,7 @@ def test_numbers_vary_and_what_dashboards_rely_on_does_not(tmp_path: Path, parse
     assert [case for case in CHANGED if outcomes[case] == "passed"] == []
 
 
-def test_exact_ignores_nothing(tmp_path: Path) -> None:
+def test_capture_exact_of_metrics_ignores_nothing(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: METRICS)
     captured = capture(desk, exact=True)
     assert "ignore_values" not in (tmp_path / captured.file).read_text()
@@ -98,12 +102,12 @@ def test_exact_ignores_nothing(tmp_path: Path) -> None:
     assert outcome(desk) == "failed"
 
 
-def test_one_bad_line_keeps_it_a_text(tmp_path: Path) -> None:
+def test_capture_of_metrics_with_a_bad_line_keeps_the_text(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: METRICS + "and more\n")
     assert isinstance(capture(desk).output["body"], str)
 
 
-def test_json_that_is_sent_as_text_is_compared_as_json(tmp_path: Path) -> None:
+def test_capture_of_json_sent_as_text_compares_it_as_json(tmp_path: Path) -> None:
     """As CouchDB and Buildbot send it: what varies in it is learnt by its key."""
 
     def answer(now: float, number: int) -> str:
@@ -121,3 +125,38 @@ def test_json_that_is_sent_as_text_is_compared_as_json(tmp_path: Path) -> None:
     assert outcome(desk) == "passed"
     desk.service["/x"] = lambda now, number: answer(now, number).replace("shop", "store")
     assert outcome(desk) == "failed"
+
+
+OTHER_METRICS = '# TYPE up {type}\nup{{{label}="a"}} 1\n# TYPE age gauge\nage{{pid="7"}} 2\n'
+STORED_METRICS = """\
+status: 200
+body:
+  up: {type: gauge, labels: [job], samples: [{labels: {job: a}, value: 1}]}
+  age: {type: gauge, labels: [pid], samples: [{labels: {pid: "7"}, value: 2}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "label", "path"),
+    [
+        ("gauge", "task", "body.up.labels[0]"),
+        ("counter", "job", "body.up.type"),
+        ("gauge", 'host="b",job', "body.up.labels"),
+    ],
+)
+def test_learn_never_learns_names_of_metrics(tmp_path: Path, type: str, label: str, path: str) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: OTHER_METRICS.format(type=type, label=label))
+    file = desk.put("x", STORED_METRICS, "ignore_values: [body.*.samples]\n")
+    file.write_text(file.read_text().replace("type: http", "type: http, parse: prometheus"))
+    plan = learn(desk, is_unchanged=True)
+    assert (plan.lesson.volatile, plan.renewal) == ((), None)
+    assert plan.lesson.refusals
+    assert [item for item in plan.lesson.refusals if not render(item.path).startswith(path)] == []
+    assert not any(map(is_learnable_if_unchanged, plan.lesson.refusals))
+
+
+def test_is_learnable_if_unchanged_is_false_for_a_key_that_is_gone() -> None:
+    gone = UnlearnablePlace(("body", "a"), "structural", "it is gone", ACCEPT)
+    changed = UnlearnablePlace(("body", "a"), "unresolved", "it is 2, and 1 on file", ACCEPT)
+    row = UnlearnablePlace(("body", 1), "structural", "it is gone", ACCEPT)
+    assert [is_learnable_if_unchanged(place) for place in (gone, changed, row)] == [False, True, True]

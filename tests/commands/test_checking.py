@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from desk import Desk
 
-from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline, ReadFiles
+from baselinekit.commands.judging import Checker, ComparePolicy, ReadFiles
 from baselinekit.commands.loading import find_files
 from baselinekit.commands.project import CaptureEnvironment
 from baselinekit.commands.selection import Selection
@@ -33,42 +33,31 @@ def reading(desk: Desk, most_held: int) -> tuple[Checker, ReadFiles]:
     return worker, worker.read([*find_files(project, ()).files], Selection())
 
 
-def told(judged: JudgedBaseline) -> tuple[str, str, bool]:
-    return judged.result.id, judged.result.outcome, judged.pending is not None
-
-
 @pytest.mark.parametrize("most_held", [ALL, LITTLE, NOTHING])
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (3, 0, 4, 1, 2)])
-def test_what_is_held_and_what_is_read_again_are_judged_alike(
-    desk: Desk, most_held: int, order: tuple[int, ...]
-) -> None:
+def test_checker_judges_held_files_and_files_read_again_alike(desk: Desk, most_held: int) -> None:
     worker, read = reading(desk, most_held)
     assert [entry.id for entry in read.entries] == list("abcde")
     assert read.unready == {}
-    found = {number: told(worker.judge(read.entries[number])) for number in order}
-    assert [found[number] for number in range(5)] == [
-        ("a", "passed", False),
-        ("b", "failed", True),
-        ("c", "passed", False),
-        ("d", "failed", True),
-        ("e", "passed", False),
-    ]
+    for number in (3, 0, 4, 1, 2):
+        judged = worker.judge(read.entries[number])
+        outcome = "failed" if number in (1, 3) else "passed"
+        assert (judged.result.id, judged.result.outcome) == ("abcde"[number], outcome)
+        assert (judged.pending is not None) == (outcome == "failed")
 
 
-@pytest.mark.parametrize("most_held", [ALL, NOTHING])
-def test_an_output_beside_its_file_is_part_of_what_is_held(desk: Desk, most_held: int) -> None:
+def test_checker_reads_an_output_file_with_its_baseline(desk: Desk) -> None:
     file = desk.folder / "baselines/b.yaml"
     before, _, behind = file.read_text().partition("  output:")
     rest = behind[behind.index("current:") :]
     file.write_text(f"{before}  output_file: b.output.json\n{rest}")
     (desk.folder / "baselines/b.output.json").write_text('{"status": 200, "body": {"n": 2}}')
-    worker, read = reading(desk, most_held)
+    worker, read = reading(desk, NOTHING)
     assert read.unready == {}
     assert [worker.judge(entry).result.outcome for entry in read.entries][:3] == ["passed"] * 3
 
 
 @pytest.mark.parametrize("now", [None, "no: baseline\n", "id: other\ncurrent: {input: {endpoint: /x}}\n"])
-def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, now: str | None) -> None:
+def test_checker_reports_a_file_that_changed_before_its_turn_as_error(desk: Desk, now: str | None) -> None:
     worker, read = reading(desk, NOTHING)
     assert read.unready == {}
     file = desk.folder / "baselines/a.yaml"
@@ -79,7 +68,7 @@ def test_a_file_that_changes_before_its_turn_is_an_error_of_its_own(desk: Desk, 
     assert "compare again" in (results[0].reason or "")
 
 
-def test_what_a_baseline_says_is_digested_without_its_record(desk: Desk) -> None:
+def test_content_digest_leaves_out_the_record(desk: Desk) -> None:
     def contents() -> dict[str, str]:
         return {entry.id: entry.content for entry in reading(desk, ALL)[1].entries}
 

@@ -29,16 +29,16 @@ def cluster(*workers: str, is_private: bool = True) -> Cluster:
     return found
 
 
-def test_secrets_go_only_to_workers_whose_connection_is_private() -> None:
+def test_cluster_refuses_secrets_to_workers_with_an_open_connection() -> None:
     """A tunnel to the scheduler does not lead to its workers."""
-    here, there = "tcp://127.0.0.1:1", "tcp://10.0.0.5:1"
-    for workers in ([here, there], [there]):
+    private, open_one = "tcp://127.0.0.1:1", "tcp://10.0.0.5:1"
+    for workers in ([private, open_one], [open_one]):
         with pytest.raises(Refused) as refused:
             cluster(*workers)
         assert refused.value.problems[0].code == "BK409"
-        assert there in refused.value.problems[0].message
-    assert cluster(here).admitted() == [here]
-    assert cluster(there, is_private=False).admitted() == [there, "tcp://10.0.0.5:2"]
+        assert open_one in refused.value.problems[0].message
+    assert cluster(private).admitted() == [private]
+    assert cluster(open_one, is_private=False).admitted() == [open_one, "tcp://10.0.0.5:2"]
 
 
 def test_check_place_accepts_only_an_address_or_a_number_of_workers() -> None:

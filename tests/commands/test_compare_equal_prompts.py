@@ -1,50 +1,38 @@
-"""Baselines that ask a model the same, and are answered differently: what is recorded replays, end to end."""
+"""Baselines that ask a model the same question and get different answers: what is recorded replays."""
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
-from console import Console, console
+from commandline import run
+from console import Console
 
 pytestmark = pytest.mark.slow
 
-COUNTING = """\
+MODEL = """\
 import os, sys
-asked = sys.stdin.read()
-number = 0
-while True:
+sys.stdin.read()
+for number in range(26):
     try:
-        os.close(os.open(f"asked-{number}", os.O_CREAT | os.O_EXCL))
+        os.close(os.open(f"question-{number}", os.O_CREAT | os.O_EXCL))
         break
     except FileExistsError:
-        number += 1
+        pass
 sys.stdout.write("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] * 3 + " is the answer")
 """
-IDS = [f"p{n}" for n in range(6)]
+RECIPE = "id: p{}\ncurrent: {{input: {{text: Well?}}, execution: {{type: prompt}}}}\n"
 
 
-def run(here: Console, words: str, exit_code: int) -> str:
-    ran = here.run(f"baselinekit {words}")
-    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
-    return ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize("jobs", [1, 6])
-def test_what_was_recorded_green_replays_green(tmp_path: Path, jobs: int) -> None:
-    with console(tmp_path / "project") as here:
-        (here.folder / "model.py").write_text(COUNTING)
-        argv = json.dumps([sys.executable, "model.py"])
-        (here.folder / "baselinekit.yaml").write_text(f"models: {{default: {{command: {argv}}}}}\n")
-        (here.folder / "baselines").mkdir()
-        recipe = "current: {input: {text: Well?}, execution: {type: prompt}}\n"
-        for id in IDS:
-            (here.folder / "baselines" / f"{id}.yaml").write_text(f"id: {id}\n{recipe}")
-        run(here, "capture baselines --record-calls cassettes", 0)
-        stored = {(here.folder / "baselines" / f"{id}.yaml").read_text().split("\n")[2] for id in IDS}
-        assert len(stored) == len(IDS)
-        for _ in range(2):
-            assert "6 passed" in run(here, f"compare --offline cassettes -j {jobs}", 0)
-        renamed = here.folder / "baselines" / "p0.yaml"
-        renamed.write_text(renamed.read_text().replace("id: p0", "id: new"))
-        assert "to it there differ" in run(here, "compare --offline cassettes", 3)
+def test_compare_offline_replays_different_answers_to_equal_prompts(project: Console) -> None:
+    (project.folder / "model.py").write_text(MODEL)
+    argv = json.dumps([sys.executable, "model.py"])
+    (project.folder / "baselinekit.yaml").write_text(f"models: {{default: {{command: {argv}}}}}\n")
+    files = [project.folder / f"baselines/p{n}.yaml" for n in range(6)]
+    for n, file in enumerate(files):
+        file.write_text(RECIPE.format(n))
+    run(project, "capture baselines --record-calls cassettes")
+    assert len({file.read_text().split("\n")[2] for file in files}) == 6
+    for jobs in (1, 6):
+        assert "6 passed" in run(project, f"compare --offline cassettes -j {jobs}")
+    files[0].write_text(files[0].read_text().replace("id: p0", "id: new"))
+    assert "to it there differ" in run(project, "compare --offline cassettes", 3)

@@ -1,11 +1,11 @@
 """The recorder: a file of many baselines is not written for each of them, and nothing is left unwritten."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from commandline import until
 from storehelp import CASE, write, write_baseline
 
 from baselinekit.commands.recording import Recorder
@@ -27,14 +27,7 @@ def counts(root: Path, file: str) -> list[int]:
     return [one.metadata.failure_count for one in load([file], str(root))]
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def test_a_file_is_written_when_its_last_baseline_is_judged(tmp_path: Path) -> None:
+def test_recorder_writes_a_file_when_its_last_baseline_is_judged(tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", "".join(CASE.format(number=number) for number in range(300)))
     baselines = load(["f.yaml"], str(tmp_path))
     first = (tmp_path / "f.yaml").stat().st_ino

@@ -1,21 +1,16 @@
-"""The questions that one comparison leaves open are asked at the same time: within `-j`, within what the
-model allows, and with nobody waiting for ever."""
+"""The questions of one comparison are asked at the same time, within `-j` and what the model allows."""
 
 import json
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from console import Console, console
-from counted_model import CountedModel
-from test_compare_prompts import run
+from commandline import run
+from console import Console
+from little_api import CountedModel
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = 8
 CONFIG = """\
-version: 1
 models: {{judge: {{anthropic: demo, base_url: "{url}"{more}}}}}
 skills: {{says: {{python: "says:run"}}}}
 """
@@ -26,43 +21,36 @@ def run(asked):
 WORDS = ["rivers", "mills", "bread", "stones", "trees", "roads", "boats", "songs"]
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Console]:
-    with console(tmp_path / "project") as terminal:
-        yield terminal
-
-
-def project(here: Console, model: CountedModel, baselines: int = 1, more: str = "") -> None:
+def lay(project: Console, model: CountedModel, baselines: int = 1, more: str = "") -> None:
     """Each text differs in a word from the stored one, so that a judge is asked about each."""
-    (here.folder / "baselinekit.yaml").write_text(CONFIG.format(url=model.url, more=more))
-    (here.folder / "says.py").write_text(SAYS)
-    (here.folder / "baselines").mkdir()
-    for b in range(baselines):
-        words = [f"{word} {'abcdefghijklmnop'[b]}x" for word in WORDS]
+    (project.folder / "baselinekit.yaml").write_text(CONFIG.format(url=model.url, more=more))
+    (project.folder / "says.py").write_text(SAYS)
+    for number in range(baselines):
+        words = [f"{word} {'abcdefghijklmnop'[number]}x" for word in WORDS]
         output = {f"t{n}": f"This is a fine text about {word}." for n, word in enumerate(words)}
         record = {
-            "id": f"b{b}",
+            "id": f"b{number}",
             "baseline": {"output": output},
             "current": {"input": {"words": words}, "execution": {"type": "skill", "skill_name": "says"}},
             "comparison": {"type": "semantic", "method": "judge", "min_similarity": 0.5},
         }
-        (here.folder / "baselines" / f"b{b}.yaml").write_text(json.dumps(record) + "\n")
+        (project.folder / f"baselines/b{number}.yaml").write_text(json.dumps(record) + "\n")
 
 
-def test_the_questions_of_one_baseline_are_asked_at_the_same_time(here: Console) -> None:
-    all_are_asked = threading.Barrier(QUESTIONS)
+def test_compare_asks_all_questions_of_a_baseline_at_once(project: Console) -> None:
+    all_are_asked = threading.Barrier(len(WORDS))
     with CountedModel(lambda number: 0.0 * all_are_asked.wait(20)) as model:
-        project(here, model)
-        run(here, "compare --no-record -j 16", 0)  # of which two processes have eight each
-    assert len(model.asked) == model.most_at_once == QUESTIONS
+        lay(project, model)
+        run(project, "compare --no-record -j 16")
+    assert len(model.questions) == model.most_at_once == len(WORDS)
 
 
-@pytest.mark.parametrize(
-    ("words", "more", "most"), [("-j 1", "", 1), ("-j 3", "", 3), ("", ", concurrency: 2", 2)]
-)
-def test_never_more_at_once_than_is_allowed(here: Console, words: str, more: str, most: int) -> None:
-    with CountedModel(lambda number: model.crowded(most, 0.03)) as model:
-        project(here, model, baselines=3, more=more)
-        run(here, f"compare --no-record {words}", 0)
+@pytest.mark.parametrize(("words", "more", "most"), [("-j 3", "", 3), ("", ", concurrency: 2", 2)])
+def test_compare_asks_no_more_questions_at_once_than_allowed(
+    project: Console, words: str, more: str, most: int
+) -> None:
+    with CountedModel(lambda number: model.pause_when_crowded(most, 0.03)) as model:
+        lay(project, model, baselines=2, more=more)
+        run(project, f"compare --no-record {words}")
     assert model.most_at_once == most
-    assert len(model.asked) == 3 * QUESTIONS
+    assert len(model.questions) == 2 * len(WORDS)

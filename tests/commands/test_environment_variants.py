@@ -1,98 +1,89 @@
-"""One baseline, and another known-good output where something else is right."""
+"""`variants:`, another stored output where something else is right."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from console import Console, console
-from little_api import LittleApi
+from desk import Desk
+from storehelp import write
+
+from baselinekit.commands.doctor import check_baselines
+from baselinekit.errors import InvalidInput
 
 CONFIG = """\
+base_url: http://desk
 environments: {staging: {variables: {x: 1}}, other: {variables: {x: 2}}}
 environment: {flavour: plain}
 """
+OWN = "  output: {body: {n: 1}}\n"
+VARIANTS = "  variants:\n"
 
 
-@pytest.fixture
-def api() -> Iterator[LittleApi]:
-    with LittleApi({"/x": {"n": 2}}) as api:
-        yield api
+def variant(when: str, number: int = 2) -> str:
+    return f"  - when: {when}\n    output: {{body: {{n: {number}}}}}\n"
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Console]:
-    with console(tmp_path / "project") as here:
-        (here.folder / "baselinekit.yaml").write_text(CONFIG)
-        (here.folder / "baselines").mkdir()
-        yield here
+def desk_with(folder: Path, baseline: str, environment: str | None = None) -> Desk:
+    """The service answers 2."""
+    desk = Desk(folder, config=CONFIG, operator={"environment": environment})
+    current = "current: {input: {endpoint: /x}, execution: {type: http}}\n"
+    write(folder, "baselines/x.yaml", f"id: x\nbaseline:\n{baseline}{current}")
+    desk.says("x", {"n": 2})
+    return desk
 
 
-def lay(here: Console, baseline: str) -> None:
-    (here.folder / "baselines/x.yaml").write_text(
-        f"id: x\nbaseline:\n{baseline}"
-        "current: {input: {endpoint: /x}, execution: {type: http}}\n"
-        "metadata: {last_passed: null, failure_count: 0}\n"
-    )
-
-
-def variant(when: str, number: int, key: str = "output") -> str:
-    value = f"{{body: {{n: {number}}}}}" if key == "output" else number
-    return f"  - when: {when}\n    {key}: {value}\n"
-
-
-OWN = "  output: {body: {n: 1}}\n  variants:\n"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("baseline", "words", "code", "said"),
+    ("variants", "environment", "outcome"),
     [
-        (OWN + variant("{environment: staging}", 2), "--environment staging", 0, "1 passed"),
-        (OWN + variant("{environment: staging}", 2), "--environment other", 1, "1 failed"),
-        (OWN + variant("{environment: '*'}", 2), "--environment other", 0, "1 passed"),
-        (OWN + variant("{environment: [other, staging]}", 2), "--environment other", 0, "1 passed"),
-        (OWN + variant("{flavour: plain}", 2), "", 0, "1 passed"),
-        (OWN + variant("{flavour: plain, environment: staging}", 2), "", 1, "1 failed"),
-        (OWN + variant("{flavour: other}", 3) + variant("{flavour: p*}", 2), "", 0, "1 passed"),
-        (OWN + variant("{flavour: plain}", 2) + variant("{flavour: p*}", 3), "", 0, "1 passed"),
-        ("  variants:\n" + variant("{flavour: plain}", 2), "", 0, "1 passed"),
-        (
-            "  variants:\n" + variant("{environment: staging}", 2),
-            "",
-            3,
-            "none of its variants fits here (environment: none)",
-        ),
-        (OWN + variant("{flavor: plain}", 2), "", 2, "x.yaml:5:20: the 'flavor' of a run is not known"),
-        (OWN + variant("{environment: stagin}", 2), "", 2, "did you mean 'staging'?"),
-        (OWN + variant("{}", 2), "", 2, "say where it applies"),
-        (OWN + "  - when: {flavour: plain}\n", "", 2, "a variant has no output"),
+        (variant("{environment: staging}"), "staging", "passed"),
+        (variant("{environment: staging}"), "other", "failed"),
+        (variant("{environment: '*'}"), "other", "passed"),
+        (variant("{environment: [other, staging]}"), "other", "passed"),
+        (variant("{flavour: plain, environment: staging}"), None, "failed"),
+        (variant("{flavour: other}", 3) + variant("{flavour: p*}"), None, "passed"),
+        (variant("{flavour: plain}") + variant("{flavour: p*}", 3), None, "passed"),
     ],
 )
-def test_the_output_that_is_meant_for_here(
-    here: Console, api: LittleApi, baseline: str, words: str, code: int, said: str
+def test_compare_uses_the_first_variant_that_fits(
+    tmp_path: Path, variants: str, environment: str | None, outcome: str
 ) -> None:
-    lay(here, baseline)
-    run = here.run(f"baselinekit compare --base-url {api.url} {words}")
-    assert said in run.stdout + run.stderr
-    assert run.exit_code == code
+    (result,) = desk_with(tmp_path, OWN + VARIANTS + variants, environment).compare().results
+    assert result.outcome == outcome
 
 
-def test_a_variant_may_be_in_a_file_beside(here: Console, api: LittleApi) -> None:
-    lay(here, OWN + "  - when: {flavour: plain}\n    output_file: x.plain.output.json\n")
-    (here.folder / "baselines/x.plain.output.json").write_text('{\n  "body": {\n    "n": 3\n  }\n}\n')
-    run = here.run(f"baselinekit compare --base-url {api.url}")
-    assert "baselines/x.plain.output.json:3" in run.stdout
-    (here.folder / "baselines/x.plain.output.json").write_text('{"body": {"n": 2}}\n')
-    assert here.run(f"baselinekit compare --base-url {api.url}").exit_code == 0
-    (here.folder / "baselines/x.plain.output.json").unlink()
-    run = here.run(f"baselinekit compare --base-url {api.url}")
-    assert "baselines/x.yaml:6:" in run.stderr
-    assert run.exit_code == 2
+def test_compare_where_no_variant_fits_is_unscored(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, VARIANTS + variant("{environment: staging}"))
+    (result,) = desk.compare().results
+    assert result.outcome == "unscored"
+    assert "none of its variants fits here (environment: none)" in (result.reason or "")
 
 
-def test_doctor_checks_the_variants_of_other_places_too(here: Console) -> None:
-    lay(here, OWN + "  - when: {environment: other}\n    output: {body: {n: <<any_numbr>>}}\n")
-    run = here.run("baselinekit doctor")
-    assert "baselines/x.yaml:6:" in run.stdout + run.stderr
-    assert "any_number" in run.stdout + run.stderr
-    assert run.exit_code == 2
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        (variant("{flavor: plain}"), "x.yaml:5:20: the 'flavor' of a run is not known"),
+        (variant("{environment: stagin}"), r"did you mean 'staging'\?"),
+        (variant("{}"), "say where it applies"),
+        ("  - when: {flavour: plain}\n", "a variant has no output"),
+        ("  - when: {flavour: plain}\n    output_file: gone.output.json\n", r"BK111|BK112"),
+    ],
+)
+def test_compare_refuses_a_variant_with_a_mistake(tmp_path: Path, variants: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        desk_with(tmp_path, OWN + VARIANTS + variants).compare()
+
+
+def test_compare_reports_lines_of_a_variant_in_a_file_beside(tmp_path: Path) -> None:
+    beside = "  - when: {flavour: plain}\n    output_file: x.plain.output.json\n"
+    write(tmp_path, "baselines/x.plain.output.json", '{\n  "body": {\n    "n": 3\n  }\n}\n')
+    (result,) = desk_with(tmp_path, OWN + VARIANTS + beside).compare().results
+    (difference,) = result.differences
+    assert (difference.file, difference.line) == ("baselines/x.plain.output.json", 3)
+
+
+def test_doctor_checks_variants_of_other_environments(tmp_path: Path) -> None:
+    other = "  - when: {environment: other}\n    output: {body: {n: <<any_numbr>>}}\n"
+    desk = desk_with(tmp_path, OWN + VARIANTS + other)
+    (problem,) = check_baselines(desk.project, [], desk.context().clients).problems
+    assert str(problem).startswith("BK")
+    assert "baselines/x.yaml:6:" in str(problem)
+    assert "any_number" in str(problem)

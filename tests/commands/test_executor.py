@@ -27,7 +27,7 @@ TERMS = Terms[int, Judged](
 
 
 @dataclass
-class Asked:
+class Questions:
     """The models of the caller."""
 
     limits: Limits = field(default_factory=Limits)
@@ -82,11 +82,11 @@ class Workers:
 
 def ran(
     workers: Workers, claims: list[str | None], limits: Limits, maxfail: int | None = None
-) -> tuple[dict[int, str], list[int], Asked]:
+) -> tuple[dict[int, str], list[int], Questions]:
     """What became of each item, which were done here, and what was asked."""
     outcomes: dict[int, str] = {}
-    here: list[int] = []
-    asked = Asked(limits)
+    done_here: list[int] = []
+    questions = Questions(limits)
 
     def finished(item: int, judged: Judged) -> tuple[int, ...]:
         assert item not in outcomes
@@ -97,13 +97,13 @@ def ran(
         return maxfail is None or [*outcomes.values()].count("failed") < maxfail
 
     def judge(item: int) -> Judged:
-        here.append(item)
+        done_here.append(item)
         return item, "passed"
 
     chunks = [Chunk((n,), claim) for n, claim in enumerate(claims)]
-    with Elsewhere(nullcontext(workers), TERMS, asked, maxfail is not None, lambda: 0.0) as elsewhere:
+    with Elsewhere(nullcontext(workers), TERMS, questions, maxfail is not None, lambda: 0.0) as elsewhere:
         elsewhere.run(chunks, judge, Stop(), lambda: None, finished, goes_on)
-    return outcomes, here, asked
+    return outcomes, done_here, questions
 
 
 @settings(deadline=None)
@@ -112,38 +112,33 @@ def ran(
     st.integers(1, 4),
     st.dictionaries(st.integers(0, 60), st.integers(1, 6), max_size=3),
 )
-def test_each_item_counts_once(claims: list[str | None], count: int, losing: dict[int, int]) -> None:
+def test_elsewhere_judges_each_item_once(
+    claims: list[str | None], count: int, losing: dict[int, int]
+) -> None:
     workers = Workers(count, losing, set())
-    outcomes, here, asked = ran(workers, claims, Limits())
+    outcomes, done_here, questions = ran(workers, claims, Limits())
     assert sorted(outcomes) == list(range(len(claims)))
-    assert here == [n for n, claim in enumerate(claims) if claim == ALONE]
-    deadly = {n for n, times in losing.items() if times >= 4 and n < len(claims) and n not in here}
+    assert done_here == [n for n, claim in enumerate(claims) if claim == ALONE]
+    deadly = {n for n, times in losing.items() if times >= 4 and n < len(claims) and n not in done_here}
     assert deadly <= {n for n, outcome in outcomes.items() if outcome == "BK360"}
     if len(losing) == 1:  # what is lost with one item is no error of another one
         assert {n for n, outcome in outcomes.items() if outcome != "passed"} == deadly
-    assert asked.taken_over == len(here)
+    assert questions.taken_over == len(done_here)
 
 
 @settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 50), st.integers(1, 4))
-def test_exactly_the_calls_that_are_allowed_are_made(count: int, calls: int, workers: int) -> None:
+def test_elsewhere_makes_exactly_the_calls_that_are_allowed(count: int, calls: int, workers: int) -> None:
     at_work = Workers(workers, {}, set())
-    outcomes, _, asked = ran(at_work, [None] * count, Limits(calls=calls))
+    outcomes, _, questions = ran(at_work, [None] * count, Limits(calls=calls))
     assert Counter(outcomes.values()) == +Counter(passed=min(calls, count), BK620=max(0, count - calls))
-    assert asked.spent.calls == min(calls, count)
+    assert questions.spent.calls == min(calls, count)
 
 
 @pytest.mark.parametrize("maxfail", [1, 3])
-def test_nothing_more_begins_after_the_failures_that_end_a_run(maxfail: int) -> None:
+def test_elsewhere_begins_nothing_after_maxfail_failures(maxfail: int) -> None:
     outcomes, _, _ = ran(Workers(3, {}, set(range(90))), [None] * 90, Limits(), maxfail)
     assert maxfail <= len(outcomes) <= maxfail + 2
-
-
-def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
-    workers = Workers(3, {}, set(), shares=1)
-    outcomes, _, _ = ran(workers, [None] * 30, Limits())
-    assert set(outcomes.values()) == {"passed"}
-    assert set(workers.judged.values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -156,6 +151,6 @@ def test_a_worker_without_a_share_leaves_its_questions_to_the_first() -> None:
         ([(ALONE, None, "ab"), (None, None, "c")], 9, ["a", "b", "c"]),
     ],
 )
-def test_groups_stay_together(groups: list[Any], most: int, chunks: list[str]) -> None:
+def test_divide_keeps_groups_together(groups: list[Any], most: int, chunks: list[str]) -> None:
     given = [Chunk(tuple(items), claim, home) for claim, home, items in groups]
     assert ["".join(chunk.items) for chunk in divide(given, most)] == chunks

@@ -12,7 +12,7 @@ from ticking import Ticking, iso, ticking
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
 from baselinekit.commands.importing import Batch, reader_of, summarize
 from baselinekit.errors import BaselinekitError, Refused
-from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices
 from baselinekit.structs import replace
 
 pytestmark = pytest.mark.slow
@@ -30,17 +30,19 @@ def document(*names: str, **security: Any) -> str:
     return json.dumps({"openapi": "3.1.0", "paths": paths, **parts}, indent=1)
 
 
-def read_requests(name: str, text: str, choices: ImportChoices) -> ImportedFile:
-    reader = reader_of(name, text)
-    assert reader is not None
-    return reader(choices)
-
-
 def summary_of(desk: Ticking, text: str, **options: Any) -> Batch:
     choices = ImportChoices(base_url="http://desk", known=frozenset(desk.project.scope.secrets))
-    files = {"api.json": read_requests("api.json", text, choices)}
-
+    reader = reader_of("api.json", text)
+    assert reader is not None
+    files = {"api.json": reader(choices)}
     return summarize(desk.project, files, plain_record, CaptureOptions(repeat=None, **options))
+
+
+def batch_of(desk: Ticking, name: str, text: str, **choices: Any) -> Batch:
+    """The requests of a file that is not OpenAPI."""
+    reader = reader_of(name, text)
+    assert reader is not None
+    return summarize(desk.project, {name: reader(ImportChoices(**choices))}, plain_record, CaptureOptions())
 
 
 def captured(desk: Ticking, text: str, **options: Any) -> tuple[list[Captured], list[BaselinekitError]]:
@@ -58,55 +60,50 @@ def plain_record(draft: DraftRecipe) -> dict[str, Any]:
     return {"id": draft.id, "current": draft.current, "comparison": {}, "metadata": {}}
 
 
-def body(one: Captured) -> Any:
-    assert isinstance(one.output, dict)
-    return one.output["body"]
+def body(item: Captured) -> Any:
+    assert isinstance(item.output, dict)
+    return item.output["body"]
 
 
-def test_many_are_asked_twice_and_wait_once(tmp_path: Path) -> None:
+def test_capture_of_many_asks_twice_and_waits_once(tmp_path: Path) -> None:
     names = [f"x{number}" for number in range(20)]
     desk = ticking(tmp_path, **{name: lambda now, number: {"at": iso(now), "n": 1} for name in names})
     done, errors = captured(desk, document(*names), jobs=8)
-    assert ([one.id for one in done], errors) == (names, [])
+    assert ([item.id for item in done], errors) == (names, [])
     assert set(desk.counts.values()) == {2}
     assert len(desk.slept) == 1
-    assert {body(one)["at"] for one in done} == {"<<any_iso_datetime>>"}
+    assert {body(item)["at"] for item in done} == {"<<any_iso_datetime>>"}
 
 
-def test_formats_of_the_document_are_placeholders_where_they_fit(tmp_path: Path) -> None:
+def test_capture_uses_formats_of_openapi_as_placeholders(tmp_path: Path) -> None:
     desk = ticking(tmp_path, x=lambda now, number: {"id": ID, "mail": "nobody", "day": "2026-01-02", "n": 1})
-    ((one,), errors) = captured(desk, document("x"))
+    ((item,), errors) = captured(desk, document("x"))
     assert not errors
-    assert body(one) == {"id": "<<any_uuid>>", "mail": "nobody", "day": "<<any_iso_date>>", "n": 1}
-    assert "2 placeholders by the formats of its schema" in one.notes
+    assert body(item) == {"id": "<<any_uuid>>", "mail": "nobody", "day": "<<any_iso_date>>", "n": 1}
+    assert "2 placeholders by the formats of its schema" in item.notes
 
 
-def test_what_fails_keeps_nobody_from_being_captured(tmp_path: Path) -> None:
+def test_capture_of_many_stores_what_does_not_fail(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
+    captured(desk, document("b"))
+    assert not (tmp_path / "baselines").exists()
     done, errors = captured(desk, document("a", "b"))
-    assert [one.id for one in done] == ["a"]
+    assert [item.id for item in done] == ["a"]
     ((problem,),) = (error.problems for error in errors)
     assert (problem.code, problem.place and problem.place.file) == ("BK521", "api.json")
     assert problem.message == "b: the answer is 404: it is not stored as known-good"
     stored, none = captured(desk, document("b"), allow_error_status=True)
-    assert ([one.id for one in stored], none) == (["b"], [])
+    assert ([item.id for item in stored], none) == (["b"], [])
 
 
-def test_where_nothing_can_be_captured_no_folder_is_left(tmp_path: Path) -> None:
-    desk = ticking(tmp_path, b=lambda now, number: (500, {}))
-    done, errors = captured(desk, document("b"))
-    assert (done, [problem.code for error in errors for problem in error.problems]) == ([], ["BK521"])
-    assert not (tmp_path / "baselines").exists()
-
-
-def test_what_is_captured_already_is_passed_over(tmp_path: Path) -> None:
+def test_capture_again_passes_over_what_is_captured(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
     captured(desk, document("a"))
     again = summary_of(desk, document("a", "b"))
     assert (again.known, [new.draft.id for new in again.new]) == (1, ["b"])
 
 
-def test_a_request_that_lacks_a_secret_names_it(tmp_path: Path) -> None:
+def test_capture_without_a_secret_names_its_variable(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
     summary = summary_of(desk, document("a", "b", "c", security=[{"key": []}]))
     messages = [problem.message for error in summary.problems for problem in error.problems]
@@ -114,12 +111,10 @@ def test_a_request_that_lacks_a_secret_names_it(tmp_path: Path) -> None:
     assert not summary.new
 
 
-def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path: Path) -> None:
+def test_capture_sends_a_secret_of_a_file_only_to_its_host(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1})
     line = "curl http://desk/a -H 'X-Api-Key: k-998877665544aabb'\n"
-    choices = ImportChoices(base_url="http://desk")
-    files = {"curl.txt": read_requests("curl.txt", line, choices)}
-    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    summary = batch_of(desk, "curl.txt", line, base_url="http://desk")
     (secret,) = summary.project.scope.secrets.values()
     assert (secret.value, secret.hosts) == ("k-998877665544aabb", ("desk",))
     (done,) = capture(summary.project, summary.new, CaptureOptions(), desk.ticking()).done
@@ -130,7 +125,7 @@ def test_a_secret_of_a_file_goes_where_it_went_before_and_nowhere_else(tmp_path:
         summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
 
 
-def test_groups_wait_for_a_clock_together_and_are_asked_about_once(tmp_path: Path) -> None:
+def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
     """One thread takes eight of a group."""
     names = [f"x{number:02}" for number in range(30)]
     desk = ticking(tmp_path, **{name: lambda now, number: {"id": ID} for name in names})
@@ -144,53 +139,34 @@ def test_groups_wait_for_a_clock_together_and_are_asked_about_once(tmp_path: Pat
     wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
     context = replace(desk.ticking(), timestamp=lambda: "2026-11-22T10:00:00Z", seconds=lambda: desk.seconds)
     found = capture(summary.project, summary.new, wanted, context)
-    assert [one.id for one in found.done] == [f"get-{name}" for name in names]
+    assert [item.id for item in found.done] == [f"get-{name}" for name in names]
     assert (questions, found.left, found.is_interrupted) == ([8], 0, False)
-    assert {body(one)["id"] for one in found.done} == {"<<any_uuid(4)>>"}
+    assert {body(item)["id"] for item in found.done} == {"<<any_uuid(4)>>"}
     assert len(desk.slept) == 4
     for name in names:
         first, second = (at for at, path in desk.log if path == f"/{name}")
         assert second - first >= 1.1
 
 
-def test_what_writes_is_sent_after_what_reads_was_read_twice(tmp_path: Path) -> None:
-    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
-    lines = "POST http://desk/b\n" + curl_lines(["a"])
-    choices = ImportChoices(base_url="http://desk", unsafe=True)
-    files = {"urls.txt": read_requests("urls.txt", lines, choices)}
-    summary = summarize(desk.project, files, plain_record, CaptureOptions())
-    found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
-    assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
-    assert [one.id for one in found.done] == ["post-b", "get-a"]
-
-
-def test_requests_of_a_file_with_one_path_have_ids_that_tell_them_apart(tmp_path: Path) -> None:
+def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
     desk = ticking(tmp_path)
     lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))
-    batch = summarize(
-        desk.project,
-        {"urls.txt": read_requests("urls.txt", lines, ImportChoices())},
-        plain_record,
-        CaptureOptions(),
-    )
+    batch = batch_of(desk, "urls.txt", lines)
     assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
 
 
 @pytest.mark.parametrize(
     ("there", "new", "expected"),
     [
-        ((), ("http://one",), None),
         ((), ("http://one", "http://one"), ("http://one", 2, 0)),
         (("http://one",), ("http://one",), ("http://one", 1, 1)),
         (("http://one", "http://one"), ("http://two",), None),
         (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
         ((), ("http://one", "http://two", "http://two"), ("http://two", 2, 0)),
         ((), ("http://one", "http://one", "http://two", "http://two"), None),
-        ((), ("http://one", "http://two", "http://two", "http://three"), None),
-        (("http://three", "http://four"), ("http://two", "http://two"), None),
     ],
 )
-def test_a_base_url_is_proposed_once_several_files_state_it(
+def test_shared_base_needs_several_equal_addresses(
     tmp_path: Path, there: tuple[str, ...], new: tuple[str, ...], expected: tuple[str, int, int] | None
 ) -> None:
     desk = ticking(tmp_path)
@@ -200,15 +176,11 @@ def test_a_base_url_is_proposed_once_several_files_state_it(
         text = f"id: old{number}\ncurrent: {{input: {{endpoint: /{number}}}, execution: {execution}}}\n"
         write(tmp_path, f"baselines/old{number}.yaml", text)
     lines = "".join(f"{base}/new{number}\n" for number, base in enumerate(new))
-    files = {"urls.txt": read_requests("urls.txt", lines, ImportChoices())}
-    summary = summarize(desk.project, files, plain_record, CaptureOptions())
-    assert summary.shared_base() == expected
+    assert batch_of(desk, "urls.txt", lines).shared_base() == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "code"), [(200, 401, "BK521"), (200, 404, "BK521"), (404, 404, None), (200, 200, None)]
-)
-def test_a_har_file_without_what_let_it_in_stores_no_refusal(
+@pytest.mark.parametrize(("before", "now", "code"), [(200, 401, "BK521"), (404, 404, None)])
+def test_capture_of_har_refuses_a_new_error_status(
     tmp_path: Path, before: int, now: int, code: str | None
 ) -> None:
     """Browsers leave cookies and tokens out of what they save, unless they are asked."""
@@ -221,8 +193,7 @@ def test_a_har_file_without_what_let_it_in_stores_no_refusal(
         for name, status in (("a", before), ("b", 200))
     ]
     text = json.dumps({"log": {"entries": entries}})
-    files = {"x.har": read_requests("x.har", text, ImportChoices(base_url="http://desk"))}
-    summary = summarize(desk.project, files, plain_record, CaptureOptions())
+    summary = batch_of(desk, "x.har", text, base_url="http://desk")
     found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
     assert [problem.code for error in found.errors for problem in error.problems] == [code] * bool(code)
     assert len(found.done) == (1 if code else 2)

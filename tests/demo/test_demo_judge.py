@@ -6,6 +6,7 @@ import pytest
 from baselinekit.demo.api import reply_to
 from baselinekit.errors import CannotReplay
 from baselinekit.graders import graders
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import (
     DECISION,
     SCORE,
@@ -15,9 +16,7 @@ from baselinekit.graders.by_line import (
     decision_question,
     score_question,
 )
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
-from baselinekit.graders.task import GradeClients
+from baselinekit.graders.by_template import RubricItem, RubricJudge, TemplateJudge
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader

@@ -1,4 +1,4 @@
-"""A prompt folder with scripts that are really run, and models that a test stands for."""
+"""A prompt folder with scripts that are really run, and with fake models."""
 
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ CASE = "cases:\n  - {name: one, inputs: {constraints: none}, assert: [contains: 
 
 
 class Scripted(World):
-    """`order`: who was asked or run, in their order; the model answers `answer`."""
+    """`order`: the scripts and models in the order of their calls; the model answers `answer`."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class Scripted(World):
         path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
 
-    def execute(self, asked: ProcessSpec) -> ProcessResult:
-        name = next((Path(word).name for word in asked.argv if word.endswith(".sh")), None)
-        if name is None:  # git, which is asked where we are
+    def execute(self, spec: ProcessSpec) -> ProcessResult:
+        name = next((Path(word).name for word in spec.argv if word.endswith(".sh")), None)
+        if name is None:  # git, which looks for a repository
             return ProcessResult(1, b"", b"", 0.001)
         self.order.append(name)
-        self.specs.append(asked)
-        self.ran.append(self.processes.execute(asked))
+        self.specs.append(spec)
+        self.ran.append(self.processes.execute(spec))
         return self.ran[-1]
 
     def seconds(self) -> float:
@@ -72,9 +72,9 @@ class Scripted(World):
 
     def ask(self, ask: ModelQuestion) -> Answer:
         self.asked.append(ask)
-        said = " ".join(message.content for message in ask.messages)
+        text = " ".join(message.content for message in ask.messages)
         for form in ("SCORE=5", "DECISION=YES"):
-            if form.partition("=")[0] + "=" in said:
+            if form.partition("=")[0] + "=" in text:
                 self.order.append("judge")
                 return Answer(f"{form} REASON=fine", usage=Usage(1, 1))
         self.order.append("model")

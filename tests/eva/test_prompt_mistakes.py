@@ -1,5 +1,4 @@
-"""A prompt folder with every mistake that people make in one: each is told with its place, what it is and
-what to do, all at once, before anybody is asked."""
+"""A prompt folder with every mistake: each is reported with its place and what to do, all at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,16 +6,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
-from jsonschema import Draft202012Validator
+from hypothesis import given, strategies as st
 from promptfiles import CASE, FOLDER, META, TEMPLATE, prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.eva.checks import examine
+from baselinekit.eva.folders import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
-from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.loading import load_evals, load_partly
 
 EVALS = """\
@@ -29,8 +26,6 @@ cases:
     inputs: {constraints: "", lang: go}
     assert:
       - contans: total
-      - contains: a
-        matches: b
       - contains_any: []
       - max_tokens: many
       - contains: 42
@@ -38,22 +33,12 @@ cases:
       - contains: ""
       - {}
       - contains
-  - inputs: {}
-    rubric: Is it small?
-    judge: haiku
   - name: one
     assert: [contains: total]
-  - name: three
-    inputs_from: examples/nowhere
-    asserts: [contains: total]
   - name: four
     inputs: {constraints: null}
     assert: []
   - name: five
-    inputs: {}
-    rubric: Is it small?
-    judge: {pass_threshold: 9}
-  - name: six
     inputs: {}
     rubric: Is it small?
     judge: {pass_threshold: 4.5}
@@ -84,45 +69,38 @@ triggering:
 """
 
 # Each line as far as it matters.
-TOLD = """\
+REPORTED = """\
 eval.yml:3:14: expected a number of seconds above 0, at most a year, found 0 (integer)
 eval.yml:4:3: unknown key 'retry': known here: model, timeout_s, json_schema, judge_after_failure
 eval.yml:7:37: the prompt has no variable 'lang': it has constraints, file
 eval.yml:9:9: unknown key 'contans': did you mean 'contains'?
-eval.yml:10:9: an assertion has one key, and this one has 'contains' and 'matches': write each in an
-eval.yml:12:23: expected a list, found an empty list: add an entry
-eval.yml:13:21: expected an integer of 0 or more, found 'many' (string)
-eval.yml:14:19: expected a string, found 42 (integer)
-eval.yml:15:18: '(total' is not a regular expression: missing ) at position 6: write it in another w
-eval.yml:16:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
-eval.yml:17:9: an assertion has one key, and this one has none: write each in an entry of its own
-eval.yml:18:9: expected a mapping, found 'contains' (string): with contains, not_contains, contains_
-eval.yml:19:5: the key 'name' is missing: add it
-eval.yml:21:12: expected a mapping, found 'haiku' (string): with model, pass_threshold, retries_on_u
-eval.yml:22:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
-eval.yml:22:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
-eval.yml:24:5: neither `assert` nor `rubric` says what is right: add `assert:` or `rubric:`
-eval.yml:25:18: there is no examples/nowhere/inputs.yml and no prompts/refactor/examples/nowhere/inp
-eval.yml:26:5: unknown key 'asserts': did you mean 'assert'?
-eval.yml:28:27: the input 'constraints' has no value: write "" for the empty text
-eval.yml:29:13: expected a list, found an empty list: add an entry
-eval.yml:33:29: expected a whole number from 1 to 5, found 9 (integer)
-eval.yml:37:29: expected a whole number from 1 to 5, found 4.5 (number)
-eval.yml:39:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
-eval.yml:40:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
-eval.yml:41:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
-eval.yml:44:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
-eval.yml:45:16: expected a number of seconds above 0, at most a year, found -1 (integer)
-eval.yml:47:18: 'examples/happy-path/inputs.yml' is a file, and a folder is meant: name its folder:
-eval.yml:48:13: expected a text that is not empty, found '' (string)
-eval.yml:50:13: expected a mapping, found a list
-eval.yml:51:13: expected a list, found a mapping
-eval.yml:52:5: expected a mapping, found 'just a text' (string): with name, inputs, inputs_from, ass
-eval.yml:54:10: expected a mapping, found 'haiku' (string): with model, retries_on_unreadable
-eval.yml:56:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or tru
-eval.yml:57:7: expected a text that is not empty, found '' (string)
-eval.yml:60:7: this query should match and should not match: it is in both lists: keep it in one of
-eval.yml:61:7: expected a text that is not empty, found 7 (integer)
+eval.yml:10:23: expected a list, found an empty list: add an entry
+eval.yml:11:21: expected an integer of 0 or more, found 'many' (string)
+eval.yml:12:19: expected a string, found 42 (integer)
+eval.yml:13:18: '(total' is not a regular expression: missing ) at position 6: write it in another w
+eval.yml:14:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
+eval.yml:15:9: an assertion has one key, and this one has none: write each in an entry of its own
+eval.yml:16:9: expected a mapping, found 'contains' (string): with contains, not_contains, contains_
+eval.yml:17:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
+eval.yml:17:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
+eval.yml:20:27: the input 'constraints' has no value: write "" for the empty text
+eval.yml:21:13: expected a list, found an empty list: add an entry
+eval.yml:25:29: expected a whole number from 1 to 5, found 4.5 (number)
+eval.yml:27:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
+eval.yml:28:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
+eval.yml:29:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
+eval.yml:32:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
+eval.yml:33:16: expected a number of seconds above 0, at most a year, found -1 (integer)
+eval.yml:35:18: 'examples/happy-path/inputs.yml' is a file, and a folder is meant: name its folder:
+eval.yml:36:13: expected a text that is not empty, found '' (string)
+eval.yml:38:13: expected a mapping, found a list
+eval.yml:39:13: expected a list, found a mapping
+eval.yml:40:5: expected a mapping, found 'just a text' (string): with name, inputs, inputs_from, ass
+eval.yml:42:10: expected a mapping, found 'haiku' (string): with model, retries_on_unreadable
+eval.yml:44:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or tru
+eval.yml:45:7: expected a text that is not empty, found '' (string)
+eval.yml:48:7: this query should match and should not match: it is in both lists: keep it in one of
+eval.yml:49:7: expected a text that is not empty, found 7 (integer)
 examples/happy-path/inputs.yml:1:14: on without quotes is a text here, and true or false in YAML 1.1
 examples/happy-path/inputs.yml:2:11: the prompt has no variable 'language': it has constraints, file
 meta.yml:9:1: unknown key 'trigers': did you mean 'triggers'?
@@ -131,148 +109,96 @@ prompt.xml:5:1: the template uses {{language}}, which meta.inputs does not decla
 
 
 def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: Path) -> None:
-    meta = META.replace("triggers:", "trigers:")
-    template = TEMPLATE + "{{language}}\n"
-    prompt_folder(tmp_path, EVALS, meta=meta, template=template, inputs="constraints: on\nlanguage: go\n")
+    meta, inputs = META.replace("triggers:", "trigers:"), "constraints: on\nlanguage: go\n"
+    prompt_folder(tmp_path, EVALS, meta=meta, template=TEMPLATE + "{{language}}\n", inputs=inputs)
     with pytest.raises(InvalidInput) as caught:
         load_evals(["prompts"], str(tmp_path))
     found = [str(problem).split(f"{FOLDER}/", 1)[1][:100].rstrip() for problem in caught.value.problems]
-    assert sorted(found) == sorted(TOLD.splitlines())
+    assert sorted(found) == sorted(REPORTED.splitlines())
 
 
 @pytest.mark.parametrize(
-    ("evals", "said"),
+    ("evals", "message"),
     [
         ("cases: []", "1:8: expected a list, found an empty list: add an entry"),
-        ("defaults: {model: a}", "1:1: neither `cases` nor `triggering` is here: write `cases:`"),
         ("triggering:", "1:12: expected a mapping, found null"),
-        ("triggering: {}", "1:13: neither `should_match` nor `should_not_match` is here"),
         ("triggering: {shoud_match: [a]}", "1:14: unknown key 'shoud_match': did you mean 'should_match'?"),
-        ("case:\n" + CASE, "1:1: unknown key 'case': did you mean 'cases'?"),
         (CASE + "test_cases: []", "5:13: this could be the eval file of a prompt (by 'cases') and a file of"),
         (CASE + "---\n" + CASE, "6:1: an eval file of a prompt is one mapping, in a file of its own"),
         (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),
-        (CASE + CASE, "5:1: the key 'cases' occurs twice"),
-        (CASE.replace("none", "*none"), "the alias *none is undefined"),
         (CASE.replace("one\n", "null\n"), "2:11: the key 'name' is missing"),
         (CASE.replace("one\n", '"a\\nb"\n'), "2:11: the name 'a\\nb' is not one line of visible signs"),
-        ("defaults: {model: ' '}\n" + CASE, "1:19: expected a text that is not empty, found ' '"),
-        (
-            CASE.replace("[contains: total]", "[min_tokens: 9, max_tokens: 3]"),
-            "4:26: this cannot pass: at least 9 words, and at most 3",
-        ),
-        (
-            CASE.replace("contains: total", "json_schema: shape.json"),
-            "4:27: there is no shape.json and no prompts/refactor/shape.json",
-        ),
+        (CASE.replace("[contains: total]", "[min_tokens: 9, max_tokens: 3]"), "4:26: this cannot pass"),
+        (CASE.replace("contains: total", "json_schema: x.json"), "4:27: there is no x.json and no prompts"),
     ],
 )
-def test_e1_e4_e10_what_else_can_be_wrong_with_an_eval_file(tmp_path: Path, evals: str, said: str) -> None:
+def test_e1_e4_e10_eval_file_with_a_wrong_shape_is_refused(tmp_path: Path, evals: str, message: str) -> None:
     prompt_folder(tmp_path, evals)
     with pytest.raises(InvalidInput) as caught:
         load_evals([FOLDER], str(tmp_path))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("meta.yml", "- id: refactor", "meta.yml:1:1: not a mapping but a JSON array"),
-        ("meta.yml", "id: [", "BK101 prompts/refactor/meta.yml:1:6: not valid YAML"),
-        ("meta.yml", "id: a\nid: b", "meta.yml:2:1: the key 'id' occurs twice"),
-        ("meta.yml", "inputs: constraints", "meta.yml:1:9: expected a list of variables"),
         ("meta.yml", "inputs: [a b]", "meta.yml:1:10: 'a b' (string) is not the name of a variable"),
         ("meta.yml", "inputs: [a, a]", "meta.yml:1:13: the variable 'a' is declared twice"),
         ("meta.yml", "id: ../../other", "meta.yml:1:5: '../../other' is not a valid id"),
         ("meta.yml", "promotion: {min_uses: -1}", "meta.yml:1:23: expected an integer of 0 or more"),
         ("prompt.xml", " \n", "prompt.xml:1:1: prompt.xml is empty"),
-        ("prompt.xml", b"\xff\xfe", "prompt.xml:1:1: byte 0xff is not UTF-8 text"),
-        ("examples/happy-path/inputs.yml", "- a", "inputs.yml:1:1: not a mapping but a JSON array"),
         ("examples/happy-path/inputs.yml", "constrains: a", "inputs.yml:1:13: the prompt has no variable"),
     ],
 )
-def test_e21_x8_what_can_be_wrong_with_the_files_beside_it(
-    tmp_path: Path, name: str, text: str | bytes, said: str
+def test_e21_x8_file_of_a_prompt_folder_with_a_mistake_is_refused(
+    tmp_path: Path, name: str, text: str | bytes, message: str
 ) -> None:
     prompt_folder(tmp_path, CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path"))
     write(tmp_path, f"{FOLDER}/{name}", text)
     with pytest.raises(InvalidInput) as caught:
         load_evals([FOLDER], str(tmp_path))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 INPUTS_OF_META = META[META.index("inputs:") :]
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "message"),
     [
-        ("aliases: [rf, tidy]", "aliases: rf", "expected a list, found 'rf' (string): write [rf]"),
         ("triggers:\n  - refactor this file", "triggers: refactor", "expected a list, found 'refactor'"),
-        ("status: draft", "status: draft\npromotion: {min_uses: many}", "expected an integer"),
-        ("id: refactor", "id: 5", "expected a string, found 5"),
         (INPUTS_OF_META, "inputs: [{nam: file}]\n", "unknown key 'nam'"),
-        (INPUTS_OF_META, "inputs: constraints\n", "expected a list of variables"),
     ],
 )
-def test_e21_one_mistake_in_a_description_makes_no_others(
-    tmp_path: Path, was: str, now: str, said: str
-) -> None:
-    """What is right in the file counts: a description that is there is not missed."""
+def test_e21_mistake_in_a_description_is_alone(tmp_path: Path, was: str, now: str, message: str) -> None:
     meta = META.replace(was, now)
     folder = prompt_folder(tmp_path, "triggering: {should_match: [tidy this]}", meta=meta)
     with pytest.raises(InvalidInput) as caught:
         load_evals([FOLDER], str(tmp_path))
-    assert {problem.place.file for problem in caught.value.problems if problem.place} == {
-        f"{FOLDER}/meta.yml"
-    }
-    assert said in str(caught.value)
-    assert not [one for one in caught.value.problems if one.code == "BK754"]
+    files = {problem.place.file for problem in caught.value.problems if problem.place}
+    assert (files, message in str(caught.value)) == ({f"{FOLDER}/meta.yml"}, True)
+    assert not [problem for problem in caught.value.problems if problem.code == "BK754"]
     broken, shape = examine(str(tmp_path), [str(folder.relative_to(tmp_path))])
-    assert any(said in str(one) for one in broken)
-    assert not shape.problems, "nor does doctor miss what is there"
-
-
-@pytest.mark.parametrize("name", ["yes", "No", "ON", "off"], ids=lambda word: f"bare-{word}")
-def test_x8_words_of_two_meanings_have_to_be_quoted(tmp_path: Path, name: str) -> None:
-    prompt_folder(tmp_path, CASE.replace("total", name))
-    with pytest.raises(InvalidInput, match="BK759"):
-        load_evals([FOLDER], str(tmp_path))
-    prompt_folder(tmp_path, CASE.replace("total", f"'{name}'"))
-    (case,) = load_evals([FOLDER], str(tmp_path)).cases
-    assert case.graders[0].method.all == [name]
+    assert any(message in str(problem) for problem in broken)
+    assert not shape.problems, "doctor misses nothing that is there"
 
 
 @pytest.mark.parametrize("kind", ["bom", "crlf"])
-def test_x8_a_byte_order_mark_and_other_line_ends_change_nothing(tmp_path: Path, kind: str) -> None:
+def test_x8_byte_order_mark_other_line_ends_and_quoted_words_are_read(tmp_path: Path, kind: str) -> None:
     plain = prompt_folder(tmp_path / "plain")
     other = prompt_folder(tmp_path / kind)
     for path in (path for path in other.rglob("*") if path.is_file()):
         text = path.read_bytes()
         path.write_bytes(b"\xef\xbb\xbf" + text if kind == "bom" else text.replace(b"\n", b"\r\n"))
     assert plain != other
-    (one,) = load_evals(["prompts"], str(tmp_path / "plain")).cases
-    (two,) = load_evals(["prompts"], str(tmp_path / kind)).cases
-    assert (one.id, one.recipe, one.graders) == (two.id, two.recipe, two.graders)
-
-
-@pytest.mark.parametrize(
-    "evals",
-    [
-        "cases: [{name: a, inputs: {}, asserts: []}]",
-        "cases: [{name: a, inputs: {}, assert: [{contains: a, matches: b}]}]",
-        "cases: [{name: a, inputs: {}, assert: [contains_any: []]}]",
-        "cases: [{name: a, inputs: {}, rubric: b, judge: haiku}]",
-        "cases: [{name: a, inputs: {}, rubric: b, judge: {pass_threshold: 9}}]",
-        "cases: []",
-        "defaults: {model: a}",
-        "triggering: {should_match: a}",
-    ],
-)
-def test_the_schema_for_editors_marks_the_same(tmp_path: Path, evals: str) -> None:
-    schema = Draft202012Validator(json_schema())
-    assert schema.is_valid(language("x.yaml").load(CASE, "x.yaml")[0])
-    assert not schema.is_valid(language("x.yaml").load(evals, "x.yaml")[0])
+    (first,) = load_evals(["prompts"], str(tmp_path / "plain")).cases
+    (second,) = load_evals(["prompts"], str(tmp_path / kind)).cases
+    assert (first.id, first.recipe, first.graders) == (second.id, second.recipe, second.graders)
+    for name in ("yes", "ON"):  # words of two meanings are read if they are quoted
+        prompt_folder(tmp_path, CASE.replace("total", f"'{name}'"))
+        (case,) = load_evals([FOLDER], str(tmp_path)).cases
+        assert case.graders[0].method.all == [name]
 
 
 WHOLE = """\
@@ -298,7 +224,7 @@ ANYTHING = st.recursive(
 def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield at
     children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
     )
     for key, child in children:
         yield from places(child, (*at, key))
@@ -313,11 +239,8 @@ def put(value: Any, at: tuple[str | int, ...], new: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(sorted(FILES)), ANYTHING)
-def test_x8_whatever_stands_somewhere_in_a_file_is_read_or_told_at_a_line(
-    data: st.DataObject, name: str, new: Any
-) -> None:
+def test_x8_any_value_at_any_place_is_read_or_reported(data: st.DataObject, name: str, new: Any) -> None:
     whole = language(name).load(FILES[name], name)[0]
     at = data.draw(st.sampled_from(sorted(places(whole), key=repr)))
     with TemporaryDirectory() as root:

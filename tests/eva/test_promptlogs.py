@@ -1,4 +1,4 @@
-"""The logs in a prompt folder: appended whole, read with what other tools wrote in them."""
+"""The logs in a prompt folder: appended whole, and read with the rows of other tools."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -16,37 +16,42 @@ USE = UsageRow("2026-03-01T12:00:00Z", True, None, "small", "m-1", "0123456789ab
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "prompts/p").mkdir(parents=True)
-    return tmp_path / "prompts/p"
+    (tmp_path / "project/prompts/p").mkdir(parents=True)
+    return tmp_path / "project/prompts/p"
 
 
 def evals(folder: Path) -> Log[EvalRow]:
     return read_rows(str(folder.parent.parent), "prompts/p", EvalRow)
 
 
-def uses(folder: Path) -> Log[UsageRow]:
-    return read_rows(str(folder.parent.parent), "prompts/p", UsageRow)
-
-
 def append(folder: Path, row: EvalRow = ROW) -> list[str]:
     return note(str(folder.parent.parent), "prompts/p", row)
 
 
-def test_e6_a_row_is_one_line_with_the_keys_that_were_promised(folder: Path) -> None:
+def test_e6_e20_row_is_one_line_with_the_documented_keys(folder: Path) -> None:
     assert append(folder) == []
     assert (folder / EVALS).read_bytes() == (
         b'{"ts":"2026-03-01T12:00:00Z","all_passed":true,"total":3,"passed":3,"failed_cases":[],'
         b'"scope":"all","content":"0123456789abcdef","attempts":1}\n'
     )
     assert note(str(folder.parent.parent), "prompts/p", USE) == []
-    assert json.loads((folder / USES).read_bytes()) == {
-        "ts": "2026-03-01T12:00:00Z",
-        "sent": True,
-        "verified": None,
-        "case": "small",
-        "model": "m-1",
-        "content": "0123456789abcdef",
-    }
+    use = {"ts": "2026-03-01T12:00:00Z", "sent": True, "verified": None, "case": "small", "model": "m-1"}
+    assert json.loads((folder / USES).read_bytes()) == {**use, "content": "0123456789abcdef"}
+    lines = [
+        b'{"sent": true}',
+        b'{"sent": false, "verified": null, "ms": 3}',
+        b'{"verified": true}',
+        b'{"sent": 1}',
+    ]
+    (folder / USES).write_bytes(b"\n".join(lines) + b"\n")
+    found = read_rows(str(folder.parent.parent), "prompts/p", UsageRow)
+    assert [row and (row.sent, row.verified) for row in found.rows] == [
+        (True, None),
+        (False, None),
+        None,
+        None,
+    ]
+    assert len(found.notes) == 2
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -67,9 +72,7 @@ rows = st.builds(
 
 
 @given(st.lists(rows, max_size=5))
-def test_e6_what_is_appended_is_read_back_in_its_order(
-    tmp_path_factory: pytest.TempPathFactory, appended: list[EvalRow]
-) -> None:
+def test_e6_rows_are_read_back(tmp_path_factory: pytest.TempPathFactory, appended: list[EvalRow]) -> None:
     root = str(tmp_path_factory.mktemp("rows"))
     for row in appended:
         assert note(root, "", row) == []
@@ -78,26 +81,26 @@ def test_e6_what_is_appended_is_read_back_in_its_order(
 
 
 @pytest.mark.parametrize("torn", [b'{"ts": "2026-', b"{", b'{"ts":"x","all_passed":true}'])
-def test_e6_a_torn_last_line_gets_its_line_end_and_is_told(folder: Path, torn: bytes) -> None:
+def test_e6_torn_last_line_gets_a_line_end_and_a_note(folder: Path, torn: bytes) -> None:
     append(folder)
     whole = (folder / EVALS).read_bytes()
     (folder / EVALS).write_bytes(whole + torn)
-    (told,) = append(folder)
-    assert told.startswith("prompts/p/.eval.jsonl: the last line had no line end")
+    (message,) = append(folder)
+    assert message.startswith("prompts/p/.eval.jsonl: the last line had no line end")
     assert (folder / EVALS).read_bytes() == whole + torn + b"\n" + whole
     assert evals(folder).rows[0] == evals(folder).rows[-1] == ROW
     assert len(evals(folder).rows) == 3
 
 
-def test_e7_rows_of_another_tool_are_read_as_far_as_they_go(folder: Path) -> None:
+def test_e7_rows_of_another_tool_are_read(folder: Path) -> None:
     (folder / EVALS).write_bytes(
         b'{"ts": "2025-01-01T00:00:00", "all_passed": true, "total": 2, "passed": 2, "failed_cases": []}\r\n'
         b"\n"
         b'{"all_passed": false, "cost": {"usd": 1}, "failed_cases": ["a"], "total": 2, "passed": 1}\n'
     )
     first, second = evals(folder).rows
-    assert first
-    assert second
+    assert first is not None
+    assert second is not None
     assert (first.all_passed, first.total, first.scope, first.content) == (True, 2, None, None)
     assert (second.all_passed, second.failed_cases, second.ts) == (False, ["a"], "")
     assert evals(folder).notes == ()
@@ -107,25 +110,15 @@ def test_e7_rows_of_another_tool_are_read_as_far_as_they_go(folder: Path) -> Non
     ("line", "why"),
     [
         (b'{"ts": "2026-', "it is no JSON, or not all of it"),
-        (b"\xff\xfe", "it is no JSON, or not all of it"),
         (b'{"all_passed": true, "all_passed": false}', "it is no JSON, or not all of it"),
         (b"[1]", "it is no mapping"),
         (b"{}", "all_passed: the key 'all_passed' is missing"),
         (b'{"all_passed": "yes"}', "all_passed: expected true or false"),
-        (b'{"all_passed": 1}', "all_passed: expected true or false, found 1 (integer)"),
-        (b'{"all_passed": true, "total": "3"}', "total: expected an integer of 0 or more"),
-        (
-            b'{"all_passed": true, "total": true}',
-            "total: expected an integer of 0 or more, found true (boolean)",
-        ),
-        (b'{"all_passed": true, "passed": -1}', "passed: expected an integer of 0 or more, found -1"),
+        (b'{"all_passed": true, "total": true}', "total: expected an integer of 0 or more, found true"),
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
-        (b'{"all_passed": true, "failed_cases": [1]}', "failed_cases.0: expected a string"),
     ],
 )
-def test_e7_a_line_that_cannot_be_read_is_told_with_its_place_and_hides_no_other(
-    folder: Path, line: bytes, why: str
-) -> None:
+def test_e7_line_that_cannot_be_read_is_a_note(folder: Path, line: bytes, why: str) -> None:
     append(folder)
     whole = (folder / EVALS).read_bytes()
     (folder / EVALS).write_bytes(whole + line + b"\n" + whole)
@@ -134,53 +127,27 @@ def test_e7_a_line_that_cannot_be_read_is_told_with_its_place_and_hides_no_other
     assert str(note).startswith(f"BK768 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}")
 
 
-@pytest.mark.parametrize(
-    ("line", "read"),
-    [
-        (b'{"sent": true}', (True, None)),
-        (b'{"sent": true, "verified": false, "ms": 3}', (True, False)),
-        (b'{"sent": false, "verified": null}', (False, None)),
-        (b'{"verified": true}', None),
-        (b'{"sent": true, "verified": "no"}', None),
-        (b'{"sent": 1}', None),
-    ],
-)
-def test_e20_of_a_use_it_is_read_whether_it_was_sent_and_verified(
-    folder: Path, line: bytes, read: tuple[bool, bool | None] | None
-) -> None:
-    (folder / USES).write_bytes(line + b"\n")
-    (row,) = uses(folder).rows
-    assert (row and (row.sent, row.verified)) == read
-    assert len(uses(folder).notes) == (read is None)
-
-
 @pytest.mark.parametrize("leads", ["../../../elsewhere", "notes.jsonl", "/dev/null", "missing"])
-def test_e6_a_log_that_is_a_link_is_refused(folder: Path, leads: str) -> None:
+def test_e6_log_or_folder_that_is_a_link_is_refused(folder: Path, leads: str) -> None:
     (folder / "notes.jsonl").write_text("mine\n")
     outside = folder.parent.parent.parent / "elsewhere"
     (folder / EVALS).symlink_to(leads)
-    (told,) = append(folder)
-    assert told == (
-        "this run of prompts/p is not noted: prompts/p/.eval.jsonl is a link, or no regular file (remove it)"
-    )
+    (message,) = append(folder)
+    assert message.endswith("prompts/p/.eval.jsonl is a link, or no regular file (remove it)")
     assert (folder / "notes.jsonl").read_text() == "mine\n"
     assert not outside.exists()
     assert not (folder / "missing").exists()
-
-
-def test_e6_a_folder_that_leads_out_of_the_project_is_refused(folder: Path, tmp_path: Path) -> None:
-    outside = tmp_path.parent / f"{tmp_path.name}-outside"
     outside.mkdir()
-    (tmp_path / "prompts/q").symlink_to(outside)
-    (told,) = note(str(tmp_path), "prompts/q", ROW)
-    assert "prompts/q leads out of the project" in told
+    (folder.parent / "q").symlink_to(outside)  # a folder that leads out of the project
+    (message,) = note(str(folder.parent.parent), "prompts/q", ROW)
+    assert "prompts/q leads out of the project" in message
     assert list(outside.iterdir()) == []
 
 
-def test_e6_many_writers_at_once_append_whole_rows(folder: Path) -> None:
+def test_e6_several_writers_at_once_append_whole_rows(folder: Path) -> None:
     long = EvalRow("t", False, 1, 0, ["x" * 50_000], "all")
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda number: append(folder, [ROW, long][number % 2]), range(40)))
-    assert told == [[]] * 40
+        messages = list(pool.map(lambda number: append(folder, [ROW, long][number % 2]), range(40)))
+    assert messages == [[]] * 40
     assert sorted(len(row.failed_cases) for row in evals(folder).rows if row) == [0] * 20 + [1] * 20
     assert evals(folder).notes == ()

@@ -1,4 +1,4 @@
-"""The scripts around an attempt, really run: what they are given, and what becomes of what they do."""
+"""The scripts around an attempt, really run: their inputs, their output and their exit codes."""
 
 import os
 import re
@@ -14,8 +14,6 @@ from baselinekit.eva.scripts import values_in
 
 pytestmark = pytest.mark.slow
 
-SAYS_ALL = 'env | sort > seen; cat "$EVA_OUTPUT_FILE" > answer; pwd > here'
-
 
 def asked_file(world: Scripted) -> str:
     found = re.search(r"Refactor (.*)\.\n", world.prompt())
@@ -23,9 +21,7 @@ def asked_file(world: Scripted) -> str:
     return found[1]
 
 
-def test_e3_each_case_is_guarded_rendered_asked_verified_checked_and_judged_in_this_order(
-    tmp_path: Path,
-) -> None:
+def test_e3_case_runs_guard_model_verify_checks_judge_in_order(tmp_path: Path) -> None:
     evals = """\
 triggering: {should_match: [refactor this]}
 cases:
@@ -36,33 +32,29 @@ cases:
     report = world.go(jobs=1)
     assert [result.name for result in report.results] == ["refactor this", "one", "two"]
     first = ["guard.sh", "model", "verify.sh"]
-    assert world.order == ["judge", *first, "judge", *first], "of what fails by rules no judge is asked"
+    assert world.order == ["judge", *first, "judge", *first], "a case that fails by rules is not judged"
     assert "of the guard" in world.asked[1].messages[-1].content
     assert [result.outcome for result in report.results] == ["passed", "passed", "failed"]
 
 
-def test_e23_a_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path) -> None:
+def test_e23_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path) -> None:
     os.environ["NOT_FOR_SCRIPTS"] = "secret of the operator"
     try:
-        world = Scripted(tmp_path, "env | sort > before", SAYS_ALL)
+        save = 'env | sort > seen; cat "$EVA_OUTPUT_FILE" > answer; pwd > folder'
+        world = Scripted(tmp_path, "env | sort > before", save)
         world.answer = "a total\nwith ümlaut\n"
         attempt = world.attempt()
     finally:
         del os.environ["NOT_FOR_SCRIPTS"]
     assert (attempt.outcome, attempt.sent, attempt.verified, attempt.notes) == ("passed", True, True, ())
     assert (world.folder / "answer").read_text() == "a total\nwith ümlaut\n"
-    assert (world.folder / "here").read_text().strip() == os.path.realpath(world.folder)
+    assert (world.folder / "folder").read_text().strip() == os.path.realpath(world.folder)
     before = dict(line.split("=", 1) for line in (world.folder / "before").read_text().splitlines())
     after = dict(line.split("=", 1) for line in (world.folder / "seen").read_text().splitlines())
     own = {name: value for name, value in before.items() if name.startswith("EVA_")}
-    assert own == {
-        "EVA_PROMPT_ID": "refactor",
-        "EVA_CASE": "one",
-        "EVA_VAR_constraints": "none",
-        "EVA_VAR_CONSTRAINTS": "none",
-        "EVA_VAR_file": "src/foo.py",
-        "EVA_VAR_FILE": "src/foo.py",
-    }
+    variables = {"constraints": "none", "CONSTRAINTS": "none", "file": "src/foo.py", "FILE": "src/foo.py"}
+    stated = {f"EVA_VAR_{name}": value for name, value in variables.items()}
+    assert own == {"EVA_PROMPT_ID": "refactor", "EVA_CASE": "one", **stated}
     assert not os.path.exists(after.pop("EVA_OUTPUT_FILE")), "the answer is there as long as the script runs"
     assert {name: value for name, value in after.items() if name.startswith("EVA_")} == own
     assert "NOT_FOR_SCRIPTS" not in before
@@ -73,18 +65,12 @@ def test_e23_a_script_runs_in_its_folder_with_named_variables_only(tmp_path: Pat
     ("verify", "verified", "note"),
     [
         (None, None, ""),
-        ("exit 0", True, ""),
         ("exit 1", False, f"not verified: {VERIFY} ended with exit code 1"),
-        (
-            "echo one >&2; echo two >&2; exit 7",
-            False,
-            f"not verified: {VERIFY} ended with exit code 7; it said: one; two",
-        ),
-        ("echo no build; exit 2", False, f"not verified: {VERIFY} ended with exit code 2; it said: no build"),
+        ("echo a >&2; exit 7", False, f"not verified: {VERIFY} ended with exit code 7; it said: a"),
         ("kill -9 $$", False, f"not verified: {VERIFY} was killed by signal 9"),
     ],
 )
-def test_e23_what_verify_ends_with_stands_beside_the_verdict(
+def test_e23_exit_code_of_verify_is_noted_beside_the_verdict(
     tmp_path: Path, verify: str | None, verified: bool | None, note: str
 ) -> None:
     report = Scripted(tmp_path, verify=verify).go()
@@ -95,7 +81,7 @@ def test_e23_what_verify_ends_with_stands_beside_the_verdict(
     assert report.warnings == ((f"refactor/one: {note}",) if note else ())
 
 
-def test_e23_a_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path: Path) -> None:
+def test_e23_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path: Path) -> None:
     world = Scripted(tmp_path, "echo first >&2; echo no branch >&2; exit 3", "exit 0")
     report = world.go()
     (result,) = report.results
@@ -111,40 +97,22 @@ def test_e23_a_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_pat
 @pytest.mark.parametrize(
     ("printed", "file"),
     [
-        ("file=a.py", "a.py"),
         ("file=a.py\\nfile=b.py", "b.py"),
-        ("file=", ""),
         ("file= a b ", " a b "),
-        ('file="quoted"', '"quoted"'),
-        ("file=a=b", "a=b"),
         ("file=a.py\\r\\nx", "a.py"),
-        ("# a comment\\n\\nfile=a.py", "a.py"),
-        ("file={{constraints}}", "{{constraints}}"),
         ("file=\\\\{{file}} <<any>> {x}", "\\{{file}} <<any>> {x}"),
         ("nothing of use", "src/foo.py"),
         (" file=a.py", "src/foo.py"),
         ("export file=a.py", "src/foo.py"),
-        ("FILE=a.py", "src/foo.py"),
-        ("", "src/foo.py"),
     ],
 )
-def test_e23_what_guard_prints_as_name_and_value_are_inputs_as_they_stand(
-    tmp_path: Path, printed: str, file: str
-) -> None:
+def test_e23_lines_that_guard_prints_are_inputs(tmp_path: Path, printed: str, file: str) -> None:
     world = Scripted(tmp_path, f"printf '{printed}'")
     world.attempt()
     assert asked_file(world) == file
 
 
-def test_what_guard_prints_and_nobody_takes_is_told(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "echo checking the tree; echo done; echo FILE=x; echo file=a")
-    assert world.attempt().notes == (
-        f"{GUARD} printed 2 lines without NAME=VALUE: checking the tree",
-        f"{GUARD} printed FILE, which is no input of the prompt",
-    )
-
-
-def test_e23_the_order_of_inputs_declared_file_case_operator_guard(tmp_path: Path) -> None:
+def test_e23_inputs_take_precedence_from_declaration_to_guard(tmp_path: Path) -> None:
     evals = """\
 cases:
   - name: one
@@ -161,17 +129,19 @@ cases:
     world.operator = {"variables": {"d": "operator", "e": "operator", "other": "variable"}}
     world.attempt()
     assert world.prompt() == "declared file case operator guard"
-    seen = world.specs[0].env
-    assert [seen[f"EVA_VAR_{name}"] for name in names] == ["declared", "file", "case", *["operator"] * 2]
-    assert "EVA_VAR_other" not in seen
+    variables = world.specs[0].env
+    assert [variables[f"EVA_VAR_{name}"] for name in names] == ["declared", "file", "case", *["operator"] * 2]
+    assert "EVA_VAR_other" not in variables
 
 
-def test_e23_only_names_of_inputs_are_inputs_all_others_stay_variables(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "echo tone=guard")
+def test_e23_inputs_and_variables_of_scripts_and_prompt(tmp_path: Path) -> None:
+    world = Scripted(tmp_path, "echo checking the tree; echo done; echo tone=guard")
     world.operator = {"variables": {"tone": "{{constraints}}", "constraints": "{{tone}}"}}
-    attempt = world.attempt()
+    assert world.attempt().notes == (
+        f"{GUARD} printed 2 lines without NAME=VALUE: checking the tree",
+        f"{GUARD} printed tone, which is no input of the prompt",
+    )
     assert "<constraints>{{tone}}</constraints>" in world.prompt()
-    assert attempt.notes == (f"{GUARD} printed tone, which is no input of the prompt",)
     template = TEMPLATE + "{{tone}}"
     undeclared = Scripted(
         tmp_path / "two", "echo tone=guard", template=template, meta=META.partition("inputs:")[0]
@@ -179,20 +149,25 @@ def test_e23_only_names_of_inputs_are_inputs_all_others_stay_variables(tmp_path:
     undeclared.operator = {"variables": {"tone": "typed", "file": "a"}}
     undeclared.attempt()
     assert undeclared.prompt().endswith("guard"), "without a declaration the names of the template count"
-
-
-def test_an_input_that_the_template_does_not_use_is_for_the_scripts(tmp_path: Path) -> None:
     meta = META + "  - {name: branch-name, default: main}\n"
-    world = Scripted(tmp_path, "exit 0", "exit 0", meta=meta)
-    world.attempt()
-    assert [spec.env["EVA_VAR_branch_name"] for spec in world.specs] == ["main", "main"]
-    world.operator = {"variables": {"branch-name": "dev"}}
-    world.attempt()
-    assert world.specs[-1].env["EVA_VAR_BRANCH_NAME"] == "dev"
-    assert world.specs[-1].env["EVA_VAR_branch_name"] == "dev"
+    unused = Scripted(tmp_path / "three", "exit 0", "exit 0", meta=meta)  # an input for the scripts only
+    unused.operator = {"variables": {"file": "x" * 200_000, "constraints": "a\0b"}}
+    attempt = unused.attempt()
+    environments = [{name for name in spec.env if name.startswith("EVA_VAR_")} for spec in unused.specs]
+    assert environments == [{"EVA_VAR_branch_name", "EVA_VAR_BRANCH_NAME"}] * 2
+    assert attempt.outcome == "passed"
+    assert len(unused.prompt()) > 200_000
+    assert (
+        f"{GUARD} does not get the input constraints in its environment: it holds a NUL character"
+        in attempt.notes
+    )
+    assert (
+        f"{GUARD} does not get the input file in its environment: it is too long (200,000 bytes)"
+        in attempt.notes
+    )
 
 
-def test_e23_an_input_that_only_guard_knows_is_no_error_beforehand(tmp_path: Path) -> None:
+def test_e23_input_that_only_guard_prints_is_no_problem_beforehand(tmp_path: Path) -> None:
     meta = META.replace("    default: src/foo.py\n", "")
     world = Scripted(tmp_path, "echo file=found.py", meta=meta)
     assert world.attempt().outcome == "passed"
@@ -206,44 +181,27 @@ def test_e23_an_input_that_only_guard_knows_is_no_error_beforehand(tmp_path: Pat
         world.go()
 
 
-def test_e23_what_is_too_long_for_an_environment_is_left_out_and_told(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "exit 0")
-    world.operator = {"variables": {"file": "x" * 200_000, "constraints": "a\0b"}}
-    attempt = world.attempt()
-    assert attempt.outcome == "passed"
-    assert len(world.prompt()) > 200_000
-    assert not [name for name in world.specs[0].env if name.startswith("EVA_VAR_")]
-    assert sorted(attempt.notes) == [
-        f"{GUARD} does not get the input constraints in its environment: it holds a NUL character",
-        f"{GUARD} does not get the input file in its environment: it is too long (200,000 bytes)",
-    ]
-
-
-def test_x6_scripts_share_the_time_of_their_case_which_is_60_s_where_nobody_says_it(tmp_path: Path) -> None:
+def test_x6_scripts_share_the_time_of_their_case(tmp_path: Path) -> None:
     world = Scripted(tmp_path, "sleep 0.3", "exit 0")
     world.attempt()
     guard, verify = (spec.timeout for spec in world.specs)
     assert 59 < guard <= 60
     assert guard - verify >= 0.3
-    for part, limit in (("defaults: {timeout_s: 20}\n", 20), ("", 7)):
-        evals = part + (CASE if limit == 20 else CASE.replace("name: one", "name: one, timeout_s: 7"))
-        (world.folder / "eval.yml").write_text(evals)
-        world.attempt()
-        assert limit - 1 < world.specs[-2].timeout <= limit
+    (world.folder / "eval.yml").write_text(CASE.replace("name: one", "name: one, timeout_s: 7"))
+    world.attempt()
+    assert 6 < world.specs[-2].timeout <= 7
 
 
-def test_what_comes_up_in_many_cases_is_told_once(tmp_path: Path) -> None:
-    evals = "cases:\n" + "".join(
-        f"  - {{name: c{n}, inputs: {{}}, assert: [contains: total]}}\n" for n in range(4)
-    )
-    report = Scripted(tmp_path, "echo hello", "exit 1", evals).go(attempts=2)
+def test_note_of_several_cases_is_one_warning(tmp_path: Path) -> None:
+    cases = (f"  - {{name: c{n}, inputs: {{}}, assert: [contains: total]}}\n" for n in range(4))
+    report = Scripted(tmp_path, "echo hello", "exit 1", f"cases:\n{''.join(cases)}").go(attempts=2)
     assert report.warnings == (
         f"refactor/c0 and 3 more: not verified: {VERIFY} ended with exit code 1",
         f"refactor/c0 and 3 more: {GUARD} printed 1 line without NAME=VALUE: hello",
     )
 
 
-def test_a_run_that_goes_on_runs_no_script_again(tmp_path: Path) -> None:
+def test_run_that_resumes_runs_no_script_again(tmp_path: Path) -> None:
     evals = CASE + "  - {name: two, inputs: {}, assert: [contains: total]}\n"
     world = Scripted(tmp_path, "echo file=a", "exit 4", evals)
     world.stops = True
@@ -256,16 +214,12 @@ def test_a_run_that_goes_on_runs_no_script_again(tmp_path: Path) -> None:
     known = attempt_of(second.results[0])
     assert (known.sent, known.verified) == (True, False)
     assert known.notes == (f"not verified: {VERIFY} ended with exit code 4",)
-
-
-def test_a_changed_script_makes_other_attempts(tmp_path: Path) -> None:
-    world = Scripted(tmp_path, "echo file=a", "exit 0")
-    prints = [result.case.fingerprint for result in world.go().results if result.case]
-    world.script("verify.sh", "exit 0 # as before")
-    assert prints != [result.case.fingerprint for result in world.go().results if result.case]
+    prints = [result.case.fingerprint for result in second.results if result.case]
+    again.script("verify.sh", "exit 4 # with a comment")  # a changed script makes other attempts
+    assert prints != [result.case.fingerprint for result in again.go().results if result.case]
 
 
 @given(st.lists(st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]))))
-def test_values_are_read_line_by_line_and_whole(values: list[str]) -> None:
+def test_values_in_reads_each_line_as_a_whole(values: list[str]) -> None:
     printed = "\n".join(f"n{number}={value}" for number, value in enumerate(values))
     assert values_in(printed) == ({f"n{number}": value for number, value in enumerate(values)}, [])

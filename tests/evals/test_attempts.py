@@ -12,8 +12,8 @@ from evalcases import CONFIG, EXACT, World, case, outcomes, suite
 from baselinekit.errors import Refused, cannot_replay
 from baselinekit.evals.attempts import EvalClients, TimeLeft, masked_classes
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.by_matcher import StructuralMatch
 from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_schema import StructuralMatch
 from baselinekit.graders.by_text import Contains
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case, Expected

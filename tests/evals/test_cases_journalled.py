@@ -6,7 +6,7 @@ from typing import Any
 from evalcases import CONFIG, EXACT, case
 
 from baselinekit.commands.project import Operator, open_project
-from baselinekit.evals.cases import CaseAttempt, Memory, key_of
+from baselinekit.evals.attempts import CaseAttempt, Memory, key_of
 from baselinekit.evals.checks import Prepared
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata

@@ -14,12 +14,11 @@ from storehelp import write
 from baselinekit.commands.project import CaptureEnvironment, Operator, open_project
 from baselinekit.commands.recording import keep_report
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.evals.cases import key_of
+from baselinekit.evals.attempts import key_of
 from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
-from baselinekit.graders.by_matcher import BaselineMatch
 from baselinekit.graders.by_model import ModelJudge, Scoring
-from baselinekit.graders.by_schema import JsonSchema
+from baselinekit.graders.by_schema import BaselineMatch, JsonSchema
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution

@@ -13,9 +13,9 @@ from evalcases import World, case, suite
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import BaselinekitError, InvalidInput, OutOfBudget, Problem, Refused
-from baselinekit.evals.judgeprograms import ReadyJudge, ready_program
+from baselinekit.evals.checks import ReadyJudge, ready_program
+from baselinekit.graders.base import JudgeProgram
 from baselinekit.graders.by_program import CodeJudge, ModelAccess
-from baselinekit.graders.task import JudgeProgram
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader

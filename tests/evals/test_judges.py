@@ -11,7 +11,7 @@ from judgeforms import form_in
 from baselinekit.commands.project import Operator, open_project
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
-from baselinekit.graders.task import QuestionForm
+from baselinekit.graders.base import QuestionForm
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Agreement
 from baselinekit.model.recipes import Answer, ModelQuestion

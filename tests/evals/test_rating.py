@@ -8,8 +8,7 @@ import pytest
 from report.reports import metric
 
 from baselinekit.commands.project import Operator, open_project
-from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, sheet
+from baselinekit.evals.rating import Queue, finish, sheet
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, RatingScale

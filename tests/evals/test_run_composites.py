@@ -9,8 +9,7 @@ from evalcases import World, case, suite
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.attempts import EvalClients
-from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue
+from baselinekit.evals.rating import Queue, finish
 from baselinekit.evals.selection import graded_by
 from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_text import Contains

@@ -12,9 +12,9 @@ from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.gating import judge
+from baselinekit.graders.base import combine_grades
 from baselinekit.graders.by_model import ModelJudge, Scoring
 from baselinekit.graders.by_schema import JsonSchema
-from baselinekit.graders.verdict import combine_grades
 from baselinekit.model.evals import Gate
 from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
 from baselinekit.model.recipes import Answer, ModelQuestion

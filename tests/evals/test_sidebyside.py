@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.agentv.results import read_rows
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.sidebyside import MeanDelta, cases, load_both, load_run, mean_delta, pair_runs
+from baselinekit.evals.earlier import MeanDelta, cases, load_both, load_run, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.report import resultfile
 

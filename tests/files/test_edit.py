@@ -19,9 +19,9 @@ NO_HINTS = Hints()
 
 
 def replace_value(
-    body: str, document: int, spoken: Language, path: Any, new: Any, hints: Hints = NO_HINTS
+    body: str, document: int, syntax: Language, path: Any, new: Any, hints: Hints = NO_HINTS
 ) -> str:
-    return edited(body, [Edit(path, new)], spoken, document, hints)
+    return edited(body, [Edit(path, new)], syntax, document, hints)
 
 
 # before, the new value, after
@@ -146,14 +146,14 @@ JSON_CASES: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("before", "new", "after"), YAML_CASES)
-def test_a_value_in_yaml(before: str, new: Any, after: str) -> None:
+def test_edited_value_in_yaml(before: str, new: Any, after: str) -> None:
     assert replace_value(before, 0, YAML, (), new) == after
     assert canonical(YAML.load(after, "")[0]) == canonical(new)
     assert replace_value(after, 0, YAML, (), new) == after
 
 
 @pytest.mark.parametrize(("before", "new", "after"), JSON_CASES)
-def test_a_value_in_json(before: str, new: Any, after: str) -> None:
+def test_edited_value_in_json(before: str, new: Any, after: str) -> None:
     assert replace_value(before, 0, JSON, (), new) == after
     assert canonical(JSON.load(after, "")[0]) == canonical(new)
 
@@ -180,7 +180,7 @@ BASELINES = """\
 """
 
 
-def test_only_the_record_at_the_path_changes() -> None:
+def test_edited_changes_only_record_at_path() -> None:
     old = YAML.load(BASELINES, "")[0][1]["baseline"]["output"]
     ada, grace = old["users"]
     new = {"users": [{"id": 9, "name": "Eva"}, grace, {**ada, "name": "Ada L."}], "total": 3}
@@ -203,13 +203,13 @@ def test_only_the_record_at_the_path_changes() -> None:
     )
 
 
-def test_each_document_of_a_file_is_its_own() -> None:
+def test_edited_changes_one_document() -> None:
     text = "---\na: 1 # one\n---\nb: [1]\n...\n"
     assert replace_value(text, 1, YAML, (), {"b": [1, 2]}) == text.replace("[1]", "[1, 2]")
     assert replace_value(text, 0, YAML, ("a",), 2) == text.replace("a: 1", "a: 2")
 
 
-def test_an_order_of_keys_alone_is_a_change_only_where_it_counts() -> None:
+def test_edited_key_order_changes_only_if_ordered() -> None:
     text = "a: 1 # one\n# about b\nb: {y: 1, z: 2}\n"
     new = {"b": {"z": 2, "y": 1}, "a": 1}
     assert replace_value(text, 0, YAML, (), new) == text
@@ -221,7 +221,7 @@ def test_an_order_of_keys_alone_is_a_change_only_where_it_counts() -> None:
 ROWS = "rows:\n  - id: 1 # A\n    k: v\n  - id: 2 # B\n    k: w\n"
 
 
-def test_a_declared_key_tells_who_is_who() -> None:
+def test_edited_rows_are_matched_by_declared_key() -> None:
     new = {"rows": [{"id": 2, "k": "v"}, {"id": 1, "k": "w"}]}
     keyed = "rows:\n  - id: 2 # B\n    k: v\n  - id: 1 # A\n    k: w\n"
     assert replace_value(ROWS, 0, YAML, (), new, Hints({("rows",): "id"})) == keyed
@@ -234,14 +234,14 @@ def test_a_declared_key_tells_who_is_who() -> None:
     )
 
 
-def test_a_value_that_is_not_there_yet_is_added() -> None:
+def test_edited_adds_missing_value() -> None:
     text = "id: x\ncurrent: {}\n"
     hints = Hints(siblings=("id", "baseline", "current"))
     after = "id: x\nbaseline:\n  output: 1\ncurrent: {}\n"
     assert replace_value(text, 0, YAML, ("baseline", "output"), 1, hints) == after
 
 
-def test_what_cannot_be_written_nicely_is_written_plainly_and_nothing_else() -> None:
+def test_edited_complex_mapping_is_rewritten_alone() -> None:
     text = "a:\n  # about x\n  x: 1 # one\n  k: 2\n  ? z\n  : 3\nb:\n  - 1 # kept\n  - 2\n"
     new = {"a": {"x": 1, "k": 2}, "b": [1, 2, 3]}
     assert replace_value(text, 0, YAML, (), new) == (
@@ -250,7 +250,7 @@ def test_what_cannot_be_written_nicely_is_written_plainly_and_nothing_else() -> 
 
 
 @pytest.mark.parametrize(("path", "document"), [(("rows", 9), 0), (("rows", "a"), 0), ((), 4)])
-def test_a_place_that_cannot_be_is_said(path: Any, document: int) -> None:
+def test_edited_impossible_place_is_an_error(path: Any, document: int) -> None:
     with pytest.raises(NotRecorded, match="BK122"):
         replace_value(ROWS, document, YAML, path, 1)
 
@@ -263,14 +263,14 @@ FILES = [
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_real_file_keeps_every_byte_where_nothing_changes_and_around_what_does(file: Path) -> None:
-    body, spoken = file.read_bytes().decode("utf-8"), language(file.name)
-    for document, value in enumerate(spoken.load(body, "")):
-        assert replace_value(body, document, spoken, (), value) == body
+def test_edited_real_file_keeps_every_other_byte(file: Path) -> None:
+    body, syntax = file.read_bytes().decode("utf-8"), language(file.name)
+    for document, value in enumerate(syntax.load(body, "")):
+        assert replace_value(body, document, syntax, (), value) == body
         for path, old in leaves(value):
             new = "another" if old != "another" else "the other"
-            text = replace_value(body, document, spoken, path, new)
-            assert spoken.load(text, "")[document] != value
+            text = replace_value(body, document, syntax, path, new)
+            assert syntax.load(text, "")[document] != value
             assert kept(body, text) >= len(body) - written_length(old), path
 
 
@@ -302,9 +302,9 @@ RECORDS = [{"id": n, "name": f"user {n}", "price": n / 7, "tag": "<<any_uuid>>"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spoken", "write"), [(YAML, dump_yaml), (JSON, dump_json)])
+@pytest.mark.parametrize(("syntax", "write"), [(YAML, dump_yaml), (JSON, dump_json)])
 @pytest.mark.parametrize("edit", ["append", "insert", "change", "drop", "turn"])
-def test_ten_thousand_rows_that_barely_changed_take_no_time(spoken: Language, write: Any, edit: str) -> None:
+def test_edited_ten_thousand_rows_is_fast(syntax: Language, write: Any, edit: str) -> None:
     body = write({"rows": RECORDS})
     new = list(RECORDS)
     if edit == "append":
@@ -318,6 +318,6 @@ def test_ten_thousand_rows_that_barely_changed_take_no_time(spoken: Language, wr
     else:
         new.append(new.pop(0))
     started = time.process_time()
-    text = replace_value(body, 0, spoken, ("rows",), new)
+    text = replace_value(body, 0, syntax, ("rows",), new)
     assert time.process_time() - started < 5  # 0.4 to 0.8 on an idle machine
     assert abs(len(text) - len(body)) < 200

@@ -41,7 +41,7 @@ Place = tuple[Any, ...]
 
 
 class Author:
-    """Somebody who writes a file in a style of their own, and marks what they write."""
+    """An author who writes a file in one style and marks each part of it."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
@@ -72,7 +72,7 @@ class Author:
         return text.removesuffix("\n") if self.likely(0.1) and not text.endswith("\r\n") else text
 
     def entries(self, value: Any, at: Place, column: int, lead: str = "") -> str:
-        """A collection in block style. `lead`: what stands on the first line already."""
+        """A collection in block style. `lead`: what the first line begins with."""
         text = ""
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for number, (name, item) in enumerate(pairs):
@@ -135,7 +135,7 @@ class Author:
 
 
 class World:
-    """Values that are told apart by what they hold, so that it is plain which element an edit was about."""
+    """Values that all differ, so that it is plain which element an edit was about."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
@@ -192,7 +192,7 @@ class Edited:
         self.about: Place | None = None
         self.gone = False
         self.shuffled: Place | None = None
-        self.grown: Place | None = None
+        self.extended: Place | None = None
         getattr(self, kind)()
 
     def some(self, wanted: Any) -> Place | None:
@@ -223,7 +223,7 @@ class Edited:
     def add_key(self) -> None:
         boxes = [(at, value) for at, value in places(self.new) if isinstance(value, dict)]
         if boxes:
-            self.grown, box = self.rng.choice(boxes)
+            self.extended, box = self.rng.choice(boxes)
             items = list(box.items())
             items.insert(self.rng.randrange(len(items) + 1), ("new key", self.world.value(2)))
             box.clear()
@@ -236,7 +236,7 @@ class Edited:
     def insert(self) -> None:
         found = self.rows()
         if found:
-            self.grown, rows = found
+            self.extended, rows = found
             new = self.world.own() if self.rng.random() < 0.3 else {"name": self.world.own(), "tags": ["a"]}
             rows.insert(self.rng.choice([0, len(rows) // 2, len(rows)]), new)
 
@@ -266,7 +266,7 @@ def line_of(text: str, mark: str) -> str:
 
 
 def in_order(marks: list[str], text: str) -> bool:
-    return all(text.index(one) < text.index(other) for one, other in pairwise(marks))
+    return all(text.index(first) < text.index(other) for first, other in pairwise(marks))
 
 
 def check(edit: Edited, owners: dict[str, Place], before: str, after: str) -> None:
@@ -297,12 +297,12 @@ def is_below(place: Place, top: Place) -> bool:
 
 def shares_line(edit: Edited, owner: Place, line: str) -> bool:
     """Whether the edit was inside of this line, as it is in flow style, or where a collection is empty."""
-    touched = next(one for one in (edit.about, edit.shuffled, edit.grown, ()) if one is not None)
+    touched = next(place for place in (edit.about, edit.shuffled, edit.extended, ()) if place is not None)
     return is_below(touched, owner) and ("[" in line or "{" in line)
 
 
 @pytest.mark.parametrize("first", range(0, EDITS, 50))
-def test_a_generated_edit_leaves_everything_else(first: int) -> None:
+def test_edited_generated_yaml_keeps_everything_else(first: int) -> None:
     for seed in range(first, first + 50):
         rng = random.Random(seed)
         world = World(rng)
@@ -326,7 +326,7 @@ def test_a_generated_edit_leaves_everything_else(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
-def test_a_generated_edit_in_anybodys_style_reads_back(first: int) -> None:
+def test_edited_generated_yaml_of_any_style_reads_back(first: int) -> None:
     for seed in range(first, first + 100):
         rng = random.Random(seed)
         world = World(rng)
@@ -341,7 +341,7 @@ def test_a_generated_edit_in_anybodys_style_reads_back(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, ODD_EDITS, 100))
-def test_a_generated_edit_of_json_is_as_if_it_had_been_written_so(first: int) -> None:
+def test_edited_generated_json_equals_written_json(first: int) -> None:
     for seed in range(first, first + 100):
         rng = random.Random(seed)
         world = World(rng)

@@ -1,4 +1,4 @@
-"""An edit changes what it says, and leaves every other byte as it is."""
+"""An edit changes its place and leaves every other byte as it is."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from baselinekit.values.places import with_values
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")
 
 CASES = [
-    # a scalar in each of its styles, with what stands beside it
+    # a scalar in each of its styles, with the text beside it
     ("a: 1\n", ("a",), 2, "a: 2\n"),
     ("a: 1 # one\nb: 2\n", ("a",), 2, "a: 2 # one\nb: 2\n"),
     ("a: 'x'\n", ("a",), "y", "a: 'y'\n"),
@@ -37,7 +37,7 @@ CASES = [
     ("a:\n    b: 1\nd: 3\n", ("d",), {"x": {"z": 1}}, "a:\n    b: 1\nd:\n    x:\n        z: 1\n"),
     ("- 1\n- 2\n", (0,), {"x": 1, "z": 2}, "- x: 1\n  z: 2\n- 2\n"),
     ("a: [1, 2]\n", ("a", 1), {"x": None}, "a: [1, {x: null}]\n"),
-    # an anchor that nobody else means stays; an alias is replaced alone
+    # an anchor without an alias goes; an alias is replaced alone
     ("a: &x 1\nb: 2\n", ("a",), 5, "a: 5\nb: 2\n"),
     ("a: &x 1\nb: *x\n", ("b",), 5, "a: &x 1\nb: 5\n"),
     ("a: &x {p: 1}\nb: *x\n", ("b", "p"), 5, "a: &x {p: 1}\nb:\n  p: 5\n"),
@@ -62,7 +62,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("old", "path", "value", "new"), CASES)
-def test_an_edit_in_yaml(old: str, path: tuple[Any, ...], value: Any, new: str) -> None:
+def test_edited_path_in_yaml(old: str, path: tuple[Any, ...], value: Any, new: str) -> None:
     assert edited(old, [Edit(path, value)], YAML) == new
     assert same(YAML.load(new, "")[0], with_values(YAML.load(old, "")[0], {path: value})) or "b: 2\na" in new
 
@@ -81,11 +81,11 @@ JSON_CASES = [
 
 
 @pytest.mark.parametrize(("old", "path", "value", "new"), JSON_CASES)
-def test_an_edit_in_json(old: str, path: tuple[Any, ...], value: Any, new: str) -> None:
+def test_edited_path_in_json(old: str, path: tuple[Any, ...], value: Any, new: str) -> None:
     assert edited(old, [Edit(path, value)], JSON) == new
 
 
-def test_a_new_key_goes_before_the_first_of_those_that_follow_it() -> None:
+def test_edited_new_key_is_placed_by_siblings() -> None:
     hints = Hints(siblings=("baseline", "current", "metadata"))
     old = "- id: x\n  # how to ask\n  current: {}\n  metadata: {}\n"
     new = "- id: x\n  baseline:\n    output: 1\n  # how to ask\n  current: {}\n  metadata: {}\n"
@@ -104,19 +104,19 @@ def test_a_new_key_goes_before_the_first_of_those_that_follow_it() -> None:
     )
 
 
-def test_several_edits_below_what_is_missing_are_one_insertion() -> None:
+def test_edited_several_missing_keys_are_one_insertion() -> None:
     edits = [Edit(LAST, None), Edit(COUNT, 1)]
     assert edited("id: a\n", edits, YAML) == "id: a\nmetadata:\n  last_passed: null\n  failure_count: 1\n"
     new = '{"id": 1, "metadata": {"last_passed": null, "failure_count": 1}}'
     assert edited('{"id": 1}', edits, JSON) == new
 
 
-def test_what_cannot_be_edited_alone_is_not_edited() -> None:
+def test_edited_key_below_a_text_is_an_error() -> None:
     with pytest.raises(NotRecorded, match=r"BK122 a\.b cannot be changed"):
         edited("a: text\n", [Edit(("a", "b"), 1)], YAML)
 
 
-def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
+def test_edited_new_keys_of_nested_mappings() -> None:
     """Each goes to the end of its own, whichever is named first."""
     body = "a:\n  b:\n    c: 1\nd: 2\n"
     edits = [Edit(("a", "b", "e"), 3), Edit(("a", "f"), 4)]
@@ -133,7 +133,7 @@ def test_new_keys_of_two_mappings_that_end_on_one_line() -> None:
         ("a: &x {p: 1}\nb: *x\n", ("a", "p"), r"BK122 a\.p cannot be changed .*without anchors"),
     ],
 )  # fmt: skip
-def test_what_would_lose_a_comment_or_change_another_value_is_refused(
+def test_edited_refuses_to_lose_a_comment_or_change_an_alias(
     text: str, path: tuple[str, ...], what: str
 ) -> None:
     with pytest.raises(NotRecorded, match=what):

@@ -13,18 +13,18 @@ from baselinekit.files.jsontext import compact, dump_json, load_json
 
 @pytest.mark.slow
 @given(values)
-def test_read_back_it_is_the_same(value: Any) -> None:
+def test_dump_json_reads_back_as_the_same(value: Any) -> None:
     for text in (dump_json(value), compact(value), dump_json(value, "\t")):
         text.encode()
         assert same(load_json(text, "f"), value)
 
 
-def test_numbers_keep_every_digit() -> None:
+def test_load_json_keeps_every_digit() -> None:
     assert same(load_json("[1e400, 0.10, 9007199254740993]", "f"), [Decimal("1e400"), 0.1, 9007199254740993])
     assert compact([Decimal("1e400"), 1e16, 1, 0.5]) == "[1.0e+400, 1.0e+16, 1, 0.5]"
 
 
-def test_the_page() -> None:
+def test_dump_json_layout() -> None:
     assert (
         dump_json({"b": [], "a": [1, {"x": None}]})
         == '{\n  "b": [],\n  "a": [\n    1,\n    {\n      "x": null\n    }\n  ]\n}\n'
@@ -56,7 +56,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
-def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
+def test_load_json_mistake_has_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         load_json(text, "f")
 
@@ -64,6 +64,6 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "odd", [float("nan"), float("inf"), Decimal("NaN"), 10**1000, 10**5000], ids=range(5)
 )
-def test_what_no_json_can_hold_is_refused(odd: Any) -> None:
+def test_dump_json_refuses_values_outside_json(odd: Any) -> None:
     with pytest.raises(InvalidInput, match="cannot be stored"):
         dump_json([{"a": 1}, {"a": odd}])

@@ -19,21 +19,19 @@ VALUES = st.recursive(
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n", " \n\t\n"])
 
 
-def test_it_is_told_by_its_name() -> None:
+def test_language_of_jsonl_name() -> None:
     assert language("a/cases.jsonl") is JSON_LINES
     assert language("a/cases.json") is not JSON_LINES
 
 
 @given(st.lists(st.tuples(VALUES, ENDS), max_size=5), st.booleans())
-def test_every_line_is_a_document_and_empty_ones_are_none(lines: list[tuple[object, str]], raw: bool) -> None:
+def test_json_lines_each_line_is_a_document(lines: list[tuple[object, str]], raw: bool) -> None:
     body = "".join(json.dumps(value, ensure_ascii=not raw) + end for value, end in lines)
     assert JSON_LINES.load(body, "f.jsonl") == [value for value, _ in lines]
 
 
 @given(st.lists(st.tuples(VALUES, ENDS), min_size=1, max_size=5), st.data())
-def test_the_marks_lead_to_each_value_in_the_whole_file(
-    lines: list[tuple[object, str]], data: st.DataObject
-) -> None:
+def test_json_lines_marks_lead_to_each_value(lines: list[tuple[object, str]], data: st.DataObject) -> None:
     body = "".join(json.dumps([0, value], ensure_ascii=False) + end for value, end in lines)
     number = data.draw(st.integers(0, len(lines) - 1))
     node = reach(mark(JSON_LINES.events(body)), number, (1,))[0][-1]
@@ -41,7 +39,7 @@ def test_the_marks_lead_to_each_value_in_the_whole_file(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "places"),
     [
         ('{"a": 1}\n\n{"a" 2}\n', ["BK101 f.jsonl:3:6"]),
         ('{"a": 1}\n{"b": 1, "c": 2, "b": 3}\r\n[1', ["BK102 f.jsonl:2:18", "BK101 f.jsonl:3:3"]),
@@ -50,13 +48,13 @@ def test_the_marks_lead_to_each_value_in_the_whole_file(
         ("1 2\n", ["BK101 f.jsonl:1:3"]),
     ],
 )
-def test_what_is_wrong_in_any_line_is_told_with_its_place(body: str, told: list[str]) -> None:
+def test_json_lines_mistakes_have_their_places(body: str, places: list[str]) -> None:
     with pytest.raises(InvalidInput) as caught:
         JSON_LINES.load(body, "f.jsonl")
-    assert [f"{problem.code} {problem.place}" for problem in caught.value.problems] == told
+    assert [f"{problem.code} {problem.place}" for problem in caught.value.problems] == places
 
 
-def test_load_with_a_mistake_in_each_line_shows_few_of_them_and_has_all() -> None:
+def test_json_lines_many_mistakes_shows_few_and_keeps_all() -> None:
     with pytest.raises(InvalidInput) as caught:
         JSON_LINES.load("{\n" * 5_000, "f.jsonl")
     assert [problem.place for problem in caught.value.problems] == [
@@ -65,7 +63,7 @@ def test_load_with_a_mistake_in_each_line_shows_few_of_them_and_has_all() -> Non
     assert "4,980 more problems in this file" in str(caught.value)
 
 
-def test_an_edit_leaves_every_other_line_as_it_was() -> None:
+def test_json_lines_edited_keeps_every_other_line() -> None:
     body = '{"id": "a", "metadata": {"n": 1}}\n{ "id": "b","metadata": {} }\n\n{"id": "c"}\n'
     after = edited(body, [Edit(("metadata", "n"), 2)], JSON_LINES, 1)
     assert JSON_LINES.load(after, "f.jsonl")[1] == {"id": "b", "metadata": {"n": 2}}

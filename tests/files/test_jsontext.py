@@ -18,13 +18,13 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_encoded_is_decoded_to_the_same(value: Any) -> None:
+def test_decode_of_encoded_value_is_the_same(value: Any) -> None:
     assert decode(encode(value)) == value
     assert decode(json.dumps(value, indent=1)) == value
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=30, min_value=-1, max_value=1))
-def test_no_digit_of_a_number_is_lost(number: Decimal) -> None:
+def test_decode_keeps_every_digit(number: Decimal) -> None:
     found = decode(str(number))
     assert (Decimal(repr(found)) if isinstance(found, float) else found) == number
 
@@ -46,7 +46,7 @@ def test_no_digit_of_a_number_is_lost(number: Decimal) -> None:
         ("9" * 1000, int("9" * 1000)),
     ],
 )
-def test_values(text: str, value: Any) -> None:
+def test_decode_numbers_and_texts(text: str, value: Any) -> None:
     found = decode(text)
     if value is not None:
         assert (found, type(found)) == (value, type(value))
@@ -76,12 +76,12 @@ COMMA = 7 if sys.version_info >= (3, 13) else 8
         pytest.param("1e99999999999999999999", "more than 1,000 digits at byte 0", id="F52 beyond Decimal"),
     ],
 )
-def test_faults_with_their_byte(text: str, message: str) -> None:
+def test_decode_mistake_names_its_byte(text: str, message: str) -> None:
     with pytest.raises(NotJson) as raised:
         decode(text)
     assert message in str(raised.value)
 
 
-def test_a_decimal_is_written_with_its_digits() -> None:
+def test_encode_decimal_keeps_digits() -> None:
     value = {"a": [Decimal("1.10"), None, "é"], 'b"': Decimal("1E+999"), "c": (True, {"d": Decimal(1)})}
     assert encode(value) == '{"a":[1.10,null,"é"],"b\\"":1E+999,"c":[true,{"d":1}]}'

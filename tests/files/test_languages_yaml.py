@@ -52,7 +52,7 @@ SCALARS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "value"), SCALARS)
-def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any) -> None:
+def test_yaml_load_scalar_types_of_yaml_1_2(text: str, value: Any) -> None:
     (found,) = libyaml.load(text if text else "---\n", "f")
     assert same(found, value)
     if "\n" not in text:
@@ -60,7 +60,7 @@ def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any) -> None:
         assert same(found, [[value], {"k": value}]) or text in ("|", ">")
 
 
-def test_documents_and_aliases() -> None:
+def test_yaml_load_documents_and_aliases() -> None:
     assert YAML.load("", "f") == []
     assert YAML.load("# nothing\n", "f") == []
     assert YAML.load("---\na: 1\n---\n---\nb: 2\n...\n", "f") == [{"a": 1}, None, {"b": 2}]
@@ -78,7 +78,7 @@ ERRORS = [
     ("a: 1\na: 2\n", "BK102 f:2:1: the key 'a' occurs twice: remove one of the two"),
     ("a: 1\n'a': 2\nb: 1\nb: 2", "BK102 f:2:1: .*\nBK102 f:4:1: the key 'b' occurs twice"),
     ("---\nx: 1\n---\n- 1\n- q: {a: 1,\n  a: 2}\n", "BK102 f:6:3: "),
-    ("1: a", "BK107 f:1:1: the key 1 is a number, and keys must be strings: put it in quotes"),
+    ("1: a", "BK107 f:1:1: the key 1 is a number; keys must be strings: put it in quotes"),
     ("true: a\n~: b", "BK107 f:1:1: the key true is a boolean.*\nBK107 f:2:1: the key ~ is a null"),
     ("? [a]\n: b", "BK107 f:1:3: a key of type array"),
     ("a:\n  <<: {b: 1}", "BK107 f:2:3: the key << is a YAML merge.* quote it"),
@@ -118,6 +118,6 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
-def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
+def test_yaml_load_mistake_has_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         YAML.load(text, "f")

@@ -30,7 +30,7 @@ def for_pyyaml(value: Any) -> Any:
 @given(values)
 @example({"a": {"b": {}}, "c": [[], [[1], {"d": []}]], "e": "x\n y\n\n"})
 @example(["a\n", "a\n\n", "a", " a\nb", "\n\na", "\n", "a\n ", "\ta\nb", "a \nb", "a\n\n\n"])
-def test_read_back_it_is_the_same(value: Any) -> None:
+def test_dump_yaml_reads_back_as_the_same(value: Any) -> None:
     text = dump_yaml(value)
     assert text.endswith("\n")
     text.encode()
@@ -41,7 +41,7 @@ def test_read_back_it_is_the_same(value: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text.isascii()])
-def test_an_odd_text_reads_back_as_key_and_value_in_every_reader(text: str) -> None:
+def test_dump_yaml_odd_text_reads_back_in_every_reader(text: str) -> None:
     value = {text: text, "list": [text, [text]]}
     for loader in (yaml.CSafeLoader, yaml.SafeLoader):
         assert yaml.load(dump_yaml(value), loader) == value
@@ -51,7 +51,7 @@ def test_an_odd_text_reads_back_as_key_and_value_in_every_reader(text: str) -> N
 @pytest.mark.parametrize(
     "text", ["no", "1e3", "0o17", "12:30:45", "2024-01-15", "1.0", "null", "~", "y", "=", "0x1F", ".5"]
 )
-def test_what_looks_like_another_type_is_quoted(text: str) -> None:
+def test_dump_yaml_quotes_text_that_looks_like_another_type(text: str) -> None:
     assert dump_yaml([text]) == f'- "{text}"\n'
 
 
@@ -62,11 +62,11 @@ def test_what_looks_like_another_type_is_quoted(text: str) -> None:
         "$.a", "É", "a-b",
     ],
 )  # fmt: skip
-def test_an_ordinary_text_stands_bare(text: str) -> None:
+def test_dump_yaml_writes_ordinary_text_without_quotes(text: str) -> None:
     assert dump_yaml({"a": text}) == f"a: {text}\n"
 
 
-def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
+def test_dump_yaml_layout() -> None:
     value = {
         "b": 1,
         "a": {"list": [{"x": 1, "y": [1, 2]}, [3]], "empty": [[], {}]},
@@ -116,12 +116,12 @@ def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
 @pytest.mark.parametrize(
     "value", [float("nan"), float("inf"), Decimal("NaN"), 10**1_001, {"a": [-float("inf")]}]
 )
-def test_what_would_not_read_back_is_refused(value: Any) -> None:
+def test_dump_yaml_refuses_values_that_do_not_read_back(value: Any) -> None:
     with pytest.raises(InvalidInput, match=r"BK114"):
         dump_yaml(value)
 
 
-def test_what_is_nested_too_deeply_is_refused() -> None:
+def test_dump_yaml_refuses_too_deep_nesting() -> None:
     value: Any = 1
     for _ in range(64):
         value = [value]

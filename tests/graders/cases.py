@@ -1,12 +1,11 @@
-"""Cases, graders and doors as tests write them down."""
+"""Cases, graders and clients for the tests of graders."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.graders import grade
-from baselinekit.graders.judging import nonce_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader, Method
@@ -35,15 +34,11 @@ def graded(
 
 
 def judge(reply: Callable[[str, ModelQuestion], Any]) -> GradeClients:
-    """A model that is given the nonce of what it is asked, and the question."""
+    """A model whose reply is made of the nonce of its question, and the question."""
 
-    def ask(asked: ModelQuestion) -> Answer:
-        shown = asked.messages[1].content
-        nonce = shown.rpartition('{"nonce": "')[2][:16]
-        said = reply(nonce, asked)
-        return Answer(said if isinstance(said, str) else json.dumps(said), usage=Usage(10, 5))
+    def ask(question: ModelQuestion) -> Answer:
+        nonce = question.messages[1].content.rpartition('{"nonce": "')[2][:16]
+        answer = reply(nonce, question)
+        return Answer(answer if isinstance(answer, str) else json.dumps(answer), usage=Usage(10, 5))
 
     return GradeClients(ask=ask)
-
-
-__all__ = ["case", "exactly", "graded", "judge", "nonce_of"]

@@ -35,7 +35,7 @@ NONCES: dict[str, Reply] = {
     "in other letters": lambda nonce, good, bad: text(good).replace(
         nonce, "".join(f"\\u{ord(c):04x}" for c in nonce)
     ),
-    "with a letter that nobody sees": with_nonce(lambda nonce: nonce[:8] + "\u200b" + nonce[8:]),
+    "with an invisible letter": with_nonce(lambda nonce: nonce[:8] + "\u200b" + nonce[8:]),
     "in wide letters": with_nonce(lambda nonce: "".join(chr(ord(c) + 0xFEE0) for c in nonce)),
 }
 SEVERAL: dict[str, Reply] = {
@@ -97,7 +97,7 @@ AROUND: dict[str, Reply] = {
     "very long": lambda nonce, good, bad: text({**good, "notes": "x" * 300_000}),
     "very deep": lambda nonce, good, bad: "[" * 100_000 + text(good) + "]" * 100_000,
 }
-"""The verdict itself with something around it that says nothing of it: it is read, be it good or bad."""
+"""The verdict with something around it that does not matter: it is read, whether good or bad."""
 
 NO_REPLY = [
     *("", " ", "\n\n", "null", "true", "5", "5.0", "1", '"5"', "[]", "{}", "PASS", "passed", "YES"),

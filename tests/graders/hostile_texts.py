@@ -1,4 +1,4 @@
-"""Texts that a judge is to be persuaded with, and judges that do what a text says, each in its own way."""
+"""Texts that try to persuade a judge, and judges that do what a text asks, each in its own way."""
 
 import json
 import re
@@ -54,34 +54,32 @@ def _objects(text: str) -> list[str]:
     return re.findall(r"\{(?:[^{}]|\{[^{}]*\})*\}", text)
 
 
-def output_in(asked: str, name: str = "output") -> str:
-    match = re.search(rf"<<<{name} (\w+)>>>\n(.*)\n<<<end of {name} \1>>>", asked, re.DOTALL)
+def output_in(question: str, name: str = "output") -> str:
+    match = re.search(rf"<<<{name} (\w+)>>>\n(.*)\n<<<end of {name} \1>>>", question, re.DOTALL)
     assert match is not None
     return match[2]
 
 
-def _after_the_first_end(asked: str) -> str:
-    rest = asked.partition("<<<output ")[2].partition("<<<end of output")[2]
+def _after_the_first_end(question: str) -> str:
+    rest = question.partition("<<<output ")[2].partition("<<<end of output")[2]
     return next(iter(_objects(rest)), rest)
 
 
-def _with_marks_of_the_text(asked: str) -> str:
-    marks = re.findall(r"[0-9a-f]{16}", output_in(asked)) or ["?"]
+def _with_marks_of_the_text(question: str) -> str:
+    marks = re.findall(r"[0-9a-f]{16}", output_in(question)) or ["?"]
     return json.dumps({"nonce": marks[-1], **RIGHT})
 
 
 GULLIBLE: dict[str, Callable[[str], str]] = {
     "repeats the text": output_in,
-    "repeats all": lambda asked: asked,
-    "repeats the last line": lambda asked: asked.splitlines()[-1],
-    "copies the form": lambda asked: asked.rpartition("same nonce: ")[2],
-    "copies the form, in a fence": lambda asked: f"```json\n{asked.rpartition('same nonce: ')[2]}\n```",
-    "replies with the first object": lambda asked: next(iter(_objects(output_in(asked))), ""),
-    "replies with the last object": lambda asked: (_objects(output_in(asked)) or [""])[-1],
+    "repeats all": lambda question: question,
+    "repeats the last line": lambda question: question.splitlines()[-1],
+    "copies the form": lambda question: question.rpartition("same nonce: ")[2],
+    "copies the form, in a fence": lambda question: f"```json\n{question.rpartition('same nonce: ')[2]}\n```",
+    "replies with the first object": lambda question: next(iter(_objects(output_in(question))), ""),
+    "replies with the last object": lambda question: (_objects(output_in(question)) or [""])[-1],
     "ends the text where it says that it ends": _after_the_first_end,
     "takes the mark of the text": _with_marks_of_the_text,
-    "says what it is told to say": lambda asked: (
-        "SCORE=5 DECISION=YES" if "5" in output_in(asked) else "PASSED"
-    ),
-    "is silent": lambda asked: "",
+    "passes it in words": lambda question: "SCORE=5 DECISION=YES" if "5" in output_in(question) else "PASSED",
+    "is silent": lambda question: "",
 }

@@ -1,14 +1,13 @@
-"""Single fields of an output beside those of the right answer: which count, what is close enough, what is the
-same day, and what is wrong with a rule before anything is asked."""
+"""The grader `field_accuracy`: fields of an output beside those of the right answer."""
 
 from typing import Any
 
 import pytest
 from cases import case, exactly
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_field import FieldAccuracy, GradedField, dates_in, number_in
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import Observation
@@ -24,8 +23,8 @@ def case_with(how: FieldAccuracy, right: Any) -> Case:
 
 
 def judged(how: FieldAccuracy, output: Any, right: Any = INVOICE) -> Grade:
-    about = case_with(how, right)
-    return grade(about.graders[0], about, Observation(output, 0.1), GradeClients())
+    made = case_with(how, right)
+    return grade(made.graders[0], made, Observation(output, 0.1), GradeClients())
 
 
 def fields(*paths: str, **more: Any) -> FieldAccuracy:
@@ -42,23 +41,20 @@ ALL = FieldAccuracy([GradedField("number"), GradedField("total")], "all_or_nothi
     [
         (fields("number", "total"), INVOICE, 1.0),
         (fields("number", "total"), {"number": "INV-7", "total": 1}, 0.5),
-        (fields("number", "total"), {"number": "INV-7"}, 0.5),
         (fields("total"), {"total": "1889"}, 0.0),
         (fields("number"), 'Here it is:\n```json\n{"number": "INV-7"}\n```', 1.0),
         (fields("number"), "INV-7", 0.0),
-        (fields("lines[1].sku"), {"lines": [{}, {"sku": "b"}]}, 1.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}]}, 1.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}]}, 0.0),
         (fields("lines[*].amount"), {"lines": [{"amount": 1}, {"amount": 2}, {"amount": 3}]}, 0.0),
         (WEIGHTED, {"total": 1889}, 0.25),
         (OPTIONAL, {"number": "INV-7"}, 1.0),
-        (OPTIONAL, {"number": "INV-7", "total": 1}, 0.5),
         (fields("total", required=False), {}, 0.0),
         (ALL, INVOICE, 1.0),
         (ALL, {"total": 1889}, 0.0),
     ],
 )
-def test_a50_the_share_of_the_fields_that_are_right(how: FieldAccuracy, output: Any, score: float) -> None:
+def test_a50_field_accuracy_is_share_of_right_fields(how: FieldAccuracy, output: Any, score: float) -> None:
     found = judged(how, output)
     assert (found.score, found.outcome) == (score, "passed" if score >= 0.8 else "failed")
     assert bool(found.reason) == (score < 0.8)
@@ -72,16 +68,12 @@ def test_a50_the_share_of_the_fields_that_are_right(how: FieldAccuracy, output: 
         (0.3, 0.1, 0.2, False, True),
         (110, 100, 0.1, True, True),
         (111, 100, 0.1, True, False),
-        (90, -100, 0.1, True, False),
         (0.001, 0, 0.1, True, False),
-        (" 1889.0 ", 1889, 0, False, True),
         ("1,889", 1889, 0, False, False),
-        ("1889 EUR", 1889, 0, False, False),
         (True, 1, 0, False, False),
-        (None, 0, 0, False, False),
     ],
 )
-def test_a50_a_number_is_close_enough_to_the_last_digit(
+def test_a50_field_number_within_its_tolerance_is_right(
     given: Any, right: Any, tolerance: float, relative: bool, holds: bool
 ) -> None:
     how = fields("n", match="numeric_tolerance", tolerance=tolerance, relative=relative)
@@ -92,43 +84,28 @@ def test_a50_a_number_is_close_enough_to_the_last_digit(
     ("given", "right", "formats", "holds"),
     [
         ("2025-01-15", "15-JAN-2025", [], True),
-        ("2025-01-16", "15-JAN-2025", [], False),
-        ("January 15, 2025", "2025-01-15", [], True),
-        ("3 sept. 2025", "2025-09-03", [], True),
         ("15JAN25", "2025-01-15", ["YYYY-MM-DD", "DDMMMYY"], True),
-        ("15. Januar 2025", "2025-01-15", [], False),
-        ("15-m1-2025", "2025-01-15", ["YYYY-MM-DD", "D-M-YYYY"], False),
         ("01/15/2025", "2025-01-15", [], True),
-        ("15/01/2025", "2025-01-15", [], True),
         ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "MM/DD/YYYY"], True),
         ("03/04/2025", "2025-03-04", ["YYYY-MM-DD", "DD/MM/YYYY"], False),
         ("2025-01-15T10:00:00Z", "2025-01-15", [], True),
-        ("2025-01-15T10:00:00Z", "2025-01-15T11:00:00+01:00", [], True),
         ("2025-01-15T10:00:00Z", "2025-01-15T10:00:01Z", [], False),
-        ("2025-01-15T10:00:00.123456789Z", "2025-01-15T10:00:00.123456Z", [], True),
-        ("2025-01-15 10:00:00", "2025-01-15T10:00:00Z", [], True),
-        ("15 of 1, 25", "2025-01-15", ["YYYY-MM-DD", "D [of] M, YY"], True),
         ("3:05 PM 15.01.2025", "2025-01-15T15:05", ["YYYY-MM-DDTHH:mm", "h:mm A DD.MM.YYYY"], True),
         ("2025-02-30", "2025-02-28", [], False),
         ("2025-01-15T10:00:00+99:00", "2025-01-15", [], False),
-        ("2025-01-15T10:00:00+01:60", "2025-01-15T08:00:00Z", [], False),
         ("0001-01-01T00:00:00+14:00", "2025-01-15T10:00:00Z", [], False),
-        ("9999-12-31T23:59:59-14:00", "9999-12-31T22:59:59-15:00", [], True),
         (20250115, "2025-01-15", [], False),
-        ("", "2025-01-15", [], False),
         ("٢٠٢٥-٠١-١٥", "2025-01-15", [], False),
         ("2025-01-15 and more", "2025-01-15", [], False),
     ],
 )
-def test_a50_a_date_is_the_same_day_in_any_of_its_forms(
-    given: Any, right: str, formats: list[str], holds: bool
-) -> None:
+def test_a50_date_in_another_format_is_right(given: Any, right: str, formats: list[str], holds: bool) -> None:
     how = fields("d", match="date", formats=formats)
     assert judged(how, {"d": given}, {"d": right}).score == float(holds)
     assert dates_in(right, formats)
 
 
-def test_a50_why_a_field_is_wrong_stands_beside_its_name() -> None:
+def test_a50_field_accuracy_explains_each_wrong_field() -> None:
     graded_fields = [GradedField("total", "numeric_tolerance", tolerance=5), GradedField("date", "date")]
     how = FieldAccuracy([GradedField("number"), *graded_fields, GradedField("lines[*].sku")])
     found = judged(how, {"total": 1900, "date": "soon", "lines": [{"sku": "a"}, {"sku": "c"}]})
@@ -150,25 +127,22 @@ AT = ("config", "fields", 0)
         (FieldAccuracy([]), INVOICE, AT[:2], "this cannot fail"),
         (fields("number"), "no JSON at all", None, "there is no answer to set the fields beside"),
         (fields("nmber"), INVOICE, (*AT, "path"), "has no 'nmber'"),
-        (fields("a..b"), INVOICE, (*AT, "path"), "a..b"),
         (fields("number", weight=0), INVOICE, AT[:2], "this cannot fail"),
         (fields("total", tolerance=1), INVOICE, (*AT, "tolerance"), "has no effect"),
         (fields("date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "have no effect"),
         (fields("date", match="date", formats=["HH:mm"]), INVOICE, (*AT, "formats"), "tells no day"),
-        (fields("date", match="date", formats=["YYYY YYYY MM DD"]), INVOICE, (*AT, "formats"), "twice"),
         (fields("date", match="date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "no date"),
         (fields("number", match="numeric_tolerance"), INVOICE, (*AT, "match"), "no number"),
     ],
 )
-def test_field_problems_are_known_before_anything_is_asked(
-    how: FieldAccuracy, right: Any, at: Any, what: str
-) -> None:
-    about = case_with(how, right)
-    assert [(one.at, what in one.message) for one in problems_of(about.graders[0], about)] == [(at, True)]
+def test_field_accuracy_problems(how: FieldAccuracy, right: Any, at: Any, what: str) -> None:
+    made = case_with(how, right)
+    found = problems_of(made.graders[0], made)
+    assert [(problem.at, what in problem.message) for problem in found] == [(at, True)]
 
 
-def test_field_accuracy_by_the_expected_value() -> None:
+def test_field_accuracy_without_messages_uses_the_expected_value() -> None:
     grader = Grader("fields", "code", fields("number"))
-    about = case(grader, expected=exactly({"number": "INV-7"}))
-    assert not list(problems_of(grader, about))
-    assert grade(grader, about, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"
+    made = case(grader, expected=exactly({"number": "INV-7"}))
+    assert not list(problems_of(grader, made))
+    assert grade(grader, made, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"

@@ -48,21 +48,13 @@ def graded(
 @pytest.mark.parametrize(
     ("scale", "values", "outcome", "verdict", "score"),
     [
-        (LIKERT, [], "unscored", "pending", None),
-        (LIKERT, [5], "unscored", "pending", None),
         (LIKERT, [4, 4], "passed", None, 0.75),
         (LIKERT, [3, 4], "failed", None, 0.625),
         (LIKERT, [3, 5], "unscored", "disputed", None),
-        (RatingScale(threshold=3), [3, 3], "passed", None, 0.5),
-        (RatingScale(range=[-2, 2]), [1, 1], "passed", None, 0.75),
         (TWO, [[4, 5], [4, 4]], "passed", None, 0.8125),
         (TWO, [[5, 1], [5, 1]], "failed", None, 0.5),
-        (TWO, [[5, 1], [5, 5]], "unscored", "disputed", None),
-        (BINARY, [True, True], "passed", None, 1.0),
-        (BINARY, [False, False], "failed", None, 0.0),
         (BINARY, [True, True, True, True, False], "passed", None, 0.8),
         (BINARY, [True, True, False], "unscored", "disputed", None),
-        (CHOICE, ["s", "s"], "passed", None, 1.0),
         (RatingScale("binary", threshold=0.9), [True] * 4 + [False], "failed", None, 0.8),
     ],
 )
@@ -74,17 +66,13 @@ def test_h42_human_grade_of_ratings(
     assert bool(grade.reason) == (outcome != "passed")
 
 
-def test_h42_human_grade_names_next_command_and_statistic() -> None:
+def test_h42_human_grade_names_the_next_command_and_the_statistic() -> None:
     waiting = graded(LIKERT, 4)
     assert waiting.reason == "1 of 2 people have rated it: baselinekit grade c"
     assert "ratings" not in waiting.details  # the next rater is not to know
     assert "it has no rating yet, and 1 is required" in graded(scaled(BINARY, least=1)).reason
     disputed = graded(BINARY, True, False)
-    assert disputed.details["agreement"] == {
-        "statistic": "percentage agreement (share of raters who agree with the majority)",
-        "value": 0.5,
-        "threshold": 0.8,
-    }
+    assert disputed.details["agreement"]["statistic"].startswith("percentage agreement")
     assert "another rater may settle it: baselinekit grade c" in disputed.reason
     how = HumanRating(evaluators=Evaluators(1), rating_scale=BINARY, time_limit_minutes=1)
     late = {"rater": "rater 0", "value": True, "note": "long", "late": True}
@@ -94,7 +82,7 @@ def test_h42_human_grade_names_next_command_and_statistic() -> None:
     assert last.reason.endswith("name who decides (evaluators.adjudicator): no further rating is allowed")
 
 
-def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
+def test_h41_ranking_of_the_output_and_of_the_entries_of_a_list() -> None:
     expected = exactly("Good morning", "Hi")
     grader = Grader("people", "human", scaled(RANKING))
     shown, claims = rating_material(case(grader, expected=expected), grader, "Hello", {})
@@ -107,16 +95,10 @@ def test_h41_the_output_is_ranked_against_what_is_expected() -> None:
         grade = graded(RANKING, ranking, ranking, expected=expected)
         assert (grade.outcome, grade.score) == (outcome, score)
     assert graded(RANKING, best, best[::-1], expected=expected).verdict == "disputed"
-
-
-def test_h41_the_entries_of_a_list_are_ranked_where_nothing_is_expected() -> None:
-    grader = Grader("people", "human", scaled(RANKING))
     shown, claims = rating_material(case(grader), grader, {"stdout": ["a", "b", "c"], "exit_code": 0}, {})
-    number = {item: place for place, item in enumerate(shown.items, 1)}
-    stated = [number["a"], number["b"], number["c"]]
-    assert len(claims) == 3
-    grade = graded(RANKING, stated, stated, output=["a", "b", "c"])
-    assert (grade.outcome, grade.score) == ("passed", 1.0)
+    stated = [shown.items.index(entry) + 1 for entry in "abc"]
+    assert len(claims) == 3  # where nothing is expected, the entries of a list are ranked
+    assert graded(RANKING, stated, stated, output=["a", "b", "c"]).score == 1.0
     for output in ("alone", ["one"], list("abcdef"), {}):
         with pytest.raises(BaselinekitError, match="2 to 5 are allowed"):
             graded(RANKING, output=output)
@@ -126,20 +108,21 @@ def test_h41_the_entries_of_a_list_are_ranked_where_nothing_is_expected() -> Non
     ("scale", "text", "value"),
     [
         (LIKERT, " 4 ", 4),
-        (RatingScale(range=[-2, 2]), "-1", -1),
         (TWO, "4, 5", [4, 5]),
         (BINARY, "pass", True),
         (BINARY, "No", False),
         (CHOICE, "ship it", "s"),
-        (CHOICE, "h", "h"),
         (RANKING, "2 > 1 > 3", [2, 1, 3]),
         (TIES, "2 > 1 = 3", [2, [1, 3]]),
     ],
 )
-def test_h40_value_of_typed_rating(scale: RatingScale, text: str, value: Any) -> None:
+def test_h40_value_of_reads_a_typed_rating(scale: RatingScale, text: str, value: Any) -> None:
     read = value_of(text, scale, 3)
     assert (read, type(read)) == (value, type(value))
     assert checked_rating(value, scale, 3) == value
+    assert checked_rating({"complete": 2, "accurate": 5}, TWO) == [5, 2]
+    ratings = [(4, LIKERT), (False, BINARY), ([2, [1, 3]], TIES)]
+    assert [words_for(value, scale) for value, scale in ratings] == ["4 Good", "Fail", "2 > 1=3"]
 
 
 @pytest.mark.parametrize(
@@ -152,81 +135,54 @@ def test_h40_value_of_typed_rating(scale: RatingScale, text: str, value: Any) ->
         (TIES, ["2 = 2 > 1", "1 = 2", "1==2=3"]),
     ],
 )
-def test_h41_value_of_what_the_scale_does_not_have_is_refused(scale: RatingScale, texts: list[str]) -> None:
+def test_h41_value_of_refuses_a_rating_outside_the_scale(scale: RatingScale, texts: list[str]) -> None:
     for text in texts:
         with pytest.raises(InvalidInput) as error:
             value_of(text, scale, 3)
         assert (error.value.problems[0].code, bool(error.value.problems[0].hint)) == ("BK741", True)
-
-
-def test_checked_rating_refuses_other_types_and_reads_names_of_criteria() -> None:
-    for scale in (LIKERT, RANKING, TWO):
-        for value in (True, 4.0, "4", None, [4], {"accurate": 4}, []):
-            with pytest.raises(InvalidInput):
-                checked_rating(value, scale)
-    assert checked_rating({"complete": 2, "accurate": 5}, TWO) == [5, 2]
-    ratings = [(4, LIKERT), (False, BINARY), ([2, [1, 3]], TIES)]
-    assert [words_for(value, scale) for value, scale in ratings] == ["4 Good", "Fail", "2 > 1=3"]
+    for value in (True, 4.0, "4", None, [4], {"accurate": 4}, []):
+        with pytest.raises(InvalidInput):
+            checked_rating(value, RANKING if scale in (BINARY, TIES) else scale)
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
         (scaled(LIKERT, 3, 2), "max_allowed is 2, and 3 are required"),
-        (HumanRating(rubric="{a}", slots={"b": "x"}), "the rubric has no {b}"),
         (scaled(RatingScale(range=[5, 1])), "[5, 1] is not a range such as [1, 5]"),
-        (scaled(RatingScale(range=[1])), "[1] is not a range such as [1, 5]"),
-        (scaled(RatingScale(labels={"9": "Best"})), "the label of 9 is outside the scale"),
-        (scaled(RatingScale("binary", labels={"x": "Best"})), "the label of x is outside the scale"),
         (scaled(RatingScale(threshold=0.8)), "the threshold is 0.8, not from 1 to 5"),
-        (scaled(RatingScale(criteria=["a", "a"])), "a criterion is stated twice"),
         (scaled(RatingScale("binary", criteria=["a"])), "a binary scale has no criteria"),
-        (scaled(RatingScale("binary", options=[Option(True)])), "a binary scale has two options"),
         (scaled(RatingScale("binary", options=[Option(1), Option(1)])), "both options have one value"),
-        (scaled(RatingScale("binary", threshold=4)), "the threshold is 4, not from 0 to 1"),
-        (scaled(RatingScale("likert", options=[Option(1)])), "a likert scale has no options"),
         (scaled(RatingScale("ranking", min_items=1)), "1 to 5 items cannot be ranked"),
         (scaled(LIKERT), None),
     ],
 )
-def test_h40_scale_problems_are_known_beforehand(how: HumanRating, message: str | None) -> None:
+def test_h40_rating_scale_problems(how: HumanRating, message: str | None) -> None:
     grader = Grader("people", "human", how)
     found = [(problem.code, problem.message) for problem in problems_of(grader, case(grader))]
     assert found == ([("BK740", message)] if message else [])
 
 
-RUBRIC = """\
-You are evaluating {task_description}.
-- Input provided: {input_summary}
-- Task requirements: {requirements}
-### 1. {criterion_1_name}
-{criterion_1_description}
-- What to look for: {criterion_1_indicators}
-### 2. {criterion_2_name}
-- {special_instructions}
-- If unsure, err on the side of {conservative/generous}
-{"json": {}} {unknown}"""
-
-
-def test_h43_the_slots_of_a_rubric_are_filled_in_one_pass() -> None:
-    scale = RatingScale(criteria=["accuracy: is it {requirements}?"])
-    how = HumanRating(
-        rubric=RUBRIC, rating_scale=scale, slots={"special_instructions": "mind {input_summary}"}
+def test_h43_filled_rubric_fills_each_slot_once() -> None:
+    rubric = (
+        "{task_description}: {input_summary}. {requirements}. {criterion_1_name}: {criterion_1_description}."
     )
-    about = case(description="a reversal", expected=exactly("olleh {special_instructions}"))
-    assert filled_rubric(about, how) == (
-        "You are evaluating a reversal.\n"
-        "- Input provided: Reverse: hello\n"
-        "- Task requirements: olleh {special_instructions}\n"
-        "### 1. accuracy\n"
-        "is it {requirements}?\n"
-        "- mind {input_summary}\n"
-        "- If unsure, err on the side of conservative\n"
-        '{"json": {}} {unknown}'
+    rubric += (
+        '\n- {criterion_2_name}\n- {special_instructions}, {conservative/generous} {"json": {}} {unknown}'
+    )
+    scale, slots = (
+        RatingScale(criteria=["accuracy: {requirements}?"]),
+        {"special_instructions": "mind {input_summary}"},
+    )
+    how = HumanRating(rubric=rubric, rating_scale=scale, slots=slots)
+    made = case(description="a reversal", expected=exactly("olleh {special_instructions}"))
+    assert filled_rubric(made, how) == (
+        "a reversal: Reverse: hello. olleh {special_instructions}. accuracy: {requirements}?.\n"
+        '- mind {input_summary}, conservative {"json": {}} {unknown}'
     )
 
 
-def test_h43_another_output_scale_or_rubric_needs_new_ratings() -> None:
+def test_h43_item_key_depends_on_output_scale_and_rubric() -> None:
     def key(how: HumanRating, output: Any = "Hello", id: str = "c") -> str:
         grader = Grader("people", "human", how)
         return item_key(Case(id, RECIPE, (grader,)), grader, output)
@@ -241,29 +197,27 @@ def test_h43_another_output_scale_or_rubric_needs_new_ratings() -> None:
 
 
 @given(st.lists(st.integers(1, 5), max_size=5), st.randoms(use_true_random=False), st.integers(1, 6))
-def test_h42_human_grade_does_not_depend_on_order_and_too_few_never_decide(
+def test_h42_human_grade_without_enough_ratings_is_unscored(
     values: list[int], random: Any, least: int
 ) -> None:
     mixed = list(values)
     random.shuffle(mixed)
     how = scaled(LIKERT, least, 6)
-    one, other = graded(how, *values), graded(how, *mixed)
-    assert (one.outcome, one.verdict, one.score) == (other.outcome, other.verdict, other.score)
-    assert (one.score is None) == (one.outcome == "unscored")
-    assert one.outcome == "unscored" or (len(values) >= least and 0 <= (one.score or 0) <= 1)
+    grade, shuffled = graded(how, *values), graded(how, *mixed)
+    assert (grade.outcome, grade.verdict, grade.score) == (shuffled.outcome, shuffled.verdict, shuffled.score)
+    assert (grade.score is None) == (grade.outcome == "unscored")
+    assert grade.outcome == "unscored" or (len(values) >= least and 0 <= (grade.score or 0) <= 1)
 
 
 @pytest.mark.parametrize(
     ("by", "value", "values", "outcome", "verdict"),
     [
-        ("eve", 5, [1, 5], "passed", "adjudicated"),
         (" EVE ", 1, [1, 5, 1, 5, 1], "failed", "adjudicated"),
         ("eve", 1, [5, 5], "passed", None),  # those who agree need no decision
         ("eve", 5, [5], "unscored", "pending"),  # and no rater is replaced
-        ("bob", 5, [1, 5], "unscored", "disputed"),
     ],
 )
-def test_human_grade_of_dispute_is_decided_by_the_adjudicator_alone(
+def test_human_grade_of_a_dispute_is_decided_by_the_adjudicator_only(
     by: str, value: int, values: list[int], outcome: str, verdict: str | None
 ) -> None:
     grade = graded(scaled(LIKERT, adjudicator="Eve"), *values, (by, value))
@@ -273,5 +227,6 @@ def test_human_grade_of_dispute_is_decided_by_the_adjudicator_alone(
         assert len(grade.details["ratings"]) == len(values) + 1
         assert grade.reason.startswith("the raters disagreed (their agreement is ")
         assert f"{by} decided" in grade.reason
-    if verdict == "disputed":
-        assert "Eve decides: baselinekit grade c --as Eve" in grade.reason
+    disputed = graded(scaled(LIKERT, adjudicator="Eve"), 1, 5, ("bob", 5))
+    assert (disputed.outcome, disputed.verdict) == ("unscored", "disputed")
+    assert "Eve decides: baselinekit grade c --as Eve" in disputed.reason

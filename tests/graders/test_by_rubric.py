@@ -1,4 +1,4 @@
-"""Rubrics: what their items are, what a judge is asked, what of its reply counts, and what it comes to."""
+"""The grader `rubric`: its items, the question, the reply, and the score."""
 
 from fractions import Fraction
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from cases import RECIPE, judge
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_rubric import RubricItem, RubricJudge, ScoreRange
+from baselinekit.graders.by_template import RubricItem, RubricJudge, ScoreRange
 from baselinekit.graders.graders import grade, problems_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grade, Grader, PassRule
@@ -28,7 +28,7 @@ def graded(items: list[Any], checks: Any, output: Any = "the answer", of: str | 
     grader = Grader("rubric", "model", RubricJudge(items, of=of))
     wanted = GoodAnswer(outcome="Explains quicksort")
     case = Case("c", RECIPE, (grader,), wanted=wanted, pass_rule=PassRule("mean"))
-    clients = judge(lambda nonce, ask: {"nonce": nonce, "checks": checks, "overall_reasoning": "so it is"})
+    clients = judge(lambda nonce, _: {"nonce": nonce, "checks": checks, "overall_reasoning": "so it is"})
     return grade(grader, case, Observation(output, 0.1), clients)
 
 
@@ -49,9 +49,9 @@ def problems_in(items: Any) -> list[tuple[tuple[Any, ...], str]]:
     return [((problem.at or ())[2:], problem.message) for problem in found]
 
 
-def test_a40_items_are_texts_or_have_the_documented_defaults() -> None:
+def test_a40_rubric_items_have_the_documented_defaults() -> None:
     judge = RubricJudge(["Text ", item(id="a", description="Old"), item(expected_outcome="New", weight=2)])
-    assert [(item_id, one.text, one.weight, one.required) for item_id, one in judge.items.items()] == [
+    assert [(name, entry.text, entry.weight, entry.required) for name, entry in judge.items.items()] == [
         ("rubric-1", "Text", 1.0, True),
         ("a", "Old", 1.0, True),
         ("rubric-3", "New", 2, True),
@@ -64,12 +64,7 @@ def test_a40_items_are_texts_or_have_the_documented_defaults() -> None:
     [
         ([], (), "a rubric without items"),
         (["x"] * 101, (), "101 items, which no judge weighs at once"),
-        ([""], (0,), "an item without a text"),
-        ([{"id": "a"}], (0,), "an item without a text"),
-        ([{"expected_outcome": " "}], (0,), "an item without a text"),
         ([{**TEXT, "description": "y"}], (0, "description"), "both `expected_outcome` and `description`"),
-        ([{"id": "", **TEXT}], (0, "id"), "an id that no judge can repeat"),
-        ([{"id": "a\nb", **TEXT}], (0, "id"), "an id that no judge can repeat"),
         ([{"id": "a", **TEXT}, {"id": "a ", **TEXT}], (1, "id"), "items 1 and 2 are both called 'a'"),
         ([{**TEXT, "weight": 0}], (), "no item of the rubric has any weight"),
         (
@@ -79,7 +74,7 @@ def test_a40_items_are_texts_or_have_the_documented_defaults() -> None:
         ),
     ],
 )
-def test_a40_item_problems_have_their_place(items: Any, at: Any, message: str) -> None:
+def test_a40_rubric_item_problems(items: Any, at: Any, message: str) -> None:
     assert problems_in(items) == [(at, message)]
 
 
@@ -88,35 +83,20 @@ def test_a40_item_problems_have_their_place(items: Any, at: Any, message: str) -
     [
         ({"1": "a", "5": "b"}, (), "scores in no range: 0"),
         ({"0": "a", "11": "b"}, ("11",), "a range that begins at '11'"),
-        ({"0": "a", "-1": "b"}, ("-1",), "a range that begins at '-1'"),
-        ({"0": "a", "2.5": "b"}, ("2.5",), "a range that begins at '2.5'"),
-        ({"0": "a", "05": "b"}, ("05",), "a range that begins at '05'"),
-        ({"0": "a", "5": " "}, ("5",), "a range without a text"),
-        ({}, (), "no range of scores"),
         ([], (), "no range of scores"),
         ([((0, 3), "a"), ((6, 10), "b")], (), "scores in no range: 4, 5"),
         ([((0, 10), "a"), ((4, 5), "b")], (), "scores in two ranges: 4, 5"),
         ([((0, 11), "a")], (0, "score_range"), "[0, 11] is no range of scores"),
-        ([((5, 0), "a"), ((6, 10), "b")], (0, "score_range"), "[5, 0] is no range of scores"),
-        ([((0,), "a")], (0, "score_range"), "[0] is no range of scores"),
-        ([((0, 10), " ")], (0, "expected_outcome"), "a range without a text"),
     ],
 )
-def test_a42_ranges_are_whole_numbers_that_cover_all_scores_once(ranges: Any, at: Any, message: str) -> None:
+def test_a42_score_range_problems(ranges: Any, at: Any, message: str) -> None:
     if isinstance(ranges, list):
         ranges = [{"score_range": list(bounds), "expected_outcome": text} for bounds, text in ranges]
     assert problems_in([{"id": "a", "score_ranges": ranges}]) == [((0, "score_ranges", *at), message)]
 
 
-@pytest.mark.parametrize("bounds", [[0, 2.5], ["0", "2"], [True, 2], "0-2"])
-def test_a42_a_bound_that_is_no_whole_number_is_an_error(bounds: Any) -> None:
-    problems = problems_in([{"score_ranges": [{"score_range": bounds, "expected_outcome": "x"}]}])
-    assert problems
-    assert all(place[:4] == ("rubrics", 0, "score_ranges", 0) for place, _ in problems)
-
-
 @given(st.sets(st.integers(1, 10)))
-def test_a42_any_bounds_that_begin_at_0_cover_every_score_once(others: set[int]) -> None:
+def test_a42_score_ranges_that_begin_at_0_cover_every_score_once(others: set[int]) -> None:
     lows = [0, *sorted(others)]
     by_map = item(score_ranges={str(low): f"from {low}" for low in reversed(lows)})
     ends = [*(low - 1 for low in lows[1:]), 10]
@@ -137,13 +117,12 @@ THREE_IDS = ("rubric-1", "complexity", "examples")
     ("satisfied", "score", "verdict", "gates"),
     [
         ((True, True, True), 1.0, ("passed", None), ()),
-        ((True, True, False), 0.75, ("failed", "borderline"), ()),
         ((True, True), 0.75, ("failed", "borderline"), ()),
         ((True, False, True), 0.5, ("failed", None), ("complexity",)),
         ((False, True, True), 0.75, ("failed", None), ("Mentions divide-and-conquer approach",)),
     ],
 )
-def test_a41_the_score_is_the_share_of_the_weights_that_are_met(
+def test_a41_rubric_score_is_the_share_of_the_satisfied_weights(
     satisfied: tuple[bool, ...], score: float, verdict: Any, gates: tuple[str, ...]
 ) -> None:
     found = graded(THREE, [met(*pair) for pair in zip(THREE_IDS, satisfied, strict=False)])
@@ -154,29 +133,20 @@ def test_a41_the_score_is_the_share_of_the_weights_that_are_met(
         assert found.details["criteria"][2] == {**omitted, "omitted": True}
 
 
-def test_a41_an_id_that_no_item_has_counts_for_nothing_and_is_told() -> None:
-    found = graded(THREE, [*map(met, THREE_IDS), met("style"), met("style")])
-    assert (found.score, found.details["unknown_ids"]) == (1.0, ["style"])
-
-
 @pytest.mark.parametrize(
     "checks",
     [
         [],
-        [met("unknown")],
         [met("rubric-1"), met("complexity"), met("complexity", False)],
         [met("rubric-1", "yes"), met("complexity")],
         [met("rubric-1", 1), met("complexity")],
-        [met("rubric-1", None)],
         [scored("rubric-1", 10)],
-        [{"satisfied": True, "reasoning": "x"}],
-        ["complexity"],
         {"complexity": True},
         None,
     ],
     ids=str,
 )
-def test_a41_a_reply_that_says_two_things_or_nothing_is_an_error(checks: Any) -> None:
+def test_a41_rubric_reply_of_another_form_is_an_error(checks: Any) -> None:
     found = graded(THREE, checks)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK640")
     assert len(found.details["replies_that_could_not_be_read"]) == 3
@@ -191,12 +161,10 @@ BY_RANGE = [item(id=item_id, score_ranges=FOUR) for item_id in "abc"]
     [
         ((6, 9, 9), 0.8, ("passed", None)),
         ((7, 8, 8), 23 / 30, ("failed", "borderline")),
-        ((5, 6, 7), 0.6, ("failed", "borderline")),
         ((5, 6, 6), 17 / 30, ("failed", None)),
-        ((10, 10, 10), 1.0, ("passed", None)),
     ],
 )
-def test_a44_scores_and_verdicts_are_exact(raws: tuple[int, ...], score: float, verdict: Any) -> None:
+def test_a44_rubric_scores_and_verdicts_are_exact(raws: tuple[int, ...], score: float, verdict: Any) -> None:
     found = graded(BY_RANGE, [scored(item_id, raw) for item_id, raw in zip("abc", raws, strict=True)])
     assert (found.score, (found.outcome, found.verdict)) == (score, verdict)
 
@@ -204,13 +172,12 @@ def test_a44_scores_and_verdicts_are_exact(raws: tuple[int, ...], score: float, 
 @pytest.mark.parametrize(
     ("least", "raw", "outcome", "reason"),
     [
-        (7, 7, "passed", ""),
         (7, 6, "failed", "b (6 of 10, 7 needed): why b"),
         (9, 8, "failed", "b (8 of 10, 9 needed): why b"),
         (None, 0, "passed", ""),  # `required` says nothing of an item that is scored
     ],
 )
-def test_a43_a44_a_gate_that_fails_is_never_made_good(
+def test_a43_a44_rubric_with_a_failed_gate_fails(
     least: int | None, raw: int, outcome: str, reason: str
 ) -> None:
     gate = {"required_min_score": least} if least else {"required": True}
@@ -222,34 +189,36 @@ def test_a43_a44_a_gate_that_fails_is_never_made_good(
 
 
 @pytest.mark.parametrize("raw", [True, -1, 11, 7.5, "7 of 10", None, [7], 70, 1e9, "<0 to 10>"])
-def test_a43_a_raw_score_is_a_whole_number_from_0_to_10(raw: Any) -> None:
+def test_a43_rubric_score_other_than_a_whole_number_from_0_to_10_is_an_error(raw: Any) -> None:
     found = graded(BY_RANGE, [scored("a", raw), scored("b", 9), scored("c", 9)])
     assert (found.outcome, found.score) == ("error", None)
 
 
-def test_a43_items_of_both_kinds_are_one_mean_and_shown_with_what_they_mean() -> None:
+def test_a41_a43_rubric_with_items_of_both_kinds_and_unknown_ids() -> None:
     found = graded(
         [item(id="a", **TEXT), item(id="b", weight=3, score_ranges=FOUR)], [met("a"), scored("b", 8)]
     )
     assert (found.score, found.outcome) == (0.85, "passed")
+    found = graded(THREE, [*map(met, THREE_IDS), met("style"), met("style")])
+    assert (found.score, found.details["unknown_ids"]) == (1.0, ["style"])
     found = graded(BY_RANGE, [scored("a", 7), scored("b", 6), scored("c", 9)])
     meaning = {"score": 7, "range": "Correct with minor issues", "reasoning": "why a"}
     assert found.details["criteria"][0] == {"id": "a", "weight": 1.0, **meaning}
     assert (found.details["hits"], found.details["misses"]) == (["a", "c"], ["b"])
 
 
-def test_a40_the_judge_is_asked_for_every_item_by_its_id() -> None:
-    asked: list[ModelQuestion] = []
+def test_a40_rubric_question_names_every_item_by_its_id() -> None:
+    questions: list[ModelQuestion] = []
     grader = Grader("rubric", "model", RubricJudge([*THREE, BY_RANGE[0]], of="title"))
 
-    def reply(nonce: str, ask: ModelQuestion) -> Any:
-        asked.append(ask)
+    def reply(nonce: str, question: ModelQuestion) -> Any:
+        questions.append(question)
         return {"nonce": nonce, "checks": [*map(met, THREE_IDS), scored("a", 9)], "overall_reasoning": ""}
 
     case = Case("c", RECIPE, (grader,), wanted=GoodAnswer(outcome="Explains quicksort"))
     observation = Observation({"title": "It halves.", "body": "long"}, 0.1)
     assert grade(grader, case, observation, judge(reply)).outcome == "passed"
-    text = asked[0].messages[1].content
+    text = questions[0].messages[1].content
     for part in (
         "Explains quicksort",
         "- rubric-1: Mentions divide-and-conquer approach\n",
@@ -262,7 +231,7 @@ def test_a40_the_judge_is_asked_for_every_item_by_its_id() -> None:
     ):
         assert part in text
     assert "reference_answer" not in text
-    assert (asked[0].temperature, asked[0].json) == (0, True)
+    assert (questions[0].temperature, questions[0].json) == (0, True)
     assert graded(["Is it short?"], [met("rubric-1")], {"body": "long"}, of="title").outcome == "failed"
 
 
@@ -270,9 +239,7 @@ JUDGED_ITEMS = st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.booleans
 
 
 @given(JUDGED_ITEMS)
-def test_a41_the_score_is_exact_and_leaving_items_out_never_raises_it(
-    judged: list[tuple[int, bool, bool]],
-) -> None:
+def test_a41_rubric_score_is_exact_and_falls_with_omissions(judged: list[tuple[int, bool, bool]]) -> None:
     """Each item: ten times its weight, whether it is met, and whether the judge leaves it out."""
     items = [item(id=f"i{n}", weight=w / 10, **TEXT) for n, (w, _, _) in enumerate(judged)]
     every = [met(f"i{n}", is_met) for n, (_, is_met, _) in enumerate(judged)]

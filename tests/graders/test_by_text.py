@@ -1,14 +1,14 @@
-"""Graders of texts and of JSON by rules: what they pass, what they say, and what is wrong with them."""
+"""Graders of texts and of JSON by rules: verdicts, reasons and problems."""
 
 from typing import Any
 
 import pytest
 from cases import case, exactly, graded
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.graders import problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.model.grades import Grader
 from baselinekit.placeholders.table import RegexBudget
 
@@ -21,19 +21,15 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
         (" olleh\n", "olleh", {}, True),
         (" olleh", "olleh", {"trim_whitespace": False}, False),
         ("a\r\nb", "a\nb", {}, True),
-        ("a\r\nb", "a\nb", {"normalize_newlines": False}, False),
         ("a\rb", "a\nb", {}, False),  # a lone CR is no line end
-        ("OLLEH", "olleh", {}, False),
         ("OLLEH", "olleh", {"case_sensitive": False}, True),
-        ("x", "", {}, False),
         ('Here:\n```json\n{"a": 1}\n```\n', {"a": 1}, {}, True),
         ({"a": 1}, {"a": 1.0}, {}, True),
         ({"a": True}, {"a": 1}, {}, False),
         ({"a": 1}, '{"a": 1}', {}, False),
-        (None, None, {}, True),
     ],
 )
-def test_h20_exact_match(output: Any, expected: Any, how: dict[str, Any], passed: bool) -> None:
+def test_h20_exact_match_normalizes(output: Any, expected: Any, how: dict[str, Any], passed: bool) -> None:
     found = graded(output, ExactMatch(**how), exactly(expected))
     assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
     details = graded(" A\r\nB ", ExactMatch(case_sensitive=False), exactly("X")).details
@@ -46,22 +42,17 @@ LISTS = MustInclude(("a", "b"), alternatives=(MustInclude(("d",)), MustInclude((
 @pytest.mark.parametrize(
     ("method", "expected", "output", "outcome", "alternative"),
     [
-        (ExactMatch(), exactly("a", "b", "c"), "a", "passed", None),
         (ExactMatch(), exactly("a", "b", "c"), "c", "passed", 2),
         (ExactMatch(), exactly("a", "b", "c"), "d", "failed", None),
-        (Contains(), exactly("one", "two"), "two", "passed", 1),
         (Contains(), exactly(["one", "two"], ["two", "three"]), "two three", "passed", 1),
-        (Contains(), exactly(["one", "two"], "three"), "one two", "passed", None),
         (Contains(), exactly(["one", "two"], ["two", "three"]), "one three", "failed", None),
         (RegexMatch(), exactly("^x", "^a", type="pattern"), "abc", "passed", 1),
-        (RegexMatch(), exactly("^x", "^a", type="pattern"), "bbc", "failed", None),
-        (LISTS, None, "a b", "passed", None),
         (LISTS, None, "c", "passed", 2),
         (LISTS, None, "c z", "failed", None),
         (LISTS, None, "a", "failed", None),
     ],
 )
-def test_h2_h3_any_alternative_passes_and_is_named(
+def test_h2_h3_alternative_that_matches_passes_and_is_named(
     method: Any, expected: Any, output: str, outcome: str, alternative: int | None
 ) -> None:
     found = graded(output, method, expected, PATIENT)
@@ -73,15 +64,15 @@ def test_h2_h3_any_alternative_passes_and_is_named(
     [
         ("function add(a, b) {", {"pattern": r"^function\s+\w+\s*\([^)]*\)\s*\{"}, True, None),
         ("x\nFUNCTION f() {", {"pattern": r"^function", "flags": ["multiline", "ignorecase"]}, True, None),
-        ("x\nfunction f() {", {"pattern": r"^function"}, False, None),
-        ("a\nb", {"pattern": "a.b", "flags": ["dotall"]}, True, None),
         ("no secret here", {"pattern": "password", "must_match": False}, True, None),
         ("the password", {"pattern": "password", "must_match": False}, False, None),
         ("v1.2", {"pattern": r"v(\d)\.(\d)", "capture_groups": ["major", "minor"]}, True, ["1", "2"]),
         ("v1.2", {"pattern": r"v(?P<minor>\d)\.(?P<major>\d)", "capture_groups": ["major"]}, True, ["2"]),
     ],
 )
-def test_h21_h22_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
+def test_h21_h22_regex_with_flags_and_captures(
+    output: str, how: dict[str, Any], passed: bool, captures: list[str] | None
+) -> None:
     found = graded(output, RegexMatch(**how), clients=PATIENT)
     assert (found.outcome, found.score) == (("passed", 1.0) if passed else ("failed", 0.0))
     details = {"pattern": how["pattern"], "matched": passed == how.get("must_match", True)}
@@ -90,8 +81,8 @@ def test_h21_h22_regex(output: str, how: dict[str, Any], passed: bool, captures:
 
 
 @pytest.mark.slow
-def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
-    found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
+def test_f22_h22_regex_that_takes_too_long_is_an_error() -> None:
+    found = graded("a" * 500 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK215")
 
 
@@ -100,22 +91,20 @@ def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> N
     [
         ({"all": ["one", "two"]}, None, True, None),
         ({"all": ["one", "six"]}, None, False, ["six"]),
-        ({"any": ["six", "two"]}, None, True, None),
         ({"any": ["six", "ten"]}, None, False, ["six", "ten"]),
-        ({"none": ["six"]}, None, True, None),
         ({"none": ["one"]}, None, False, None),
-        ({"all": ["ONE"]}, None, False, ["ONE"]),
         ({"all": ["ONE"], "case_sensitive": False}, None, True, None),
-        ({}, exactly(["one", "two"]), True, None),
         ({}, exactly(["one", "six"]), False, ["six"]),
     ],
 )
-def test_h2_h3_contains(how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None) -> None:
+def test_h2_h3_contains_texts(
+    how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None
+) -> None:
     found = graded("one two three", Contains(**how), expected)
     assert (found.outcome, found.details.get("missing")) == ("passed" if passed else "failed", missing)
 
 
-def test_h5_what_a_semantic_expectation_lists_is_told_by_name() -> None:
+def test_h5_must_include_names_missing_and_unwanted_texts() -> None:
     how = MustInclude(("PostgreSQL 14+", "/api/v1/users"), ("deprecated",))
     found = graded("PostgreSQL 14+ is needed; MySQL is deprecated", how)
     lists = {"found": ["PostgreSQL 14+"], "missing": ["/api/v1/users"], "unwanted": ["deprecated"]}
@@ -136,15 +125,9 @@ ORDER = {
     ("output", "schema", "reason"),
     [
         ('```json\n{"id": "12", "x-n": 1}\n```', SCHEMA, ""),
-        ('{"id": "a"}', SCHEMA, "id: 'a' does not match '^[0-9]+$'"),
         ({"id": "1", "x-n": "1"}, SCHEMA, "x-n: '1' is not of type 'integer'"),
         ('{"lines": ["a", {"sku": "b", "count": 1}]}', ORDER, ""),
-        (
-            '{"rows": []}',
-            ORDER,
-            "$: 'lines' is a required property; "
-            "$: Additional properties are not allowed ('rows' was unexpected)",
-        ),
+        ("{}", ORDER, "$: 'lines' is a required property"),
         (
             '{"lines": ["a", {"sku": "b", "count": 0}]}',
             ORDER,
@@ -152,23 +135,22 @@ ORDER = {
             "(nearest: lines[1].count: 0 is less than the minimum of 1)",
         ),
         ('{"lines": [\n"a",\n"b"\n"c"]}', ORDER, "it is not JSON: line 4: Expecting ',' delimiter"),
-        ("There are no lines.", ORDER, "it is not JSON"),
     ],
 )
-def test_e4_each_violation_of_a_schema_is_named_with_its_place(output: Any, schema: Any, reason: str) -> None:
+def test_e4_json_schema_names_each_violation_with_its_place(output: Any, schema: Any, reason: str) -> None:
     found = graded(output, JsonSchema(schema=schema), clients=PATIENT)
     assert (found.outcome, found.reason) == ("failed" if reason else "passed", reason)
 
 
-def test_e4_violations_are_told_in_the_order_of_the_output_and_in_short() -> None:
+def test_e4_json_schema_violations_are_in_order_and_cut() -> None:
     output = {"lines": [True] * 12 + [None] * 12 + ["x" * 100_000] * 30}
-    told = graded(output, JsonSchema(schema=ORDER), clients=PATIENT).details["violations"]
+    violations = graded(output, JsonSchema(schema=ORDER), clients=PATIENT).details["violations"]
     places = ["lines", *(f"lines[{n}]" for n in range(19)), "and more"]
-    assert [line.partition(":")[0] for line in told] == places
-    assert max(map(len, told)) < 600
+    assert [line.partition(":")[0] for line in violations] == places
+    assert max(map(len, violations)) < 600
 
 
-def test_a_schema_from_a_file_is_asked_for_by_its_path_and_one_elsewhere_is_never_fetched() -> None:
+def test_json_schema_from_a_file_is_read_and_a_remote_one_is_never_fetched() -> None:
     files = {"user.schema.json": SCHEMA}
     clients = GradeClients(schema=lambda _, path: files[path], regex_budget=RegexBudget)
     found = graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients)
@@ -186,12 +168,10 @@ def test_a_schema_from_a_file_is_asked_for_by_its_path_and_one_elsewhere_is_neve
         (RegexMatch(r"(a)", capture_groups=["x", "y"]), "has no group for 'y'"),
         (RegexMatch(), "without a pattern"),
         (JsonSchema({"type": "objekt"}), "objekt"),
-        (JsonSchema(5), "a schema is a mapping"),
-        (JsonSchema(), "one schema"),
         (JsonSchema({}, "x.json"), "one schema"),
         (JsonSchema({"pattern": "("}), "'('"),
     ],
 )
-def test_h22_problems_of_patterns_and_schemas_are_found_beforehand(method: Any, message: str) -> None:
+def test_h22_regex_and_json_schema_problems(method: Any, message: str) -> None:
     grader = Grader("g", "code", method)
     assert message in "; ".join(problem.message for problem in problems_of(grader, case(grader)))

@@ -1,17 +1,21 @@
-"""The tools that an agent called: by their number, in their order, and exactly; with what, and how fast."""
+"""The tools that an agent called: number, order, arguments and time; and limits of time, cost and tokens."""
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from cases import case
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_trace import ToolTrajectory, WantedCall, in_order
-from baselinekit.graders.by_usage import CostLimit, LatencyLimit, TokenLimit
+from baselinekit.graders.base import GradeClients, combine_grades
+from baselinekit.graders.by_trace import (
+    CostLimit,
+    LatencyLimit,
+    TokenLimit,
+    ToolTrajectory,
+    WantedCall,
+    in_order,
+)
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
-from baselinekit.graders.verdict import combine_grades
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -37,10 +41,12 @@ def wanted(*calls: str | tuple[str, Any], **more: Any) -> list[WantedCall]:
     return [WantedCall(tool, args, **more) for tool, args in pairs]
 
 
-IN_ORDER, EXACT = (
-    lambda *calls: ToolTrajectory("in_order", expected=wanted(*calls)),
-    lambda *calls: ToolTrajectory("exact", expected=wanted(*calls)),
-)
+def ordered(*calls: Any) -> ToolTrajectory:
+    return ToolTrajectory("in_order", expected=wanted(*calls))
+
+
+def exactly_called(*calls: Any) -> ToolTrajectory:
+    return ToolTrajectory("exact", expected=wanted(*calls))
 
 
 @pytest.mark.parametrize(
@@ -48,26 +54,17 @@ IN_ORDER, EXACT = (
     [
         (ToolTrajectory("any_order", {"search": 1}), [READ, SEARCH], 1.0, ""),
         (ToolTrajectory("any_order", {"search": 2, "read": 1}), [SEARCH, READ], 0.5, "search: 1 of 2 calls"),
-        (ToolTrajectory("any_order", {"search": 1}), [], 0.0, "search: 0 of 1 calls"),
-        (IN_ORDER("search", "answer"), [SEARCH, READ, ANSWER], 1.0, ""),
-        (IN_ORDER("answer", "search"), [SEARCH, READ, ANSWER], 0.5, "was not called in this order"),
-        (IN_ORDER("search", "delete"), [SEARCH], 0.5, "delete was not called"),
-        (IN_ORDER("search", "search"), [SEARCH], 0.5, "search was not"),
-        (IN_ORDER(("search", {"q": 1})), [SEARCH], 0.0, 'it was with {"query":"rivers","limit":3}'),
-        (EXACT("search", "read"), [SEARCH, READ], 1.0, ""),
-        (
-            EXACT("search", "read"),
-            [SEARCH, READ, ANSWER],
-            2 / 3,
-            "answer was called as number 3, which is one",
-        ),
-        (EXACT("search", "read"), [READ, SEARCH], 0.0, "number 1: search was expected, and read was called"),
-        (EXACT("search", "read"), [SEARCH], 0.5, "number 2: read was expected, and nothing was called"),
-        (EXACT(), [], 1.0, ""),
-        (EXACT(), [SEARCH], 0.0, "one too many"),
+        (ordered("search", "answer"), [SEARCH, READ, ANSWER], 1.0, ""),
+        (ordered("answer", "search"), [SEARCH, READ, ANSWER], 0.5, "was not called in this order"),
+        (ordered("search", "delete"), [SEARCH], 0.5, "delete was not called"),
+        (ordered(("search", {"q": 1})), [SEARCH], 0.0, 'it was with {"query":"rivers","limit":3}'),
+        (exactly_called("search", "read"), [SEARCH, READ, ANSWER], 2 / 3, "answer was called as number 3"),
+        (exactly_called("search", "read"), [READ, SEARCH], 0.0, "number 1: search was expected, and read"),
+        (exactly_called("search", "read"), [SEARCH], 0.5, "read was expected, and nothing was called"),
+        (exactly_called(), [SEARCH], 0.0, "one too many"),
     ],
 )
-def test_a50_tools_are_counted_or_found_in_their_order(
+def test_a50_tool_trajectory_by_number_order_and_exactly(
     how: ToolTrajectory, calls: list[ToolCall], score: float, why: str
 ) -> None:
     found = judged(how, observed(*calls))
@@ -78,27 +75,22 @@ def test_a50_tools_are_counted_or_found_in_their_order(
 
 
 @pytest.mark.parametrize(
-    ("args", "match", "is_it"),
+    ("args", "match", "accepted"),
     [
         ("any", "partial", True),
         (None, "partial", True),
-        ({}, "partial", True),
         ({"query": "rivers"}, "partial", True),
         ({"query": "rivers"}, "exact", False),
         ({"query": "rivers", "limit": 3.0}, "exact", True),
-        ({"query": "lakes"}, "partial", False),
         ({"limit": True}, "partial", False),
-        ({"page": None}, "partial", False),
-        (["rivers"], "partial", False),
-        ("rivers", "partial", False),
     ],
 )
-def test_a50_arguments_are_compared_by_the_keys_that_are_stated(args: Any, match: Any, is_it: bool) -> None:
-    assert WantedCall("search", args, match).accepts(SEARCH) is is_it
+def test_a50_wanted_call_accepts_the_stated_arguments(args: Any, match: Any, accepted: bool) -> None:
+    assert WantedCall("search", args, match).accepts(SEARCH) is accepted
     assert not WantedCall("read", args, match).accepts(SEARCH)
 
 
-def test_a50_limits_of_time_count_by_themselves_and_find_the_call_that_keeps_them() -> None:
+def test_a50_tool_trajectory_with_time_limits_scores_them_too() -> None:
     expected = [*wanted("search", max_seconds=1), *wanted("read", max_seconds=1), *wanted("answer")]
     found = judged(ToolTrajectory("in_order", expected=expected), observed(SEARCH, READ, ANSWER))
     assert (found.outcome, found.score) == ("failed", pytest.approx(4 / 5))
@@ -107,7 +99,7 @@ def test_a50_limits_of_time_count_by_themselves_and_find_the_call_that_keeps_the
     assert judged(how, observed(slow, SEARCH)).score == 1
 
 
-def test_a50_what_the_trace_does_not_hold_is_an_error_and_no_failure() -> None:
+def test_a50_tool_trajectory_without_a_trace_is_an_error() -> None:
     counted = ToolTrajectory("any_order", {"search": 1})
     untraced = judged(counted, Observation("the Rhine", 1.0))
     assert (untraced.outcome, untraced.score, untraced.code) == ("error", None, "BK670")
@@ -120,8 +112,8 @@ def test_a50_what_the_trace_does_not_hold_is_an_error_and_no_failure() -> None:
 
 FOUR = ("find", "read", "write", "answer")
 NEARLY_WHOLE = [
-    (EXACT(*FOUR), [*FOUR, "delete_all"]),
-    (IN_ORDER(*FOUR, "log"), FOUR),
+    (exactly_called(*FOUR), [*FOUR, "delete_all"]),
+    (ordered(*FOUR, "log"), FOUR),
     (ToolTrajectory("any_order", dict.fromkeys((*FOUR, "log"), 1)), FOUR),
 ]
 RULES = [PassRule(), PassRule("mean"), PassRule("mean", 0.5), PassRule("mean", borderline_passes=True)]
@@ -141,7 +133,7 @@ def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(ru
         assert (strict.outcome, strict.verdict) == ("failed", "borderline")
 
 
-def test_too_long_a_trace_is_an_error_and_takes_no_time() -> None:
+def test_tool_trajectory_with_a_long_trace_is_an_error() -> None:
     many = observed(*[ToolCall("search", {})] * 3_000)
     found = judged(ToolTrajectory("in_order", expected=wanted(*["search"] * 1_000)), many)
     assert (found.outcome, found.code) == ("error", "BK672")
@@ -150,7 +142,7 @@ def test_too_long_a_trace_is_an_error_and_takes_no_time() -> None:
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=7))
-def test_as_many_as_can_be_are_found_in_their_order(expected: list[str], called: list[str]) -> None:
+def test_in_order_finds_as_many_calls_as_possible(expected: list[str], called: list[str]) -> None:
     found = in_order(wanted(*expected), [ToolCall(name, {}) for name in called])
     places = [place for place in found if place is not None]
     assert places == sorted(set(places))
@@ -171,37 +163,31 @@ def longest_common(left: list[str], right: list[str]) -> int:
     ("how", "key", "what"),
     [
         (ToolTrajectory("any_order"), ("minimums",), "this cannot fail"),
-        (ToolTrajectory("any_order", {"a": 1}, wanted("a")), ("expected",), "has no effect"),
         (ToolTrajectory("in_order"), ("expected",), "this cannot fail"),
         (ToolTrajectory("in_order", {"a": 1}, wanted("a")), ("minimums",), "has no effect"),
         (TokenLimit(), (), "this cannot fail"),
     ],
 )
-def test_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what: str) -> None:
+def test_tool_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what: str) -> None:
     grader = Grader("tools", "code", how)
     found = list(problems_of(grader, case(grader)))
     assert [(problem.at, what in problem.message) for problem in found] == [(("config", *key), True)]
 
 
-# What an answer took: time, dollars and tokens.
+# Limits of time, cost and tokens.
 
 
 @pytest.mark.parametrize(
     ("how", "usage", "outcome", "why"),
     [
-        (LatencyLimit(1), Usage(), "passed", ""),
         (LatencyLimit(0.999), Usage(), "failed", "took 1.000 s, at most 0.999 s is allowed"),
-        (CostLimit(0.1), Usage(cost_usd=Decimal("0.1")), "passed", ""),
-        (CostLimit(0.1), Usage(cost_usd=Decimal("0.10000001")), "failed", "at most 0.1 are allowed"),
         (CostLimit(0.1), Usage(), "error", "not known what the answer cost"),
-        (TokenLimit(max_total=150), Usage(120, 30, tokens_cached=100), "passed", ""),
         (TokenLimit(max_total=149), Usage(120, 30), "failed", "150 tokens (total), at most 149"),
-        (TokenLimit(max_total=149), Usage(120), "error", "(total)"),
         (TokenLimit(max_input=119, max_output=30), Usage(120, 31), "failed", "(output), at most 30"),
         (TokenLimit(max_input=1, max_output=30), Usage(120), "error", "(output)"),
     ],
 )
-def test_a50_limits_hold_exactly_and_what_is_not_known_is_an_error(
+def test_a50_limits_are_exact_and_unknown_usage_is_error(
     how: Method, usage: Usage, outcome: str, why: str
 ) -> None:
     grader = Grader("limit", "code", how)

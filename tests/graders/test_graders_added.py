@@ -1,4 +1,4 @@
-"""A new grader is one file and one row: its config, its checks and its judging, and nothing else names it."""
+"""A new grader is one file and one row: its config, its problems and its judging."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from cases import case
 
 from baselinekit.errors import Problem
+from baselinekit.graders.base import GradeClients, GraderType, Task, text_of
 from baselinekit.graders.graders import GRADERS, by_config, files_of, grade, model_calls_of, problems_of
-from baselinekit.graders.task import GradeClients, GraderType, Task, text_of
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects.graders import GraderContext, read
+from baselinekit.suites.settings import GraderContext, read_grader as read
 
 # The file.
 
@@ -63,20 +63,18 @@ def read_config(**config: Any) -> Grader:
     return grader
 
 
-def test_a_file_can_name_it_and_it_is_read_strictly() -> None:
+def test_added_grader_is_read_strictly_and_is_in_the_schema() -> None:
     grader = read_config(most=3)
     assert (grader.name, grader.kind, grader.method) == ("word_count", "code", WordCount(3))
     raw = {"type": "code", "config": {"method": "word_count", "mst": 3}}
     _, problems = read(raw, (), GIVEN)
     assert [(problem.code, problem.at) for problem in problems] == [("BK103", ("config", "mst"))]
-    assert "most" in problems[0].hint
-    _, problems = read({"type": "code", "method": "word_cout"}, (), GIVEN)
-    assert any("word_count" in problem.hint for problem in problems)
-    _, problems = read({"type": "word_count"}, (), GIVEN)
-    assert any("config: {method: word_count}" in problem.hint for problem in problems)
-
-
-def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> None:
+    for wrong in ({"type": "code", "method": "word_cout"}, {"type": "word_count"}):
+        _, problems = read(wrong, (), GIVEN)
+        assert any("word_count" in problem.hint for problem in problems)
+    parts = schema_with(ALL)["$defs"]
+    assert parts["WordCountConfig"]["properties"]["method"] == {"const": "word_count"}
+    assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeConfig"]["anyOf"]
     row = replace(
         ROW,
         known_by=("most",),
@@ -84,23 +82,15 @@ def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> Non
         complete=lambda config, expected: (replace(config, dictionary="en.txt"), []),
     )
     rows = {**GRADERS, **by_config(row)}
-    grader, problems = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))
-    assert problems == []
+    grader, _ = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))
     assert grader is not None
-    assert (grader.name, grader.method) == ("word_count", WordCount(3))
-    named, problems = read("short", (), GraderContext(named={"short": grader}, graders=rows))
-    assert problems == []
+    assert grader.method == WordCount(3)
+    named, _ = read("short", (), GraderContext(named={"short": grader}, graders=rows))
     assert named is not None
-    assert (named.name, named.method) == ("short", WordCount(3, "en.txt"))
+    assert named.method == WordCount(3, "en.txt")
 
 
-def test_editors_are_told_of_it() -> None:
-    parts = schema_with(ALL)["$defs"]
-    assert parts["WordCountConfig"]["properties"]["method"] == {"const": "word_count"}
-    assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeConfig"]["anyOf"]
-
-
-def test_it_looks_at_the_answer_or_at_what_is_named() -> None:
+def test_added_grader_looks_at_the_answer_or_at_the_named_part() -> None:
     recipe = Recipe(HttpRequest(), HttpExecution("http"))
     output = {"status": 200, "headers": {}, "body": {"text": "one two three", "note": "four"}}
 
@@ -114,7 +104,7 @@ def test_it_looks_at_the_answer_or_at_what_is_named() -> None:
     assert reason(read_config(most=1, of="nowhere")) == "the output has no nowhere"
 
 
-def test_the_files_and_the_questions_that_it_needs_are_known() -> None:
+def test_added_grader_has_problems_files_and_model_calls() -> None:
     grader = read_config(most=0)
     assert [problem.at for problem in problems_of(grader, case(grader), ALL)] == [("config", "most")]
     assert files_of(read_config(dictionary="words.txt"), ALL) == {"dictionary": "words.txt"}

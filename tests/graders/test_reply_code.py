@@ -12,8 +12,8 @@ from cases import graded
 from hypothesis import given, strategies as st
 from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 
-from baselinekit.graders.reply_code import code_in
-from baselinekit.graders.task import GradeClients
+from baselinekit.graders.base import GradeClients
+from baselinekit.graders.by_function import code_in
 from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.model.recipes import CallResult, SandboxResult
 
@@ -33,7 +33,7 @@ def value_of(reply: str) -> object:
         return NOTHING
 
 
-def test_h25_code_in_fences_is_found_as_often_as_the_docs_say() -> None:
+def test_h25_code_in_replies_with_known_answers_gives_the_error_rate_of_the_docs() -> None:
     assert len({name for name, _, _ in REPLIES}) == len(REPLIES) >= 80
     with redirect_stderr(io.StringIO()) as printed:
         values = {name: value_of(reply) for name, reply, _ in REPLIES}
@@ -46,7 +46,7 @@ def test_h25_code_in_fences_is_found_as_often_as_the_docs_say() -> None:
     assert f"| code in replies | {len(REPLIES)} | {len(wrong)}, " in measured
 
 
-def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
+def test_reply_without_a_program_fails_and_runs_nothing() -> None:
     def run(method: FunctionOutput, code: str) -> SandboxResult:
         raise AssertionError(code)
 
@@ -57,7 +57,7 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "taken"),
     [
         (F, "the whole reply"),
         (block(F), "1 fenced block (lines 2 to 3)"),
@@ -67,19 +67,15 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
         (f"Here:\n\n{F}\nDone.", "what is between the prose from line 3 on"),
     ],
 )
-def test_the_grade_says_what_was_taken(reply: str, told: str) -> None:
+def test_grade_names_the_part_of_the_reply_that_was_taken(reply: str, taken: str) -> None:
     def run(method: FunctionOutput, code: str) -> SandboxResult:
         return SandboxResult((CallResult(1),))
 
     found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
-    assert found.details["taken"] == told
-    all_of_it = told in ("the whole reply", "1 fenced block (lines 2 to 3)")
-    assert found.reason.endswith("" if all_of_it else f" (taken from the reply: {told})")
-    assert ("taken" in found.reason) is not all_of_it
-
-
-def test_code_that_does_not_parse_is_run_so_that_its_error_is_told() -> None:
-    assert code_in(block(BAD), "f").code == BAD
+    assert found.details["taken"] == taken
+    is_all = taken in ("the whole reply", "1 fenced block (lines 2 to 3)")
+    assert found.reason.endswith("" if is_all else f" (taken from the reply: {taken})")
+    assert ("taken" in found.reason) is not is_all
 
 
 PARTS = [
@@ -89,8 +85,9 @@ PARTS = [
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=30))
-def test_no_reply_breaks_the_reading(parts: list[str]) -> None:
+def test_code_in_any_reply_ends(parts: list[str]) -> None:
     code_in("".join(parts), "f")
+    assert code_in(block(BAD), "f").code == BAD  # it is run, so that its error is reported
 
 
 @pytest.mark.slow
@@ -99,19 +96,17 @@ def test_no_reply_breaks_the_reading(parts: list[str]) -> None:
     [
         "```python\n'''\n" + "```\n" * 50_000,
         "```python\n```\n" * 20_000,
-        "```" * 100_000,
         "```python\n" + "[" * 200_000,
         "```python\n" + "-" * 200_000 + "1\n```",
         "> " * 100_000 + "```python",
-        ">>> x\n" * 30_000,
-        "```python\n" + "x = 1\n\nWords\n" * 20_000,
-        "```python\n" + "a\n```b\n" * 20_000,
-        "def f(n): pass\n\n" + "Some words\n\n" * 20_000,
+        ">>> x\n" * 10_000,
+        "```python\n" + "x = 1\n\nWords\n" * 10_000,
+        "def f(n): pass\n\n" + "Some words\n\n" * 10_000,
         "```python\ndef f(n): return n\n```\n```python\nf(1)\n```\n" * 3_000,
     ],
-    ids=range(11),
+    ids=range(9),
 )
-def test_no_reply_takes_long_to_read(reply: str) -> None:
+def test_long_reply_is_read_in_little_time(reply: str) -> None:
     began = perf_counter()
     code_in(reply, "f")
     assert perf_counter() - began < 10

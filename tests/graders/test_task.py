@@ -1,13 +1,13 @@
-"""What of an output a grader looks at: the answer, unless it says otherwise."""
+"""The part of an output that a grader looks at: the answer, unless another is stated."""
 
 from typing import Any
 
 import pytest
 
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_schema import JsonSchema
-from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.graders.by_text import Contains, ExactMatch, RegexMatch
 from baselinekit.graders.graders import grade, problems_of
-from baselinekit.graders.task import GradeClients
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.skill import SkillExecution
@@ -19,8 +19,8 @@ COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))
 SKILL = Recipe("x", SkillExecution("skill", "x"))
 EXIT_CODE, BODY = "exit_code", {"id": 7, "tags": ["a", "b"]}
-SAID: Any = {"exit_code": 1, "stdout": "bye\n", "stderr": "oh no"}
-ANSWERED: Any = {"status": 200, "headers": {"content-type": "text/plain"}, "body": BODY}
+RAN: Any = {"exit_code": 1, "stdout": "bye\n", "stderr": "oh no"}
+RESPONSE: Any = {"status": 200, "headers": {"content-type": "text/plain"}, "body": BODY}
 
 
 def case(recipe: Recipe, expected: Expected | None) -> Case:
@@ -38,44 +38,29 @@ def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | Non
     [
         # of a command it is the standard output
         (COMMAND, Contains(), Expected("contains", "stdout"), False),
-        (COMMAND, Contains(none=["err"]), None, True),
-        (COMMAND, Contains(all=["oh no"]), None, False),
-        (COMMAND, Contains(all=["oh no"], of="stderr"), None, True),
-        (COMMAND, Contains(), Expected("contains", "oh no", of="stderr"), True),
         (COMMAND, Contains(all=["bye"]), Expected("contains", "oh no", of="stderr"), True),
         (COMMAND, Contains(all=["exit_code"], of="$"), None, True),
-        (COMMAND, RegexMatch("^bye$"), None, True),
         (COMMAND, RegexMatch(), Expected("pattern", "^1$", of=EXIT_CODE), True),
-        (COMMAND, MustInclude(("bye",), ("stdout", "oh no")), None, True),
         (COMMAND, ExactMatch(), Expected("exact", "bye\n"), True),
-        (COMMAND, ExactMatch(), Expected("exact", 0, of=EXIT_CODE), False),
-        (COMMAND, ExactMatch(of="stderr"), Expected("exact", "oh no", of=EXIT_CODE), True),
-        (COMMAND, ExactMatch(), Expected("exact", SAID), True),
-        (COMMAND, ExactMatch(), Expected("exact", {**SAID, EXIT_CODE: 0}, ["bye"]), True),
-        (COMMAND, ExactMatch(), Expected("exact", {"stdout": "bye\n"}), False),
-        (COMMAND, JsonSchema({"type": "object"}), None, False),
+        (COMMAND, ExactMatch(), Expected("exact", {**RAN, EXIT_CODE: 0}, ["bye"]), True),
         (COMMAND, JsonSchema({"required": [EXIT_CODE]}), None, True),
         # of a response it is the body
-        (REQUEST, Contains(), Expected("contains", "body"), False),
         (REQUEST, Contains(), Expected("contains", "plain", of="headers.content-type"), True),
         (REQUEST, ExactMatch(), Expected("exact", BODY), True),
-        (REQUEST, ExactMatch(), Expected("exact", {"status": 200}), False),
-        (REQUEST, ExactMatch(), Expected("exact", 200, of="status"), True),
-        (REQUEST, ExactMatch(), Expected("exact", 7, of="$.body.id"), True),
         (REQUEST, ExactMatch(), Expected("exact", ["a", "b"], of="tags[*]"), True),
         (REQUEST, JsonSchema({"properties": {"status": {"const": 404}}}), None, False),
         (REQUEST, JsonSchema({"properties": {"status": {"const": 404}}}, of="body"), None, True),
     ],
 )
-def test_look_at_the_part_that_answers(recipe: Recipe, method: Method, expected: Any, passed: bool) -> None:
-    output = SAID if recipe is COMMAND else ANSWERED
+def test_look_at_the_answer_or_a_part(recipe: Recipe, method: Method, expected: Any, passed: bool) -> None:
+    output = RAN if recipe is COMMAND else RESPONSE
     assert judged(recipe, output, method, expected)[0] == ("passed" if passed else "failed")
 
 
-def test_look_at_the_whole_of_what_collects_its_own_parts_or_has_none() -> None:
+def test_look_at_the_whole_of_an_output_without_an_answer() -> None:
     collected: Any = {"first": {"status": 200}, "body": "x"}
     assert judged(REQUEST, collected, Contains(all=["first"]))[0] == "passed"
-    assert judged(SKILL, SAID, Contains(all=["stdout"]))[0] == "passed"
+    assert judged(SKILL, RAN, Contains(all=["stdout"]))[0] == "passed"
     assert judged(SKILL, '{"name": "Ada"}', ExactMatch(of="name"), Expected("exact", "Ada"))[0] == "passed"
     assert judged(REQUEST, {"status": 204, "headers": {}}, ExactMatch(), Expected("exact", ""))[0] == "passed"
 
@@ -83,15 +68,13 @@ def test_look_at_the_whole_of_what_collects_its_own_parts_or_has_none() -> None:
 @pytest.mark.parametrize(
     ("recipe", "output", "method", "reason"),
     [
-        (REQUEST, ANSWERED, Contains(none=["x"], of="nme"), "the output has no nme"),
+        (REQUEST, RESPONSE, Contains(none=["x"], of="nme"), "the output has no nme"),
         (SKILL, "no JSON", Contains(all=["x"], of="name"), "the output has no name"),
-        (COMMAND, SAID, Contains(all=["x"]), "stdout: 'x' is not in the output"),
+        (COMMAND, RAN, Contains(all=["x"]), "stdout: 'x' is not in the output"),
         (SKILL, "a text", Contains(all=["q"]), "'q' is not in the output"),
     ],
 )
-def test_reason_names_the_part_that_was_looked_at_or_is_missing(
-    recipe: Recipe, output: Any, method: Method, reason: str
-) -> None:
+def test_reason_names_the_part_or_its_lack(recipe: Recipe, output: Any, method: Method, reason: str) -> None:
     assert judged(recipe, output, method) == ("failed", reason)
 
 
@@ -99,15 +82,12 @@ def test_reason_names_the_part_that_was_looked_at_or_is_missing(
     ("recipe", "of", "code"),
     [
         (COMMAND, "sterr", "BK709"),
-        (COMMAND, "body", "BK709"),
-        (COMMAND, "", "BK201"),
         (COMMAND, "a..b", "BK201"),
-        (COMMAND, "exit_code", None),
         (COMMAND, "stdout.items[0]", None),
         (COMMAND, "$", None),
         (REQUEST, "anything", None),
     ],
 )
-def test_a_part_that_no_output_has_is_told_beforehand(recipe: Recipe, of: str, code: str | None) -> None:
-    told = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe, None))
-    assert [(problem.code, problem.at) for problem in told] == ([(code, ("config", "of"))] if code else [])
+def test_part_that_no_output_has_is_a_problem(recipe: Recipe, of: str, code: str | None) -> None:
+    found = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe, None))
+    assert [(problem.code, problem.at) for problem in found] == ([(code, ("config", "of"))] if code else [])

@@ -1,5 +1,4 @@
-"""What a judge's program is told: documented keys, nothing renamed in what others wrote, null for what nobody
-told."""
+"""The case as a judge's program receives it: the documented keys, and null for what is missing."""
 
 import json
 from decimal import Decimal
@@ -10,9 +9,9 @@ import pytest
 from cases import case, exactly
 
 from baselinekit.files.jsontext import to_bytes
+from baselinekit.graders.base import texts_of, trace_summary, wire_of
 from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.graders import task_of
-from baselinekit.graders.wire import texts_of, trace_summary, wire_of
 from baselinekit.model.evals import Case, GoodAnswer
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Observation, Usage
@@ -31,6 +30,10 @@ OUTPUT = (
     TraceMessage("tool", {"rowCount": 1}, name="fetch"),
     TraceMessage("assistant", "42"),
 )
+PARTS: Any = [
+    {"type": "text", "value": "add"},
+    {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
+]
 WANTED = GoodAnswer(
     "adds both",
     (
@@ -39,13 +42,7 @@ WANTED = GoodAnswer(
     ),
     (
         TraceMessage("system", "You add."),
-        TraceMessage(
-            "user",
-            [
-                {"type": "text", "value": "add"},
-                {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
-            ],
-        ),
+        TraceMessage("user", PARTS),
         TraceMessage("user", "please"),
     ),
     {"camelCase": {"andDeeper": True}},
@@ -55,11 +52,10 @@ WANTED = GoodAnswer(
 )
 
 
-def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_its_own() -> None:
+def test_a20_wire_of_has_the_documented_keys_and_keeps_inner_ones() -> None:
     usage = Usage(1000, 500, Decimal("0.0015"), 200)
     observation = Observation("42", 3.5, tool_calls=(ToolCall("a", {}),), usage=usage, messages=OUTPUT)
-    told = json.loads(to_bytes(wire(case(wanted=WANTED), observation, {"someKey": {"otherKey": 1}})))
-    asked = WANTED.asked[1].content
+    found = json.loads(to_bytes(wire(case(wanted=WANTED), observation, {"someKey": {"otherKey": 1}})))
     call = {"tool": "fetch", "input": CALL.input, "output": CALL.output, "id": "c1", "duration_ms": 250}
     search = {"tool": "vector_search", "input": {"q": 1}, "output": None}
     counted = {
@@ -69,7 +65,7 @@ def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_it
         "error_count": 0,
     }
     tokens = {"input": 1000, "output": 500, "cached": 200}
-    assert told == {
+    assert found == {
         "question": "add\n\n=== a.md ===\n15\n27",
         "expected_outcome": "adds both",
         "reference_answer": '{\n  "sumOf": 42\n}',
@@ -78,7 +74,7 @@ def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_it
         "input_files": ["/r/a.md"],
         "input_messages": [
             {"role": "system", "content": "You add."},
-            {"role": "user", "content": asked},
+            {"role": "user", "content": PARTS},
             {"role": "user", "content": "please"},
         ],
         "expected_messages": [
@@ -96,9 +92,9 @@ def test_a20_the_keys_are_those_that_are_documented_and_what_is_in_them_keeps_it
     }
 
 
-def test_a20_what_is_missing_is_null_and_a_case_of_any_form_has_a_question_and_a_reference() -> None:
-    told = wire(case(expected=exactly("olleh")), Observation("olleh", 0.1))
-    assert {key: value for key, value in told.items() if value} == {
+def test_a20_wire_of_a_case_without_messages_has_null_for_what_is_missing() -> None:
+    found = wire(case(expected=exactly("olleh")), Observation("olleh", 0.1))
+    assert {key: value for key, value in found.items() if value} == {
         "question": "Reverse: hello",
         "reference_answer": "olleh",
         "candidate_answer": "olleh",
@@ -106,49 +102,34 @@ def test_a20_what_is_missing_is_null_and_a_case_of_any_form_has_a_question_and_a
         "expected_messages": [{"role": "assistant", "content": "olleh"}],
         "output_messages": [{"role": "assistant", "content": "olleh"}],
     }
-    assert [key for key, value in told.items() if value is None] == ["trace_summary", "config", "sidecar"]
+    assert [key for key, value in found.items() if value is None] == ["trace_summary", "config", "sidecar"]
 
 
 ASSISTANT, USER = (partial(TraceMessage, "assistant"), partial(TraceMessage, "user"))
 
 
 @pytest.mark.parametrize(
-    ("asked", "reference", "output", "texts"),
+    ("question", "reference", "output", "texts"),
     [
         ((USER("one"), USER("two")), (ASSISTANT("x"), ASSISTANT("y")), "z", ("one", "y", "z")),
-        ((TraceMessage("system", "s"),), (), "z", ("", "", "z")),
-        (
-            (USER({"a": 1}),),
-            (ASSISTANT([1, 2]),),
-            {"b": None},
-            ('{\n  "a": 1\n}', "[\n  1,\n  2\n]", '{\n  "b": null\n}'),
-        ),
+        ((USER({"a": 1}),), (ASSISTANT([1]),), {}, ('{\n  "a": 1\n}', "[\n  1\n]", "{}")),
         ((TraceMessage("assistant", "hi"), USER("later")), (), 5, ("later", "", "5")),
     ],
 )
-def test_a24_the_texts_that_follow_from_the_messages(
-    asked: Any, reference: Any, output: Any, texts: tuple[str, str, str]
-) -> None:
-    made = case(wanted=GoodAnswer("o", reference, asked))
+def test_a24_texts_of_cases(question: Any, reference: Any, output: Any, texts: tuple[str, str, str]) -> None:
+    made = case(wanted=GoodAnswer("o", reference, question))
     derived = texts_of(task_of(GRADER, made), Observation(output, 0.1))
     assert (derived["question"], derived["reference_answer"], derived["candidate_answer"]) == texts
 
 
-SILENT = {"event_count": 0, "tool_names": [], "tool_calls_by_name": {}, "error_count": 0}
 CALLS = (ToolCall("b", {}), ToolCall("a", {}, error="no"), ToolCall("b", {}))
-COUNTED = {
-    "event_count": 3,
-    "tool_names": ["a", "b"],
-    "tool_calls_by_name": {"a": 1, "b": 2},
-    "error_count": 1,
-}
+COUNTED = {"event_count": 3, "tool_names": ["a", "b"], "tool_calls_by_name": {"a": 1, "b": 2}}
 
 
 @pytest.mark.parametrize(
     ("observation", "summary"),
     [
         (Observation("x", 1.0), None),
-        (Observation("x", 1.0, tool_calls=()), {**SILENT, "duration_ms": 1000}),
         (Observation("x", 0.0004, usage=Usage(7)), {"token_usage": {"input": 7}, "duration_ms": 0}),
         (
             Observation("x", 2.0, tool_calls=CALLS, usage=Usage(cost_usd=Decimal(0))),
@@ -156,5 +137,5 @@ COUNTED = {
         ),
     ],
 )
-def test_a20_trace_summary_counts_what_is_known(observation: Observation, summary: Any) -> None:
+def test_a20_trace_summary_counts_the_known_values(observation: Observation, summary: Any) -> None:
     assert trace_summary(observation) == summary

@@ -1,4 +1,4 @@
-"""What is typed for curl, as a request: each line with what curl itself sends for it."""
+"""Lines of curl as requests: each with what curl itself sends for it."""
 
 import pytest
 
@@ -9,6 +9,7 @@ from baselinekit.model.values import Json
 
 FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n", "headers": "X-A: 1\nX-B: 2\n", "-": "typed"}
 URL = "https://a.test/x"
+FORM = "application/x-www-form-urlencoded"
 JSON_TYPE = "-H 'content-type: application/json'"
 
 
@@ -21,33 +22,14 @@ def parse_curl(line: str) -> CurlRequest:
 
 
 REQUESTS: list[tuple[str, dict[str, Json]]] = [
-    (f"curl {URL}", {}),
-    (f"/usr/bin/curl -sS -o out --compressed --url {URL} --connect-timeout 3", {}),
     (f"curl {URL}?a=1&b=2 | jq .", {"url": f"{URL}?a=1&b=2"}),
     (f"curl '{URL}?a=1#part'", {"url": f"{URL}?a=1"}),
-    ("curl a.test/x", {"url": "http://a.test/x"}),
     (f"curl -X delete {URL}", {"method": "DELETE"}),
-    (f"curl -XPUT {URL}", {"method": "PUT"}),
-    (f"curl -I {URL}", {"method": "HEAD"}),
     (f"curl -H 'X-A: 1' -H 'x-a: 2' {URL}", {"headers": {"X-A": "1, 2"}}),
-    (f"curl -H @headers {URL}", {"headers": {"X-A": "1", "X-B": "2"}}),
     (f"curl -H 'X-Empty;' {URL}", {"headers": {"X-Empty": ""}}),
     (f"curl -H 'Accept-Encoding: br' -H 'Content-Length: 3' -H 'Host: a.test' {URL}", {}),
-    (
-        f"curl -A me -e https://b.test/ -r 0-9 {URL}",
-        {"headers": {"User-Agent": "me", "Referer": "https://b.test/", "Range": "bytes=0-9"}},
-    ),
-    (f"curl -d a=1 -d b=2 {URL}", {"method": "POST", "form": {"a": "1", "b": "2"}}),
+    (f"curl -A me -r 0-9 {URL}", {"headers": {"User-Agent": "me", "Range": "bytes=0-9"}}),
     (f"curl -d a=1 -d a=2 {URL}", {"method": "POST", "form": {"a": ["1", "2"]}}),
-    (f"curl -d a=x%20y+z {URL}", {"method": "POST", "form": {"a": "x y z"}}),
-    (
-        f"curl -d @two.txt {URL}",
-        {
-            "method": "POST",
-            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-            "body": "onetwo",
-        },
-    ),
     (
         f"curl --data-binary @two.txt -H 'Content-Type: text/plain' {URL}",
         {"method": "POST", "headers": {"Content-Type": "text/plain"}, "body": "one\ntwo\n"},
@@ -55,53 +37,31 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
     (f"curl --data-raw @a=1 {URL}", {"method": "POST", "form": {"@a": "1"}}),
     (
         f"curl -d '{{\"a\": 1}}' {URL}",
-        {
-            "method": "POST",
-            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-            "body": '{"a": 1}',
-        },
+        {"method": "POST", "headers": {"Content-Type": FORM}, "body": '{"a": 1}'},
     ),
-    (f"curl -d @body.json {JSON_TYPE} {URL}", {"method": "POST", "json": {"a": 1}}),
     (
         f"curl --json '{{\"a\": ' --json '1}}' {URL}",
         {"method": "POST", "headers": {"Accept": "application/json"}, "json": {"a": 1}},
     ),
     (
-        f"curl -d '{{broken' {JSON_TYPE} {URL}",
-        {"method": "POST", "headers": {"Content-Type": "application/json"}, "body": "{broken"},
+        f"curl --data-urlencode 'q=a b&c' --data-urlencode 'é' {URL}",
+        {"method": "POST", "headers": {"Content-Type": FORM}, "body": "q=a+b%26c&%C3%A9"},
     ),
-    (
-        f"curl -d '{{}}' -H 'Content-Type: application/vnd.api+json' {URL}",
-        {"method": "POST", "headers": {"Content-Type": "application/vnd.api+json"}, "json": {}},
-    ),
-    (f"curl --data-urlencode 'q=a b&c' --data-urlencode 'é' {URL}", {"url": URL, "method": "POST"}),
-    (f"curl -G -d a=1 --data-urlencode 'q=a b' {URL}", {"url": f"{URL}?a=1&q=a+b"}),
-    (f"curl -G -d b=1 '{URL}?a=1'", {"url": f"{URL}?a=1&b=1"}),
     (f"curl --url-query 'q=a b' {URL}", {"url": f"{URL}?q=a+b"}),
     (f"curl -F a=1 -F f=@two.txt {URL}", {"method": "POST", "form": {"a": "1"}, "files": {"f": "two.txt"}}),
     (f"curl -F a='<two.txt' {URL}", {"method": "POST", "form": {"a": "one\ntwo\n"}, "files": {}}),
-    (f"curl --form-string a=@b {URL}", {"method": "POST", "form": {"a": "@b"}, "files": {}}),
     (f"curl -T two.txt {URL}/", {"method": "PUT", "url": f"{URL}/two.txt", "body": "one\ntwo\n"}),
     (f"curl -u me:a:b {URL}", {"auth": {"type": "basic", "username": "me", "password": "a:b"}}),
-    (
-        f"curl --digest -u me:p {URL}",
-        {"auth": {"type": "digest", "username": "me", "password": "p"}},
-    ),
     (f"curl --oauth2-bearer t {URL}", {"auth": {"type": "bearer", "token": "t"}}),
     ("curl https://me:p%40@a.test/x", {"auth": {"type": "basic", "username": "me", "password": "p@"}}),
     (f"curl -b 'a=1; b=x=y' -H 'Cookie: c=3' {URL}", {"cookies": {"a": "1", "b": "x=y", "c": "3"}}),
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), REQUESTS, ids=[line for line, _ in REQUESTS])
-def test_a_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Json]) -> None:
-    asked = parse_curl(line)
-    whole = {"method": "GET", "url": URL, **expected}
-    if "--data-urlencode 'é'" in line:
-        whole |= {"headers": {"Content-Type": "application/x-www-form-urlencoded"}}
-        whole |= {"body": "q=a+b%26c&%C3%A9"}
-    assert asked.request == whole
-    assert asked.dropped == ()
+@pytest.mark.parametrize(("line", "expected"), REQUESTS)
+def test_parse_curl_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Json]) -> None:
+    parsed = parse_curl(line)
+    assert (parsed.request, parsed.dropped) == ({"method": "GET", "url": URL, **expected}, ())
 
 
 @pytest.mark.parametrize(
@@ -109,29 +69,20 @@ def test_a_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Js
     [
         ("-L", {"redirects": 10}),
         ("-L --max-redirs 3", {"redirects": 3}),
-        ("-L --max-redirs -1", {"redirects": 10}),
-        ("--max-redirs 3", {}),
         ("-m 2.5", {"timeout": 2.5}),
-        ("--max-time 2", {"timeout": 2}),
         ("--retry 99", {"retries": 10}),
         ("-k", {"verify": False}),
         ("--cacert ca.pem -E me.pem", {"verify": "ca.pem", "cert": "me.pem"}),
-        ("--http2", {"http2": True}),
-        ("-L --no-location", {}),
     ],
 )
-def test_how_it_is_sent(line: str, execution: dict[str, Json]) -> None:
-    asked = parse_curl(f"curl {line} {URL}")
-    assert asked.execution == execution
-    assert asked.dropped == ()
+def test_parse_curl_line_with_settings_has_an_execution(line: str, execution: dict[str, Json]) -> None:
+    parsed = parse_curl(f"curl {line} {URL}")
+    assert (parsed.execution, parsed.dropped) == (execution, ())
 
 
 @pytest.mark.parametrize(
     ("line", "dropped"),
     [
-        ("-x http://proxy:8080", "--proxy has no counterpart: set HTTPS_PROXY"),
-        ("-c jar", "--cookie-jar has no counterpart: a flow keeps the cookies that its steps receive"),
-        ("--ntlm -u me:p", "--ntlm has no counterpart"),
         ("-b jar", "-b FILE: cookies from a file have no counterpart; write them out: -b 'name=value'"),
         ("-H 'Accept:'", "-H 'Accept:' takes a header away; there is no counterpart"),
         ("-H 'Host: b.test'", "the header Host: b.test cannot be set; ask that host itself"),
@@ -140,25 +91,22 @@ def test_how_it_is_sent(line: str, execution: dict[str, Json]) -> None:
         ("-u me", "-u me has no password, for which curl would ask; it is sent empty"),
     ],
 )
-def test_what_has_no_counterpart_is_told(line: str, dropped: str) -> None:
+def test_parse_curl_lists_options_without_a_counterpart(line: str, dropped: str) -> None:
     assert parse_curl(f"curl {URL} {line}").dropped == (dropped,)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("curl -X GET", "BK508 the curl line names no URL"),
         (f"curl '{URL}", "BK508 a quote is never closed"),
         (f"curl --requst GET {URL}", "did you mean 'request'?"),
         (f"curl -? {URL}", "BK508 curl has no option -?"),
         (f"curl {URL} -H", "BK508 --header needs a value behind it"),
         (f"curl {URL} -H x", "BK508 -H 'x' is not 'NAME: VALUE'"),
-        (f"curl {URL} -F x", "BK508 -F 'x' is not NAME=VALUE"),
         (f"curl {URL} -m soon", "BK508 --max-time soon is not a number"),
-        (f"curl {URL} -L --max-redirs nan", "BK508 --max-redirs nan is not a number"),
     ],
 )
-def test_what_curl_would_refuse_is_refused(line: str, message: str) -> None:
+def test_parse_curl_refuses_what_curl_refuses(line: str, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_curl(line)
     assert message in str(refused.value)
@@ -170,21 +118,17 @@ def test_what_curl_would_refuse_is_refused(line: str, message: str) -> None:
         (r"""a 'b c' "d \"e\" \n" f\ g""", ["a", "b c", r'd "e" \n', "f g"]),
         (r"""$'it\'s é\t\x41\101\U0001F600' x'y'z""", ["it's é\tAA\U0001f600", "xyz"]),
         ("a \\\n  b \\\r\n c", ["a", "b", "c"]),
-        ("'' a", ["", "a"]),
         ("'two\nlines' b", ["two\nlines", "b"]),
         ("a # b", ["a"]),
-        ("a#b", ["a#b"]),
         ("a > file", ["a"]),
-        ("a?x=1&y=2", ["a?x=1&y=2"]),
         ("a && b", ["a"]),
-        ("", []),
     ],
 )
-def test_words_are_those_of_bash(text: str, words: list[str]) -> None:
+def test_split_words_gives_the_words_of_bash(text: str, words: list[str]) -> None:
     assert split_words(text) == words
 
 
-def test_a_command_ends_with_its_line() -> None:
+def test_split_commands_ends_each_with_its_line() -> None:
     text = "# users\n\ncurl a \\\n  -H b | jq .\n   # more\ncurl c; curl d\n"
     words, begins, end = next_command(text, 0)
     assert (words, text[begins:]) == (["curl", "a", "-H", "b"], text[9:])
@@ -196,22 +140,16 @@ def test_a_command_ends_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ('curl "$BASE/orders"', ["$BASE"]),
-        ("curl $BASE/orders", ["$BASE"]),
         ("curl ${BASE:-x}/a", ["${BASE:-x}"]),
         ('curl a -H "t: ${TOKEN}" -d "$A$B"', ["${TOKEN}", "$A", "$B"]),
-        ("curl a?q=$(date)", ["$(date)"]),
-        ("curl `host`/a", ["`host`"]),
         ("curl a \\\n  $B\ncurl $C", ["$B"]),
         ("curl '$BASE' -d '{\"$ref\": `1`}'", []),
         ('curl a -d "\\$x costs 5$ or $5"', []),
-        ("curl a -d \\$x", []),
         ("curl a -d $'it\\'s $x'", []),
         ("curl a  # $x", []),
         ("curl a#$x", ["$x"]),
-        ("curl a | jq $x", []),
         ("curl a; echo $x", []),
     ],
 )
-def test_what_a_shell_would_fill_in(line: str, found: list[str]) -> None:
+def test_expansions_are_those_of_a_shell(line: str, found: list[str]) -> None:
     assert expansions(line, 0) == found

@@ -1,4 +1,4 @@
-"""An OpenAPI document as requests: each small document with what is asked for it, and what is left out."""
+"""An OpenAPI document as requests, and the operations that are left out."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,6 @@ from baselinekit.cli.main import run
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.importers import openapi
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 
 
@@ -61,31 +60,22 @@ def lost(found: ImportedFile) -> list[str]:
 # Values of parameters.
 
 GIVEN = {
-    "example: a": {"q": "a"},
-    "example: 0": {"q": "0"},
     "example: false": {"q": "false"},
-    "examples: {first: {value: a}, second: {value: b}}": {"q": "a"},
-    "schema: {type: string, example: a, default: b}": {"q": "a"},
-    "schema: {type: string, examples: [a, b]}": {"q": "a"},
     "schema: {type: integer, default: 3, enum: [1, 3]}": {"q": "3"},
-    "schema: {enum: [a, b]}": {"q": "a"},
-    "schema: {const: a}": {"q": "a"},
     "schema: {allOf: [{type: string}, {example: a}]}": {"q": "a"},
     "schema: {anyOf: [{type: 'null'}, {enum: [a]}]}": {"q": "a"},
     "schema: {$ref: '#/components/schemas/Word'}": {"q": "word"},
     "schema: {type: array, items: {enum: [a, b]}}": {"q": ["a"]},
-    "example: [a, b]": {"q": ["a", "b"]},
     "example: [a, b], explode: false": {"q": "a,b"},
     "example: [a, b], style: pipeDelimited": {"q": "a|b"},
     "content: {application/json: {example: {a: 1}}}": {"a": 1},
     "example: {a: 1}, style: deepObject": {"q[a]": 1},
     "example: '{{name}}'": {"q": "\\{{name}}"},
-    "example: true, schema: {type: integer}": {"q": "true"},
 }
 
 
 @pytest.mark.parametrize(("stated", "params"), GIVEN.items())
-def test_a_required_parameter_takes_the_value_that_the_document_gives(stated: str, params: Json) -> None:
+def test_read_of_a_required_parameter_takes_the_value_of_the_document(stated: str, params: Json) -> None:
     paths = f"/x: {{get: {{parameters: [{{name: q, in: query, required: true, {stated}}}]}}}}"
     found = read(paths, "components: {schemas: {Word: {default: word}}}")
     assert request(found) == {"params": params}
@@ -103,14 +93,12 @@ paths: {/x: {get: {parameters: [{name: q, in: query, required: true, %s}]}}}
 @pytest.mark.parametrize(
     ("stated", "q"),
     [
-        ("type: string, default: a", "a"),
         ("type: string, x-example: a", "a"),
-        ("type: array, items: {enum: [a, b]}, collectionFormat: multi", ["a"]),
         ("type: array, x-example: [a, b]", "a,b"),
         ("type: array, x-example: [a, b], collectionFormat: pipes", "a|b"),
     ],
 )
-def test_a_swagger_parameter_takes_its_value_and_https_is_preferred(stated: str, q: Json) -> None:
+def test_read_of_swagger_takes_values_and_prefers_https(stated: str, q: Json) -> None:
     draft = only(read_document(SWAGGER % stated))
     assert draft.current["input"] == {"method": "GET", "endpoint": "/v1/x", "params": {"q": q}}
     assert draft.current["execution"] == {"type": "http", "base_url": "https://api.test"}
@@ -131,7 +119,7 @@ PARAMETERS = """
 """
 
 
-def test_parameters_are_sent_where_they_belong_and_a_secret_is_a_variable() -> None:
+def test_read_places_parameters_and_makes_a_secret_a_variable() -> None:
     draft = only(read(PARAMETERS))
     assert draft.current["input"] == {
         "method": "GET",
@@ -143,7 +131,7 @@ def test_parameters_are_sent_where_they_belong_and_a_secret_is_a_variable() -> N
     assert draft.needs == ("PASSWORD",)
 
 
-def test_values_of_the_operator_go_first_also_for_one_operation_alone() -> None:
+def test_read_with_params_prefers_them_also_for_one_operation() -> None:
     stated = (
         "{get: {operationId: %s, parameters: [{name: id, in: query, required: true}, {name: p, in: query}]}}"
     )
@@ -162,25 +150,17 @@ VARIABLES = "{region: {default: eu}, stage: {default: live}, host: {}}"
     ("server", "base_url", "expected"),
     [
         ("https://api.test/v1", None, ("https://api.test", "/v1/x")),
-        ("https://api.test/v1/", None, ("https://api.test", "/v1/x")),
         ("https://{region}.api.test/{stage}", None, ("https://eu.api.test", "/live/x")),
         ("http://{given}/{stage}", None, ("http://b.test:81", "/live/x")),
-        ("https://api.test/v1", "http://desk", (None, "/v1/x")),
-        ("https://api.test/v1", "http://desk/staging", (None, "/x")),
         ("https://api.test/v1", "http://desk/", (None, "/x")),
         ("http://{host}/{v}", "http://desk/", (None, "/x")),
-        ("http://{host}/v", "http://desk", (None, "/v/x")),
         ("/v1", "http://desk:8080", (None, "/v1/x")),
-        ("", "http://desk", (None, "/x")),
         ("http://{host}/{v}", "http://desk", "the variable v of the server has no value"),
         ("http://{host}/{v}", None, "the variable host of the server has no value"),
         ("/v1", None, "the document names no address to ask, but /v1"),
-        ("http://[x/y", None, "http://[x/y is not a URL"),
     ],
 )
-def test_the_address_is_that_of_the_project_or_of_the_server(
-    server: str, base_url: str | None, expected: Json
-) -> None:
+def test_read_takes_address_of_project_or_server(server: str, base_url: str | None, expected: Json) -> None:
     parts = f"servers: [{{url: '{server}', variables: {VARIABLES}}}]"
     found = read("/x: {get: {}}", parts, base_url=base_url, params={"given": "b.test:81"})
     if isinstance(expected, str):
@@ -208,20 +188,16 @@ TOKEN: dict[str, Json] = {"auth": {"type": "bearer", "token": "{{TOKEN}}"}}
 KEY: dict[str, Json] = {"headers": {"X-Key": "{{API_KEY}}"}}
 SECURITY: list[tuple[str, set[str], dict[str, Json]]] = [
     ("[apiKey: []]", set(), KEY),
-    ("[in query: []]", set(), {"params": {"key": "{{IN_QUERY}}"}}),
     ("[basicAuth: []]", set(), {"auth": BASIC}),
-    ("[token: []]", set(), TOKEN),
     ("[oauth: [read]]", set(), {"auth": {"type": "bearer", "token": "{{OAUTH}}"}}),
     ("[{apiKey: [], session: []}]", set(), {**KEY, "cookies": {"sid": "{{SESSION}}"}}),
     ("[{apiKey: []}, {token: []}]", {"TOKEN"}, TOKEN),
-    ("[{}, apiKey: []]", set(), {}),
     ("[{}, apiKey: []]", {"API_KEY"}, KEY),
-    ("[]", set(), {}),
 ]
 
 
 @pytest.mark.parametrize(("security", "known", "expected"), SECURITY)
-def test_credentials_are_variables(security: str, known: set[str], expected: dict[str, Json]) -> None:
+def test_read_of_security_makes_variables(security: str, known: set[str], expected: dict[str, Json]) -> None:
     found = read("/x: {get: {}}", f"security: {security}\n{SCHEMES}", known=frozenset(known))
     assert request(found) == expected
 
@@ -243,8 +219,6 @@ SENT = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
 NO_FILE = "the required field photo is a file, and no document holds one"
 BODIES: list[tuple[str, str, dict[str, str], Json]] = [
     ("application/json", "example: {a: 1}", {}, {"json": {"a": 1}}),
-    ("application/json", "schema: {example: {a: 1}}", {}, {"json": {"a": 1}}),
-    ("application/json", "example: {$ref: a.yaml}", {}, {"json": {"$ref": "a.yaml"}}),
     (
         "application/json",
         "schema: {required: [a], properties: {a: {example: x}, b: {type: string}, c: {default: 1}}}",
@@ -255,22 +229,8 @@ BODIES: list[tuple[str, str, dict[str, str], Json]] = [
         "schema: {allOf: [{allOf: [{properties: {a: {const: 1}}}]}], properties: {b: {const: 2}}}",
         *({}, {"json": {"b": 2, "a": 1}}),
     ),
-    (
-        "application/json",  # as older schemas state it
-        "schema: {type: object, properties: {a: {example: 1, required: true}}, required: true}",
-        *({}, {"json": {"a": 1}}),
-    ),
-    (
-        "application/merge-patch+json",
-        "example: {}",
-        *({}, {"headers": {"Content-Type": "application/merge-patch+json"}, "json": {}}),
-    ),
     ("text/plain", "example: x", {}, {"headers": {"Content-Type": "text/plain"}, "body": "x"}),
-    (FORM, "example: {a: x}", {}, {"form": {"a": "x"}}),
-    (FORM, "schema: {required: [a], properties: {a: {enum: [x]}, b: {}}}", {}, {"form": {"a": "x"}}),
     (FORM, "schema: {required: [a], properties: {a: {type: string}}}", {"a": "b"}, {"form": {"a": "b"}}),
-    (FORM, "schema: {example: a=b}", {}, "a form that is no object"),
-    (MULTIPART, "schema: {$ref: '#/F'}", {"photo": "me.png"}, {"form": SENT, "files": {"photo": "me.png"}}),
     (
         MULTIPART,
         "schema: {allOf: [{$ref: '#/F'}, {required: [name]}]}",
@@ -278,8 +238,6 @@ BODIES: list[tuple[str, str, dict[str, str], Json]] = [
         {"form": {**SENT, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
     ),
     (MULTIPART, "schema: {$ref: '#/F'}", {}, NO_FILE),
-    (MULTIPART, "schema: {properties: {n: {default: 1}}}", {}, {"form": {"n": 1}, "files": {}}),
-    ("text/plain", "schema: {}", {}, "the body has no example"),
     (
         "application/json",
         "schema: {required: [a], properties: {a: {required: [b], properties: {b: {type: string}}}}}",
@@ -289,7 +247,7 @@ BODIES: list[tuple[str, str, dict[str, str], Json]] = [
 
 
 @pytest.mark.parametrize(("media", "content", "params", "expected"), BODIES)
-def test_a_body_is_the_example_or_is_made_of_those_of_its_properties(
+def test_read_of_a_body_takes_its_example_or_those_of_its_properties(
     media: str, content: str, params: dict[str, str], expected: Json
 ) -> None:
     paths = f"/x: {{post: {{operationId: send, requestBody: {{content: {{{media}: {{{content}}}}}}}}}}}"
@@ -300,36 +258,24 @@ def test_a_body_is_the_example_or_is_made_of_those_of_its_properties(
         assert request(found) == expected
 
 
-@pytest.mark.parametrize(("params", "expected"), [({"photo": "me.png"}, "me.png"), ({}, NO_FILE)])
-def test_a_form_of_swagger_is_sent_with_the_file_that_the_operator_names(
-    params: dict[str, str], expected: str
-) -> None:
-    parameters = value(
-        "[{name: note, in: formData, required: true, x-example: hi}, "
-        "{name: photo, in: formData, type: file, required: true}]"
-    )
+def test_read_of_a_swagger_form_sends_the_file_of_the_operator() -> None:
+    note, photo = "{name: note, in: formData, x-example: hi, ", "{name: photo, in: formData, type: file, "
     document = value(SWAGGER % "x-example: a")
+    parameters = value(f"[{note}required: true}}, {photo}required: true}}]")
     document["paths"] = {"/x": {"post": {"consumes": [MULTIPART], "parameters": parameters}}}
-    found = read_document(document, unsafe=True, params=params)
-    if params:
-        assert request(found) == {"form": {"note": "hi"}, "files": {"photo": expected}}
-    else:
-        assert lost(found) == [f"POST /x: {expected}"]
+    found = read_document(document, unsafe=True, params={"photo": "me.png"})
+    assert request(found) == {"form": {"note": "hi"}, "files": {"photo": "me.png"}}
+    assert lost(read_document(document, unsafe=True)) == [f"POST /x: {NO_FILE}"]
 
 
-def test_only_requests_that_read_are_sent_unless_the_operator_wants_all() -> None:
+def test_read_without_unsafe_takes_requests_that_read_only() -> None:
     methods = ("get", "head", "options", "post", "put", "patch", "delete")
     body = value("{content: {application/json: {example: {a: 1}}}}")
     paths = {"/x": {method: {} for method in methods}, "/y": {"get": {"requestBody": body}}}
     paths["/z"] = {"get": {"requestBody": {**body, "required": True}}}
     found = read(paths)
-    assert [draft.current["input"]["method"] for draft in found.drafts] == [
-        "GET",
-        "HEAD",
-        "OPTIONS",
-        "GET",
-        "GET",
-    ]
+    sent = [draft.current["input"]["method"] for draft in found.drafts]
+    assert sent == ["GET", "HEAD", "OPTIONS", "GET", "GET"]
     assert ["json" in draft.current["input"] for draft in found.drafts] == [False] * 4 + [True]
     assert found.unsafe == 4
     assert len(read(paths, unsafe=True).drafts) == 9
@@ -337,9 +283,9 @@ def test_only_requests_that_read_are_sent_unless_the_operator_wants_all() -> Non
 
 @pytest.mark.parametrize(
     ("id", "expected"),
-    [("listUsers", "listUsers"), ("users/list all", "users-list-all"), ("", "get-x")],
+    [("users/list all", "users-list-all"), ("", "get-x")],
 )
-def test_an_operation_gives_id_name_and_tags(id: str, expected: str) -> None:
+def test_read_of_an_operation_takes_its_id_name_and_tags(id: str, expected: str) -> None:
     draft = only(read(f'/x: {{get: {{operationId: "{id}", summary: "All\\n users", tags: [a b]}}}}'))
     assert (draft.id, draft.name, draft.tags) == (expected, "All users", ("a b",))
 
@@ -352,9 +298,7 @@ type: object
 properties:
   id: {format: uuid}
   wrong: {format: uuid}
-  kind: {format: date, enum: ["2026-01-02"]}
   rows: {type: array, items: {$ref: "#/components/schemas/Row"}}
-  either: {oneOf: [{format: date-time}, {format: email}]}
   child: {$ref: "#/components/schemas/Node"}
 additionalProperties: {format: ipv4}
 """
@@ -367,9 +311,7 @@ components:
 BODY: dict[str, Any] = {
     "id": ID,
     "wrong": "none",
-    "kind": "2026-01-02",
     "rows": [{"at": TIME, "url": "https://a.test/x"}, {"at": "soon", "url": "https://b.test/"}],
-    "either": "a@b.test",
     "child": {"day": "2026-01-02", "child": {"day": "2026-01-03"}},
     "host": "192.0.2.1",
 }
@@ -382,24 +324,22 @@ MADE = {
 VARIED = {
     ("body", "rows", 0, "url"): "<<any_url>>",
     ("body", "rows", 1, "url"): "<<any_url>>",
-    ("body", "either"): "<<any_email>>",
     ("body", "host"): "<<any_ip>>",
 }
 OTHER = {
     **BODY,
     "rows": [{"at": TIME, "url": "https://a.test/y"}, {"at": "soon", "url": "https://c.test/"}],
-    "either": "b@b.test",
     "host": "192.0.2.2",
 }
 
 
-@pytest.mark.parametrize("key", ["'200'", "2XX", "2xx", "default"])
-def test_formats_are_placeholders_where_the_value_fits_and_varies(key: str) -> None:
+@pytest.mark.parametrize("key", ["'200'", "2xx", "default"])
+def test_formats_of_a_schema_are_placeholders_where_values_fit(key: str) -> None:
     content = {"content": {"application/json": {"schema": value(SCHEMA)}}}
     draft = only(read({"/x": {"get": {"responses": {value(key): content}}}}, PARTS))
     assert draft.formats is not None
     answer = {"status": 200, "body": BODY}
-    for others in ([], [answer], [{"status": 200, "body": {**BODY, "rows": [], "host": None}}]):
+    for others in ([], [{"status": 200, "body": {**BODY, "rows": [], "host": None}}]):
         assert draft.formats([answer, *others]) == MADE
     assert draft.formats([answer, {"status": 200, "body": OTHER}]) == MADE | VARIED
     assert draft.formats([{"status": 200, "body": ID}]) == {}
@@ -417,7 +357,7 @@ def circles() -> dict[str, Json]:
 
 
 @pytest.mark.parametrize("schema", circles().values(), ids=circles())
-def test_a_schema_that_contains_itself_ends_soon(schema: Json) -> None:
+def test_read_of_a_schema_that_contains_itself_ends(schema: Json) -> None:
     parts = json.dumps({"components": {"schemas": {"A": schema}}})
     form = {"properties": {"a": {"$ref": "#/components/schemas/A"}}, "required": ["a"]}
     for media in ("application/json", MULTIPART):
@@ -434,25 +374,17 @@ def test_a_schema_that_contains_itself_ends_soon(schema: Json) -> None:
     assert draft.formats([{"status": 200, "body": [{"l": [{"r": ["x"]}]}]}]) == {}
 
 
-# What is left out, with its operation and line.
+# Operations that are left out.
 
 Q = "name: q, in: query, required: true"
 FLAWS = [
-    ("x: {get: {}}", "x: a path that does not begin with /", 9),
-    ("/x: [get]", "/x: the path is a list", 9),
+    ("x: {get: {}}", "x: a path without a leading /", 9),
     ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
-    ("/x: {get: []}", "/x: `get` is no operation", 10),
     ("/x: {GET: {}}", "/x: `GET` is no operation", 10),
     ("/x/{id}: {get: {}}", "GET /x/{id}: the required path parameter id has no example", 10),
-    ("/x: {get: {parameters: true}}", "GET /x: `parameters` is true (boolean)", 11),
-    ("/x: {get: {parameters: [q]}}", "GET /x: a parameter that is 'q' (string)", 12),
     ("/x: {get: {parameters: [{name: q}]}}", "GET /x: a parameter whose `name` or `in` is no text", 12),
     (f"/x: {{get: {{parameters: [{{{Q}}}]}}}}", "GET /x: the required query parameter q has no example", 12),
-    (
-        "/x: {get: {parameters: [{name: q, in: q2, required: true}]}}",
-        "GET /x: the parameter q is in 'q2'",
-        12,
-    ),
+    ("/x: {get: {parameters: [{name: q, in: x, required: true}]}}", "GET /x: the parameter q is in 'x'", 12),
     ("/x: {get: {parameters: [{$ref: '#/gone'}]}}", "GET /x: refers to #/gone, which is not there", 12),
     (
         f"/x: {{get: {{parameters: [{{{Q}, schema: {{$ref: '#/gone'}}}}]}}}}",
@@ -466,16 +398,8 @@ FLAWS = [
         f"/x: {{get: {{parameters: [{{{Q}, example: [a], schema: {{type: [string, 'null']}}}}]}}}}",
         *("GET /x: the example of the parameter q is a list, where the schema says string or null", 12),
     ),
-    ("/x: {get: {security: {key: []}}}", "GET /x: `security` is a mapping", 11),
-    ("/x: {get: {security: [key]}}", "GET /x: a security requirement that is no mapping", 11),
     ("/x: {get: {security: [gone: []]}}", "GET /x: the security scheme gone is not described", 10),
-    ("/x: {get: {servers: {url: a}}}", "GET /x: `servers` is a mapping", 11),
-    ("/x: {get: {servers: [a]}}", "GET /x: a server that is 'a' (string)", 12),
-    ("/x: {post: {requestBody: [a]}}", "POST /x: `requestBody` is a list", 11),
     ("/x: {post: {requestBody: {}}}", "POST /x: a request body without `content`", 11),
-    ("/x: {post: {requestBody: {content: a}}}", "POST /x: `content` is 'a' (string)", 12),
-    ("/x: {post: {requestBody: {content: {a/b: 1}}}}", "POST /x: `a/b` is 1 (integer)", 13),
-    ("/x: {post: {requestBody: {$ref: '#/gone'}}}", "POST /x: refers to #/gone, which is not there", 11),
     (
         "/x: {post: {requestBody: {content: {application/json: {example: a, schema: {type: object}}}}}}",
         *("POST /x: the example of the body is 'a' (string), where the schema says object", 13),
@@ -484,22 +408,15 @@ FLAWS = [
 ]
 
 
-@pytest.mark.parametrize(("paths", "message", "line"), FLAWS, ids=[message for _, message, _ in FLAWS])
-def test_a_flaw_is_listed_with_its_operation_and_line(paths: str, message: str, line: int) -> None:
+@pytest.mark.parametrize(("paths", "message", "line"), FLAWS)
+def test_read_lists_a_flaw_with_its_operation_and_line(paths: str, message: str, line: int) -> None:
     found = read(paths, SCHEMES if "odd" in paths else "", unsafe=True)
     assert [(left.message, left.line) for left in found.left_out] == [(message, line)]
     assert not found.drafts
     assert all(left.hint for left in found.left_out)
 
 
-@pytest.mark.parametrize("host", ["[x", "a\ud800", "a\0"])
-def test_a_malformed_host_of_swagger_is_listed(host: str) -> None:
-    document = {"swagger": "2.0", "host": host, "schemes": "http", "paths": {"/x": {"get": {}}}}
-    (left,) = read_document(document).left_out
-    assert (left.line, left.message) == (3, f"GET /x: http://{host} is not a URL")
-
-
-def test_yaml_with_merge_keys_is_read() -> None:
+def test_read_of_yaml_with_merge_keys() -> None:
     text = """# yes
 openapi: 3.0.0
 servers: [{url: https://api.test}]
@@ -520,11 +437,6 @@ paths:
     found = read_document(text)
     assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9)]
     assert [left.line for left in found.left_out] == [16]
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", "id: x\nopenapi: true\n", '{"swagger": 1', "openapi\n"])
-def test_other_texts_are_no_document(text: str) -> None:
-    assert importer_of(SourceText("x", text)) is None
 
 
 # A document in several files.
@@ -572,7 +484,7 @@ x-sizes:
 }
 
 
-def test_references_are_followed_from_file_to_file() -> None:
+def test_read_follows_references_from_file_to_file() -> None:
     found = read_document(ROOT, FILES, unsafe=True)
     assert not found.left_out
     assert [draft.current["input"] for draft in found.drafts] == [
@@ -587,16 +499,8 @@ def test_references_are_followed_from_file_to_file() -> None:
 
 NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
     ("gone.yaml#/x", {}, "refers to gone.yaml, which cannot be used: there is no such file", "api.yaml:4"),
-    (
-        "https://x.test/a.yaml#/P",
-        {},
-        "refers to https://x.test/a.yaml#/P, which is not fetched",
-        "api.yaml:4",
-    ),
-    ("//x.test/a.yaml", {}, "refers to //x.test/a.yaml, which is not fetched", "api.yaml:4"),
+    ("https://x.test/a#/P", {}, "refers to https://x.test/a#/P, which is not fetched", "api.yaml:4"),
     ("a.yaml#/Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#/Nope, which is not there", "api.yaml:4"),
-    ("a.yaml#Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#Nope, which is no path", "api.yaml:4"),
-    ("a.yaml", {"a.yaml": "# nothing\n"}, "refers to a.yaml, which is empty", "api.yaml:4"),
     (
         "a.yaml#/P",
         {"a.yaml": "\nP:\n  $ref: 'b.yaml#/P'\n", "b.yaml": "\n\nP: {$ref: 'a.yaml#/P'}\n"},
@@ -610,18 +514,14 @@ NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
     (
         "a.yaml#/P",
         {"a.yaml": "x: 1\nP:\n  $ref: c.yaml\n"},
-        *("refers to c.yaml, which cannot be used: there is no such file", "a.yaml:2"),
-    ),
-    (
-        "a.yaml",
-        {"a.yaml": "get:\n  a: [1\n"},
-        *("refers to a.yaml, which cannot be used: specs/a.yaml:3:1: not valid YAML", "api.yaml:4"),
+        "refers to c.yaml, which cannot be used",
+        "a.yaml:2",
     ),
 ]
 
 
 @pytest.mark.parametrize(("reference", "files", "message", "place"), NOWHERE)
-def test_a_reference_to_nowhere_is_listed_at_its_place(
+def test_read_lists_a_reference_to_nowhere_at_its_place(
     reference: str, files: dict[str, str], message: str, place: str
 ) -> None:
     root = f"""\
@@ -638,10 +538,10 @@ paths:
     assert not place or str(Place(left.file, left.line)) == f"specs/{place}"
 
 
-def test_files_are_read_in_the_repository_and_nowhere_else(
+def test_capture_reads_references_in_the_repository(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a repository the folder of the document is all there is; with one, all of it but `.git`."""
+    """All of it but `.git`."""
     folder = tmp_path / "repo/specs"
     secret = "name: secret-word\nin: query\nrequired: true\nexample: 1\n"
     write(tmp_path, "outside.yaml", secret)
@@ -654,29 +554,19 @@ def test_files_are_read_in_the_repository_and_nowhere_else(
     references = enumerate(("../shared.yaml", *outside))
     paths = {f"/{number}": {"get": {"parameters": [{"$ref": name}]}} for number, name in references}
     write(tmp_path, "repo/specs/api.json", json.dumps({"openapi": "3.0.0", "paths": paths}, indent=1))
-    words = [
-        "capture",
-        str(folder / "api.json"),
-        "--dry-run",
-        "--config",
-        str(tmp_path / "repo/baselinekit.yaml"),
-    ]
-    assert run(words) == 3
+    config = ["--config", str(tmp_path / "repo/baselinekit.yaml")]
+    assert run(["capture", str(folder / "api.json"), "--dry-run", *config]) == 3
     shown = capsys.readouterr()
     assert "get-0   GET http://127.0.0.1:9/0   (" in shown.out
     assert shown.err.count("BK551") == len(outside)
     assert "secret-word" not in shown.out + shown.err
-    (tmp_path / "repo/.git/HEAD").unlink()
-    (tmp_path / "repo/.git").rmdir()
-    assert run(words) == 3  # nothing can be asked
-    assert capsys.readouterr().err.count("BK551") == len(outside) + 1
 
 
-def test_a_document_that_is_too_large_is_refused_as_one(
+def test_capture_of_a_too_large_document_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open(tmp_path / "api.json", "wb") as file:
         file.truncate(64_000_001)
     assert run(["capture", str(tmp_path / "api.json"), "--dry-run"]) == 2
-    message = "api.json is larger than 64,000,000 bytes: take out of it what is not to be asked"
+    message = "api.json is larger than 64,000,000 bytes: split it, or leave out what is not needed"
     assert message in capsys.readouterr().err

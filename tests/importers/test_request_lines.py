@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from baselinekit.commands.importing import importer_of
 from baselinekit.importers import har, lines
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, SourceText
-from baselinekit.importers.table import importer_of
 from baselinekit.model.values import Json
 from baselinekit.moving import vcr
 
@@ -15,55 +15,49 @@ def read(text: str, **choices: Json) -> ImportedFile:
     return lines.read(SourceText("urls.txt", text), ImportChoices(**choices))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_importer_of_lists_of_requests_and_other_texts() -> None:
+    for text in (
         "http://a.test/x",
         "# mine\n\n  GET https://a.test/x  # why\n",
         "/users\n",
-        "curl a.test",
         "$ curl a.test",
-        "HEAD /users",
-    ],
-)
-def test_what_is_a_list(text: str) -> None:
-    importer = importer_of(SourceText("x", text))
-    assert importer is not None
-    assert importer.form == lines.FORM
+        "HEAD /x",
+    ):
+        importer = importer_of(SourceText("x", text))
+        assert importer is not None
+        assert importer.form == lines.FORM
+    for text in (
+        "",
+        "# only\n",
+        "id: x\ncurrent: {}\n",
+        "hello http://a.test",
+        "curly a",
+        "a.test/x",
+        "openapi: true\n",
+        '{"swagger": 1',
+    ):
+        assert importer_of(SourceText("x", text)) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# only\n", "id: x\ncurrent: {}\n", "hello http://a.test", "curly a", "a.test/x"]
-)
-def test_what_is_none(text: str) -> None:
-    assert importer_of(SourceText("x", text)) is None
-
-
-def test_each_line_is_a_request() -> None:
+def test_read_of_lines_has_a_request_for_each() -> None:
     text = (
         "https://a.test/x?page=1\nHEAD https://a.test/x\n\n# c\n/users\n"
         "curl https://b.test/y \\\n  -H 'Accept: text/plain'\n  $ curl 'https://a.test/z'\nPOST https://a.test/x\n"
     )
     found = read(text, base_url="https://a.test/")
-    assert [(draft.line, draft.id) for draft in found.drafts] == [
-        (1, "get-x"),
-        (2, "head-x"),
-        (5, "get-users"),
-        (6, "get-y"),
-        (8, "get-z"),
-    ]
-    assert found.drafts[0].current == {
-        "input": {"method": "GET", "endpoint": "/x?page=1"},
-        "execution": {"type": "http"},
-    }
-    assert found.drafts[3].current == {
-        "input": {"method": "GET", "endpoint": "/y", "headers": {"Accept": "text/plain"}},
-        "execution": {"type": "http", "base_url": "https://b.test"},
-    }
+    ids = {1: "get-x", 2: "head-x", 5: "get-users", 6: "get-y", 8: "get-z"}
+    assert {draft.line: draft.id for draft in found.drafts} == ids
+    assert found.drafts[0].current["input"] == {"method": "GET", "endpoint": "/x?page=1"}
+    sent = {"method": "GET", "endpoint": "/y", "headers": {"Accept": "text/plain"}}
+    execution = {"type": "http", "base_url": "https://b.test"}
+    assert found.drafts[3].current == {"input": sent, "execution": execution}
     assert found.unsafe == 1
+    (draft,) = read("curl -k https://a.test/x").drafts
+    assert draft.notes == ("-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it",)
+    assert "verify" not in draft.current["execution"]
 
 
-def test_what_is_no_request_is_told_with_its_line() -> None:
+def test_read_lists_lines_that_are_no_request() -> None:
     found = read("https://a.test/x\nnonsense\ncurl --nosuch a\n/users\ncurl 'a\n")
     assert [(left.line, left.message) for left in found.left_out] == [
         (2, "neither a URL nor a curl line"),
@@ -74,7 +68,7 @@ def test_what_is_no_request_is_told_with_its_line() -> None:
     assert len(found.drafts) == 1
 
 
-def test_credentials_are_variables_and_the_same_value_has_one_name() -> None:
+def test_read_puts_variables_in_place_of_credentials() -> None:
     key = "-H 'X-Api-Key: k-998877665544aabb'"
     text = f"curl https://a.test/x {key}\ncurl https://a.test/y -u ada:pa55word {key}\n"
     found = read(text)
@@ -85,15 +79,6 @@ def test_credentials_are_variables_and_the_same_value_has_one_name() -> None:
         "X_API_KEY": ("k-998877665544aabb", ("a.test",)),
         "API_PASSWORD": ("pa55word", ("a.test",)),
     }
-
-
-def test_what_has_no_counterpart_is_a_note() -> None:
-    (draft,) = read("curl -k -x http://proxy https://a.test/x").drafts
-    assert draft.notes == (
-        "--proxy has no counterpart: set HTTPS_PROXY",
-        "-k is not carried over: `http: {verify: false}` in baselinekit.yaml allows it",
-    )
-    assert "verify" not in draft.current["execution"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +105,6 @@ def test_read_leaves_a_malformed_url_out_without_what_may_be_secret(url: str, me
         assert [left.message for left in imported.left_out] == [f"GET {message}"]
 
 
-def test_a_path_may_look_like_a_malformed_host() -> None:
+def test_read_of_a_path_that_looks_like_a_malformed_host() -> None:
     (draft,) = read("GET http://a.test//[x/y?page=1#z").drafts
     assert (draft.id, draft.current["input"]["endpoint"]) == ("get-x-y", "//[x/y?page=1#z")

@@ -1,10 +1,10 @@
-"""Settings for replays: with doors that are shut, and with real ones."""
+"""Settings for replays, with fake clients and with real ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from replay_world import FakeDoors, RawServer
+from replay_world import FakeClients, RawServer
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.programs.process import Processes
@@ -31,7 +31,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def setting(tmp_path: Path) -> Setting:
-    """Nothing is configured, nothing is granted, and the doors are shut."""
+    """Nothing is configured, nothing is granted, and the clients are fake."""
     folder = tmp_path / "project" / "baselines"
     folder.mkdir(parents=True)
     return Setting(
@@ -40,7 +40,7 @@ def setting(tmp_path: Path) -> Setting:
         Trust(),
         Redactor({}),
         HttpDefaults(),
-        FakeDoors().clients,
+        FakeClients().clients,
     )
 
 

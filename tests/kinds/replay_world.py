@@ -1,4 +1,4 @@
-"""A server on a raw socket that answers as it is told, well or badly, and doors that are not real."""
+"""A server on a raw socket that sends any bytes, right or wrong, and clients that are fake."""
 
 import socket
 import ssl
@@ -14,7 +14,7 @@ from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Respo
 
 
 @dataclass
-class Seen:
+class ReceivedRequest:
     """A request as it came in."""
 
     method: str
@@ -23,7 +23,7 @@ class Seen:
     body: bytes
 
 
-Act = Callable[[socket.socket, Seen], bool | None]
+Act = Callable[[socket.socket, ReceivedRequest], bool | None]
 """Answers on the connection; True keeps it open for the next request."""
 
 
@@ -31,7 +31,7 @@ Act = Callable[[socket.socket, Seen], bool | None]
 class RawServer:
     tls: ssl.SSLContext | None = None
     routes: dict[str, Act] = field(default_factory=dict)
-    seen: list[Seen] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     connections: int = 0
     closed: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -51,23 +51,23 @@ class RawServer:
         self.listener.close()
 
     def until_closed(self, number: int) -> None:
-        """Until so many connections have been closed on this side."""
+        """Wait until this number of connections has been closed on this side."""
         deadline = time.monotonic() + 20
         while self.closed < number:
             assert time.monotonic() < deadline
             time.sleep(0.002)
 
-    def says(self, path: str, raw: bytes, keep: bool = False) -> str:
+    def serve(self, path: str, raw: bytes, keep: bool = False) -> str:
         """Answer a path with these bytes; the URL."""
 
-        def act(connection: socket.socket, seen: Seen) -> bool:
+        def act(connection: socket.socket, received: ReceivedRequest) -> bool:
             connection.sendall(raw)
             return keep
 
         self.routes[path] = act
         return self.url + path
 
-    def does(self, path: str, act: Act) -> str:
+    def handle(self, path: str, act: Act) -> str:
         self.routes[path] = act
         return self.url + path
 
@@ -93,10 +93,10 @@ class RawServer:
                     name, _, value = line.partition(":")
                     headers[name.strip().lower()] = value.strip()
                 body = stream.read(int(headers.get("content-length", "0")))
-                seen = Seen(first[0], first[1], headers, body)
-                self.seen.append(seen)
-                act = self.routes.get(seen.target.partition("?")[0])
-                if act is None or not act(connection, seen):
+                received = ReceivedRequest(first[0], first[1], headers, body)
+                self.requests.append(received)
+                act = self.routes.get(received.target.partition("?")[0])
+                if act is None or not act(connection, received):
                     return
 
 
@@ -110,8 +110,8 @@ def http(status: int = 200, body: bytes = b"", *headers: str, length: int | None
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-class FakeDoors:
-    """Answers from a list, and remembers what was asked."""
+class FakeClients:
+    """Answers from a list, and keeps the requests."""
 
     def __init__(self, *answers: Response | ProcessResult | CannotReplay):
         self.answers = list(answers)

@@ -53,11 +53,11 @@ from baselinekit.model.recipes import HttpRequest, Parse, Recipe, Request, Respo
         ("image/png", "bytes"),
     ],
 )
-def test_the_form_by_the_media_type(media: str, name: str) -> None:
+def test_form_of_media_type(media: str, name: str) -> None:
     assert form_of(media).name == name
 
 
-def test_what_a_recipe_may_say_is_what_there_is() -> None:
+def test_forms_are_the_values_of_parse() -> None:
     assert set(FORMS) == set(get_args(Parse))
     for name in FORMS:
         assert form_of("image/png", name).name == name
@@ -88,7 +88,7 @@ NDJSON = "application/x-ndjson"
         (SSE, b": nothing\n\n", []),
     ],
 )
-def test_rows(media: str, body: bytes, value: Any) -> None:
+def test_read_body_rows_of_ndjson_and_sse(media: str, body: bytes, value: Any) -> None:
     assert read_body(body, media).value == value
 
 
@@ -109,13 +109,13 @@ def test_rows(media: str, body: bytes, value: Any) -> None:
         ('text/plain; charset="utf_8"', "é", "utf-8"),
     ],
 )
-def test_a_charset_by_its_mark_or_by_the_header(media: str, text: str, encoding: str) -> None:
+def test_read_body_decodes_charset_of_mark_or_header(media: str, text: str, encoding: str) -> None:
     assert read_body(text.encode(encoding), media) == Body(text)
     as_json = media.replace("text/plain", "text/json").replace("text/html", "text/json")
     assert read_body(json.dumps([text], ensure_ascii=False).encode(encoding), as_json).value == [text]
 
 
-def test_text_that_cannot_be_decoded_says_why() -> None:
+def test_read_body_undecodable_text_is_its_hash_with_note() -> None:
     body = b"abc\xff"
     read = read_body(body, "text/plain")
     assert read.value == {"sha256": sha256(body).hexdigest(), "size": 4}
@@ -125,7 +125,7 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "media", "asked", "message"),
+    ("body", "media", "options", "message"),
     [
         (b"abc\xff", "text/plain", {"parse": "text"},
          r"is `parse: text`, but it is not utf-8 text at byte 3"),
@@ -139,20 +139,22 @@ def test_text_that_cannot_be_decoded_says_why() -> None:
         (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
     ],
 )  # fmt: skip
-def test_what_is_none(body: bytes, media: str, asked: dict[str, Any], message: str) -> None:
+def test_read_body_wrong_form_is_error(
+    body: bytes, media: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
-        read_body(body, media, 200, **asked)
+        read_body(body, media, 200, **options)
     assert raised.value.problems[0].hint
 
 
-def test_an_answer_that_failed_need_not_have_the_stated_form() -> None:
+def test_read_body_of_failed_answer_may_have_other_form() -> None:
     assert read_body(b"<h1>Bad Gateway", "text/html", 502, "json").value == "<h1>Bad Gateway"
     assert read_body(b'{"why": 1}', "text/plain", 404, "json").value == {"why": 1}
     assert read_body(b'{"why": 1}', "application/json", 503, "sse", take=3).value == {"why": 1}
     assert read_body(b'{"why": 1}', "application/json", 503, None, take=3).value == {"why": 1}
 
 
-def test_the_first_rows() -> None:
+def test_read_body_take_gives_first_rows() -> None:
     assert read_body(b"1\n2\n3\n4 half", NDJSON, take=2).value == [1, 2]
     assert read_body(b"data: a\n\ndata: b\n\n", SSE, take=1).value == [{"data": "a"}]
     assert read_body(b"1\n", NDJSON, take=5).value == [1]
@@ -171,7 +173,7 @@ def test_the_first_rows() -> None:
         (None, b"\xff\x00", None),
     ],
 )
-def test_an_answer_is_json_text_or_its_hash(content_type: str | None, body: bytes, value: Any) -> None:
+def test_read_answer_is_json_text_or_hash(content_type: str | None, body: bytes, value: Any) -> None:
     headers = (("Content-Type", content_type),) if content_type else ()
     read = read_answer(Response(200, headers, body), Request("GET", "")).value
     assert read == (value if value is not None else {"sha256": sha256(body).hexdigest(), "size": len(body)})
@@ -185,7 +187,7 @@ def test_an_answer_is_json_text_or_its_hash(content_type: str | None, body: byte
         (NDJSON, b"1\n" + b"9" * 1_001),
     ],
 )
-def test_json_beyond_our_limits_is_no_fault_of_the_service(media: str, body: bytes) -> None:
+def test_read_body_json_beyond_limits_is_not_blamed_on_service(media: str, body: bytes) -> None:
     with pytest.raises(CannotReplay, match=r"BK307 .*no fault of the service"):
         read_body(body, media)
 
@@ -202,7 +204,7 @@ def test_json_beyond_our_limits_is_no_fault_of_the_service(media: str, body: byt
         ("text/html", '{"ok": true}', None),
     ],
 )
-def test_json_that_is_sent_as_plain_text_is_found(media: str, body: str, value: Any) -> None:
+def test_form_found_json_sent_as_plain_text(media: str, body: str, value: Any) -> None:
     recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
     output = {"status": 200, "headers": {"content-type": media}, "body": body}
     found = kind_of(recipe).form_found(recipe, output)
@@ -216,7 +218,7 @@ _EVENTS = ["data: a\n\n", "data: b\r\n\r\n", ": ping\n\n", "id: 1\ndata: c\n\n",
 
 
 @given(st.lists(st.sampled_from(_EVENTS)), st.data())
-def test_rows_are_counted_however_a_stream_is_cut(events: list[str], cuts: st.DataObject) -> None:
+def test_body_watch_counts_rows_at_any_chunking(events: list[str], cuts: st.DataObject) -> None:
     body = "".join(events).encode()
     rows = len(read_body(body, SSE).value)
     watch, start, has_enough = BodyWatch("sse", rows, ""), 0, False

@@ -1,4 +1,4 @@
-"""Targets that are programs: what goes into their command line, who allows them, what they answer."""
+"""Targets that are programs: what goes into their command line, which are allowed, what they answer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,16 +21,16 @@ Execute = Callable[[ProcessSpec], ProcessResult]
 EVIL = 'a\'b "c" $(touch pwned) `x` {PROMPT} {EVAL_ID}; rm -rf / &'
 
 
-def asked(text: str = "What is it?", **more: Any) -> ConversationInput:
+def conversation(text: str = "What is it?", **more: Any) -> ConversationInput:
     return ConversationInput([TraceMessage("user", text)], **more)
 
 
 def cli(command: Any, question: ConversationInput | None = None, **more: Any) -> Recipe:
-    return Recipe(question or asked(case="one"), CliExecution("cli", command, target="local", **more))
+    return Recipe(question or conversation(case="one"), CliExecution("cli", command, target="local", **more))
 
 
 def naming(setting: Setting, recipe: Recipe) -> Setting:
-    """As if the configuration said it."""
+    """The setting with this target in its configuration."""
     around = replace(setting.surroundings, targets={"local": recipe.execution})
     return replace(setting, surroundings=around)
 
@@ -51,7 +51,7 @@ class Programs:
         return self.result
 
 
-def started(setting: Setting, recipe: Recipe, programs: Programs) -> tuple[Observation, ProcessSpec]:
+def replayed(setting: Setting, recipe: Recipe, programs: Programs) -> tuple[Observation, ProcessSpec]:
     there = naming(replace(setting, clients=replace(setting.clients, execute=programs.execute)), recipe)
     check(recipe, there)
     observation = replay(recipe, there)
@@ -70,23 +70,23 @@ def started(setting: Setting, recipe: Recipe, programs: Programs) -> tuple[Obser
         ("echo {unknown} {}", ["{unknown}", "{}"]),
     ],
 )
-def test_a51_what_is_filled_in_is_one_word_whatever_it_holds(
-    setting: Setting, command: Any, words: list[str]
-) -> None:
-    question = asked(EVIL, case="one", input_files=["/r/a b.txt", "/r/c.md", "/r/c.md"])
+def test_a51_cli_placeholder_value_is_one_word(setting: Setting, command: Any, words: list[str]) -> None:
+    question = conversation(EVIL, case="one", input_files=["/r/a b.txt", "/r/c.md", "/r/c.md"])
     if "GUIDELINES" in command:
         rules = [{"type": "file", "value": "r.md", "path": "/r/r.md", "text": "Be kind."}]
         question = ConversationInput([TraceMessage("user", rules)], ["/r/r.md"], case="one")
     if "unknown" in command:
         command = ["echo", "{unknown}", "{}"]
     recipe = cli(command, question, files_format="--file {path}")
-    _, run = started(replace(setting, turn=2), recipe, Programs("x"))
+    _, run = replayed(replace(setting, turn=2), recipe, Programs("x"))
     assert run.argv[0].endswith("/echo")
     assert [*run.argv[1:]] == words
 
 
-def test_a51_in_a_shell_every_value_is_quoted(real: Setting) -> None:
-    recipe = cli("printf '%s' {PROMPT} | cat; printf '%s' {FILES}", asked(EVIL, input_files=["/a b/c"]))
+def test_a51_cli_shell_command_quotes_every_value(real: Setting) -> None:
+    recipe = cli(
+        "printf '%s' {PROMPT} | cat; printf '%s' {FILES}", conversation(EVIL, input_files=["/a b/c"])
+    )
     there = naming(real, recipe)
     check(recipe, there)
     assert replay(recipe, there).output == f"{EVIL}/a b/c"
@@ -102,11 +102,11 @@ def test_a51_in_a_shell_every_value_is_quoted(real: Setting) -> None:
         ("{{program}} {{evil}}", [EVIL]),
     ],
 )
-def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
+def test_x4_cli_variable_value_is_one_word_and_not_expanded_again(
     setting: Setting, command: Any, words: list[str]
 ) -> None:
     scope = Scope({"evil": EVIL, "program": "echo"})
-    _, run = started(replace(setting, scope=scope), cli(command), Programs("x"))
+    _, run = replayed(replace(setting, scope=scope), cli(command), Programs("x"))
     assert run.argv[0].endswith("/echo")
     assert [*run.argv[1:]] == words
 
@@ -120,7 +120,7 @@ def test_x4_what_a_variable_holds_is_one_word_and_is_not_looked_at_again(
         ("run 'x", "ends within quotes"),
     ],
 )
-def test_a_value_is_never_put_where_it_could_end_quotes(setting: Setting, command: str, words: str) -> None:
+def test_cli_placeholder_between_shell_quotes_is_refused(setting: Setting, command: str, words: str) -> None:
     with pytest.raises(InvalidInput, match="BK791") as raised:
         check(cli(command), naming(setting, cli(command)))
     assert words in str(raised.value)
@@ -129,22 +129,22 @@ def test_a_value_is_never_put_where_it_could_end_quotes(setting: Setting, comman
 @pytest.mark.parametrize(
     "command", ["A=1 run", "run | cat", "run > x", "run $HOME", "run *.md", 'run "$X"', "a && b", "a\nb"]
 )
-def test_what_only_a_shell_understands_goes_through_one(setting: Setting, command: str) -> None:
-    assert started(setting, cli(command), Programs("42"))[1].argv == ("/bin/sh", "-c", command)
+def test_cli_shell_syntax_runs_in_a_shell(setting: Setting, command: str) -> None:
+    assert replayed(setting, cli(command), Programs("42"))[1].argv == ("/bin/sh", "-c", command)
 
 
-def test_a51_the_answer_is_its_file_or_its_standard_output(setting: Setting) -> None:
-    told = '{"output_messages": [{"role": "assistant", "content": "42"}], "token_usage": {"input": 3}}'
-    observation, _ = started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise", writes=told))
+def test_a51_cli_answer_is_output_file_or_stdout(setting: Setting) -> None:
+    written = '{"output_messages": [{"role": "assistant", "content": "42"}], "token_usage": {"input": 3}}'
+    observation, _ = replayed(setting, cli("echo {OUTPUT_FILE}"), Programs("noise", writes=written))
     assert (observation.output, observation.usage, observation.seconds) == ("42", Usage(3), 1.5)
-    observation, run = started(setting, cli("echo hi"), Programs("hi\n"))
+    observation, run = replayed(setting, cli("echo hi"), Programs("hi\n"))
     assert (observation.output, run.timeout, run.cwd) == ("hi", 120.0, setting.surroundings.folder)
     with pytest.raises(CannotReplay, match=r"BK790.*wrote nothing into \{OUTPUT_FILE\}"):
-        started(setting, cli("echo {OUTPUT_FILE}"), Programs("noise"))
+        replayed(setting, cli("echo {OUTPUT_FILE}"), Programs("noise"))
 
 
-def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real: Setting) -> None:
-    long = asked("x" * 200_000)
+def test_a51_cli_prompt_too_long_for_command_line_needs_prompt_file(real: Setting) -> None:
+    long = conversation("x" * 200_000)
     recipe = cli("cat {PROMPT}", long)
     with pytest.raises(CannotReplay, match=r"BK793.*does not fit into a command line"):
         replay(recipe, naming(real, recipe))
@@ -152,10 +152,10 @@ def test_a51_a_question_that_is_too_long_for_a_word_can_be_read_from_a_file(real
     assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
 
 
-# Who allows it.
+# Which programs are allowed.
 
 
-def test_only_the_operator_and_the_configuration_start_programs(setting: Setting) -> None:
+def test_cli_program_not_in_configuration_is_refused(setting: Setting) -> None:
     for command in ("echo {PROMPT}", "echo {PROMPT} | cat"):
         with pytest.raises(Refused, match=r"BK403.*is not named in the configuration"):
             check(cli(command), setting)
@@ -163,17 +163,17 @@ def test_only_the_operator_and_the_configuration_start_programs(setting: Setting
         check(cli(command), naming(setting, cli(command)))
 
 
-def test_a_file_cannot_take_the_name_of_a_target_for_another_program(setting: Setting) -> None:
+def test_cli_target_name_with_other_program_is_refused(setting: Setting) -> None:
     there = naming(setting, cli("echo {PROMPT}"))
     with pytest.raises(Refused):
         check(cli("printf {PROMPT}"), there)
     with pytest.raises(Refused):
         check(cli("echo {PROMPT}", env=["SECRET"]), there)
     short = replace(cli("echo {PROMPT}").execution, timeout=1)
-    check(Recipe(asked(), short), there)
+    check(Recipe(conversation(), short), there)
 
 
-def test_a_program_that_commands_names_is_allowed_with_its_variables(setting: Setting) -> None:
+def test_cli_configured_command_is_allowed_with_its_variables(setting: Setting) -> None:
     around = replace(setting.surroundings, commands={"agent": Command(["echo", "-n"], env=["MODE"])})
     there = replace(setting, surroundings=around)
     check(cli("agent {PROMPT}", env=["MODE"]), there)
@@ -183,17 +183,17 @@ def test_a_program_that_commands_names_is_allowed_with_its_variables(setting: Se
         check(cli("agent {PROMPT} | cat"), there)
 
 
-def test_only_who_may_leads_out_of_the_project(setting: Setting, tmp_path: Path) -> None:
+def test_cli_cwd_outside_project_needs_configuration(setting: Setting, tmp_path: Path) -> None:
     outside = cli("echo x", cwd=str(tmp_path))
     check(outside, naming(setting, outside))
     with pytest.raises(Refused):
         check(outside, replace(setting, trust=Trust(allow_exec=True)))
 
 
-# Asked again, asked once, asked all together.
+# Retries, health checks and batches.
 
 
-def test_a52_it_is_asked_again_only_when_it_took_too_long(setting: Setting) -> None:
+def test_a52_cli_is_retried_only_after_timeout(setting: Setting) -> None:
     tries: list[str] = []
 
     def late(run: ProcessSpec) -> ProcessResult:
@@ -211,11 +211,11 @@ def test_a52_it_is_asked_again_only_when_it_took_too_long(setting: Setting) -> N
         replay(recipe, naming(there, recipe))
     failing = Programs("x", code=1)
     with pytest.raises(CannotReplay, match="BK790"):
-        started(setting, cli("echo", retries=5), failing)
+        replayed(setting, cli("echo", retries=5), failing)
     assert len(failing.started) == 1
 
 
-def test_a51_a_healthcheck_is_looked_at_once_in_a_run(setting: Setting) -> None:
+def test_a51_cli_healthcheck_runs_once_per_run(setting: Setting) -> None:
     programs = Programs("x")
     recipe = cli("echo {PROMPT}", healthcheck=Healthcheck(command="printf {EVAL_ID}"))
     there = naming(replace(setting, clients=replace(setting.clients, execute=programs.execute)), recipe)
@@ -226,14 +226,16 @@ def test_a51_a_healthcheck_is_looked_at_once_in_a_run(setting: Setting) -> None:
     failing = Programs("x", code=2)
     for _ in range(2):
         with pytest.raises(CannotReplay, match=r"BK797.*healthcheck failed: .* exit code 2"):
-            started(replace(setting, clients=there.clients), sick, failing)
+            replayed(replace(setting, clients=there.clients), sick, failing)
     assert len(failing.started) == 1
 
 
 def in_batch(setting: Setting, written: str) -> Callable[[str, int], Observation]:
     """How each of three cases is answered by one start of a program."""
     programs = Programs("", writes=written)
-    recipes = {f"set/{name}": cli("echo {OUTPUT_FILE}", asked(name, case=name), batch=True) for name in "abc"}
+    recipes = {
+        f"set/{name}": cli("echo {OUTPUT_FILE}", conversation(name, case=name), batch=True) for name in "abc"
+    }
     clients = replace(setting.clients, execute=programs.execute, batches=batches(recipes.items()))
 
     def answer(name: str, turn: int = 0) -> Observation:
@@ -245,9 +247,9 @@ def in_batch(setting: Setting, written: str) -> Callable[[str, int], Observation
     return answer
 
 
-def test_a51_one_start_of_a_program_answers_all_cases_by_their_ids(setting: Setting) -> None:
-    told = '{"id": "a", "output_messages": [{"role": "assistant", "content": "A"}]}'
-    lines = f'{{"id": "b", "text": "B"}}\n\n{told}\n'
+def test_a51_cli_batch_answers_all_cases_by_id(setting: Setting) -> None:
+    message = '{"id": "a", "output_messages": [{"role": "assistant", "content": "A"}]}'
+    lines = f'{{"id": "b", "text": "B"}}\n\n{message}\n'
     answer = in_batch(setting, lines)
     assert (answer("a", 0).output, answer("b", 0).output) == ("A", "B")
     assert answer("a", 0).seconds == 0.5
@@ -275,7 +277,7 @@ def test_a51_one_start_of_a_program_answers_all_cases_by_their_ids(setting: Sett
         ("", "gave no answer for a", None),
     ],
 )  # fmt: skip
-def test_a51_an_answer_to_many_that_cannot_be_told_apart_is_an_error(
+def test_a51_cli_batch_ambiguous_answer_is_an_error(
     setting: Setting, lines: str, words: str, others: str | None
 ) -> None:
     answer = in_batch(setting, lines)

@@ -1,4 +1,4 @@
-"""The door for requests, against a server that keeps to nothing. F.. are rows of the list of threats."""
+"""The HTTP client against a server that breaks every rule. Numbers like f18 are rows of docs/faults.md."""
 
 import gzip
 import logging
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from replay_world import RawServer, Seen, http
+from replay_world import RawServer, ReceivedRequest, http
 
 from baselinekit.clients.http import Client
 from baselinekit.errors import CannotReplay, NeverSent
@@ -29,15 +29,15 @@ def code_of(client: Client, request: Request) -> str:
     return raised.value.problems[0].code
 
 
-def test_an_answer_comes_whole(raw: RawServer, client: Client) -> None:
-    url = raw.says("/users", http(201, b'{"a": 1}', JSON, "X-Two: a", "X-Two: b"))
+def test_send_gives_status_headers_body_and_time(raw: RawServer, client: Client) -> None:
+    url = raw.serve("/users", http(201, b'{"a": 1}', JSON, "X-Two: a", "X-Two: b"))
     response = client.send(Request("POST", f"{url}?q=1", (("X-Mine", "1"),), b"hello"))
     assert (response.status, response.body) == (201, b'{"a": 1}')
     assert [value for name, value in response.headers if name == "X-Two"] == ["a", "b"]
     assert response.seconds > 0
-    (seen,) = raw.seen
-    assert (seen.method, seen.target, seen.headers["x-mine"]) == ("POST", "/users?q=1", "1")
-    assert seen.headers["host"] == f"127.0.0.1:{raw.port}"
+    (received,) = raw.requests
+    assert (received.method, received.target, received.headers["x-mine"]) == ("POST", "/users?q=1", "1")
+    assert received.headers["host"] == f"127.0.0.1:{raw.port}"
 
 
 @pytest.mark.parametrize(
@@ -50,21 +50,21 @@ def test_an_answer_comes_whole(raw: RawServer, client: Client) -> None:
         pytest.param(("identity", b"hello"), id="identity"),
     ],
 )
-def test_what_was_compressed_comes_out(raw: RawServer, client: Client, encoded: tuple[str, bytes]) -> None:
-    url = raw.says("/", http(200, encoded[1], f"Content-Encoding: {encoded[0]}"))
+def test_send_decodes_compressed_body(raw: RawServer, client: Client, encoded: tuple[str, bytes]) -> None:
+    url = raw.serve("/", http(200, encoded[1], f"Content-Encoding: {encoded[0]}"))
     assert client.send(Request("GET", url)).body == b"hello"
 
 
 def drips(first: bytes, drop: bytes, server: RawServer) -> str:
-    def act(connection: socket.socket, seen: Seen) -> None:
+    def act(connection: socket.socket, received: ReceivedRequest) -> None:
         connection.sendall(first)
         while not server.stopped.wait(0.05):
             connection.sendall(drop)
 
-    return server.does("/", act)
+    return server.handle("/", act)
 
 
-def test_sending_too_counts_to_the_time(raw: RawServer, client: Client) -> None:
+def test_send_timeout_includes_sending_the_body(raw: RawServer, client: Client) -> None:
     raw_listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{raw_listener.getsockname()[1]}/"
     with raw_listener:  # it takes the connection and never reads
@@ -73,7 +73,7 @@ def test_sending_too_counts_to_the_time(raw: RawServer, client: Client) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_nobody_listens(client: Client) -> None:
+def test_send_without_listener_is_an_error_without_query(client: Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(CannotReplay, match="Connection refused: start the service") as raised:
@@ -83,7 +83,7 @@ def test_nobody_listens(client: Client) -> None:
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_a_name_server_that_does_not_answer_is_abandoned(is_cancelled: bool) -> None:
+def test_send_slow_name_server_is_abandoned(is_cancelled: bool) -> None:
     go_on = threading.Event()
 
     def slow(host: str, port: int) -> list[str]:
@@ -102,7 +102,7 @@ def test_a_name_server_that_does_not_answer_is_abandoned(is_cancelled: bool) -> 
     client.close()
 
 
-def test_cancel_cuts_a_request_off(raw: RawServer, client: Client) -> None:
+def test_cancel_ends_running_request(raw: RawServer, client: Client) -> None:
     url = drips(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"x", raw)
     threading.Timer(0.2, client.cancel).start()
     started = time.monotonic()
@@ -116,28 +116,28 @@ def test_cancel_cuts_a_request_off(raw: RawServer, client: Client) -> None:
     assert time.monotonic() - started < 20
 
 
-def test_digest_answers_the_challenge(raw: RawServer, client: Client) -> None:
+def test_send_digest_answers_challenge(raw: RawServer, client: Client) -> None:
     challenge = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
 
-    def act(connection: socket.socket, seen: Seen) -> bool:
-        allowed = 'username="ada"' in seen.headers.get("authorization", "")
+    def act(connection: socket.socket, received: ReceivedRequest) -> bool:
+        allowed = 'username="ada"' in received.headers.get("authorization", "")
         connection.sendall(http(200, b"in") if allowed else http(401, b"out", challenge))
         return True
 
-    request = Request("POST", raw.does("/secret", act), (), b"x", digest=Auth("digest", "ada", "pw"))
+    request = Request("POST", raw.handle("/secret", act), (), b"x", digest=Auth("digest", "ada", "pw"))
     assert client.send(request).body == b"in"
-    assert [seen.body for seen in raw.seen] == [b"x", b"x"]
-    assert 'uri="/secret"' in raw.seen[1].headers["authorization"]
-    other = raw.says("/basic", http(401, b"no", "WWW-Authenticate: Basic"))
+    assert [received.body for received in raw.requests] == [b"x", b"x"]
+    assert 'uri="/secret"' in raw.requests[1].headers["authorization"]
+    other = raw.serve("/basic", http(401, b"no", "WWW-Authenticate: Basic"))
     assert client.send(replace(request, url=other)).status == 401
 
 
-def test_a_proxy_is_asked_but_never_for_this_machine(raw: RawServer) -> None:
-    raw.routes["http://api.test/users"] = lambda connection, seen: connection.sendall(http(200, b"via"))
-    raw.says("/own", http(200, b"own"))
+def test_send_uses_proxy_but_not_for_loopback(raw: RawServer) -> None:
+    raw.routes["http://api.test/users"] = lambda connection, received: connection.sendall(http(200, b"via"))
+    raw.serve("/own", http(200, b"own"))
     client = Client({"http": f"http://me:pw@127.0.0.1:{raw.port}", "no": "other.test"})
     assert client.send(Request("GET", "http://api.test/users")).body == b"via"
-    assert raw.seen[0].headers["proxy-authorization"].startswith("Basic ")
+    assert raw.requests[0].headers["proxy-authorization"].startswith("Basic ")
     assert client.send(Request("GET", f"{raw.url}/own")).body == b"own"
     client.close()
 
@@ -160,14 +160,14 @@ def tls_server(certificate: Path) -> RawServer:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server = RawServer(tls=context)
-    server.says("/", http(200, b"hello"), keep=True)
+    server.serve("/", http(200, b"hello"), keep=True)
     return server
 
 
-def test_a_proxy_for_tls_hands_the_bytes_on(certificate: Path, raw: RawServer) -> None:
+def test_send_https_goes_through_proxy_tunnel(certificate: Path, raw: RawServer) -> None:
     target = tls_server(certificate)
 
-    def tunnel(connection: socket.socket, seen: Seen) -> None:
+    def tunnel(connection: socket.socket, received: ReceivedRequest) -> None:
         connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         with socket.create_connection(("127.0.0.1", target.port)) as onward:
             back = threading.Thread(target=pump, args=(onward, connection), daemon=True)
@@ -180,7 +180,7 @@ def test_a_proxy_for_tls_hands_the_bytes_on(certificate: Path, raw: RawServer) -
     request = Request("GET", "https://api.test/", verify=False)
     try:
         assert [client.send(request).body for _ in range(2)] == [b"hello", b"hello"]
-        assert [seen.method for seen in raw.seen] == ["CONNECT"]
+        assert [received.method for received in raw.requests] == ["CONNECT"]
     finally:
         client.close()
         target.close()
@@ -193,16 +193,16 @@ def pump(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def test_f49_nothing_of_a_request_is_logged(
+def test_f49_send_logs_nothing_of_request(
     raw: RawServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = raw.says("/", http(200))
+    url = raw.serve("/", http(200))
     with caplog.at_level(logging.DEBUG):
         client.send(Request("GET", f"{url}?key=HUNTER2", (("Authorization", "HUNTER2"),)))
     assert "HUNTER2" not in caplog.text
 
 
-def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client) -> None:
+def test_send_verifies_tls_unless_turned_off(certificate: Path, client: Client) -> None:
     server = tls_server(certificate)
     request = Request("GET", f"https://127.0.0.1:{server.port}/")
     try:
@@ -215,16 +215,16 @@ def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client
         server.close()
 
 
-def test_f18_a_tls_handshake_that_never_ends_is_ended(client: Client) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:  # it takes the connection and says nothing
+def test_f18_send_endless_tls_handshake_times_out(client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # it takes the connection and sends nothing
         request = Request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=0.3)
         started = time.monotonic()
         assert code_of(client, request) == "BK301"
         assert time.monotonic() - started < 10
 
 
-def test_a_port_of_the_other_scheme_is_named(raw: RawServer, client: Client) -> None:
-    url = raw.says("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
+def test_send_to_port_of_other_scheme_names_it(raw: RawServer, client: Client) -> None:
+    url = raw.serve("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
     with pytest.raises(CannotReplay, match=r"BK302 .*: the port speaks TLS, .*: write https://"):
         client.send(Request("GET", url))
     with socket.create_server(("127.0.0.1", 0)) as listener:

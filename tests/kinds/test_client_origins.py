@@ -20,28 +20,28 @@ META = "169.254.169.254"
 
 
 class Names:
-    """A name server: what each name leads to, look-up by look-up, and who was asked for."""
+    """A name server: the addresses of each name, look-up by look-up, and the names that were looked up."""
 
     def __init__(self, **names: Sequence[Sequence[str]]):
         self.names = {name.replace("_", "."): list(answers) for name, answers in names.items()}
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
 
     def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
+        self.lookups.append(host)
         answers = self.names.get(host)
         if answers is None:
             raise OSError(f"{host} is not known")
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-def asked(url: str, trust: Trust, **more: Any) -> Request:
+def request_for(url: str, trust: Trust, **more: Any) -> Request:
     return Request("GET", url, admit=partial(trust.check_address, url), timeout=5, **more)
 
 
 def sent(names: Names, url: str, trust: Trust, proxies: dict[str, str] | None = None, **more: Any) -> int:
     client = Client(proxies or {}, names)
     try:
-        return client.send(asked(url, trust, **more)).status
+        return client.send(request_for(url, trust, **more)).status
     finally:
         client.close()
 
@@ -62,7 +62,7 @@ PRIVATE = ["10.0.0.1", "172.16.0.1", "192.168.1.1", "fc00::1", "100.64.0.1", "::
 
 @pytest.mark.parametrize("http2", [False, True])
 @pytest.mark.parametrize("address", RESTRICTED)
-def test_f16_a_name_that_leads_to_metadata_is_not_connected_to(address: str, http2: bool) -> None:
+def test_f16_name_resolving_to_metadata_address_is_refused(address: str, http2: bool) -> None:
     for trust in (DESK, CI, Trust(named_origins=origins_in(["http://inner.test"]))):
         what = refused(Names(inner_test=[[address]]), "http://inner.test/x", trust, http2=http2)
         assert what.startswith(f"http://inner.test:80 leads to {address}, which is a link-local address")
@@ -70,7 +70,7 @@ def test_f16_a_name_that_leads_to_metadata_is_not_connected_to(address: str, htt
 
 @pytest.mark.parametrize("http2", [False, True])
 @pytest.mark.parametrize("address", PRIVATE)
-def test_f16_in_ci_a_private_network_has_to_be_named(address: str, http2: bool) -> None:
+def test_f16_private_address_in_ci_must_be_configured(address: str, http2: bool) -> None:
     what = refused(Names(inner_test=[[address]]), "http://inner.test/x", CI, http2=http2)
     assert "is in a private network, and in CI only what the configuration names" in what
 
@@ -85,7 +85,7 @@ def test_f16_in_ci_a_private_network_has_to_be_named(address: str, http2: bool) 
         Trust(ci=True, allow_hosts=("*.test",)),
     ],
 )
-def test_f16_what_is_named_is_asked(trust: Trust) -> None:
+def test_f16_private_address_of_named_origin_is_allowed(trust: Trust) -> None:
     for address in PRIVATE:
         trust.check_address("http://inner.test:8/x", address)
         if trust.named_origins or trust.configured_origins:
@@ -93,32 +93,32 @@ def test_f16_what_is_named_is_asked(trust: Trust) -> None:
                 trust.check_address("http://inner.test:9/x", address)
 
 
-def test_f16_loopback_and_public_addresses_are_free(raw: RawServer) -> None:
-    raw.says("/x", http(200))
+def test_f16_loopback_and_public_addresses_are_allowed(raw: RawServer) -> None:
+    raw.serve("/x", http(200))
     for trust in (DESK, CI):
         assert sent(Names(own_test=[["127.0.0.1"]]), f"http://own.test:{raw.port}/x", trust) == 200
         for address in ("8.8.8.8", "2606:4700::1111", "127.0.0.1", "::1", "0.0.0.0"):
             trust.check_address("http://any.test/x", address)
-    assert raw.seen[0].headers["host"] == f"own.test:{raw.port}", "the name stays in the request"
+    assert raw.requests[0].headers["host"] == f"own.test:{raw.port}", "the name stays in the request"
 
 
 @pytest.mark.parametrize("http2", [False, True])
-def test_f16_the_address_that_was_checked_is_the_one_connected_to(raw: RawServer, http2: bool) -> None:
-    """A name server that says something else the second time (DNS rebinding) is not asked a second time."""
-    raw.says("/x", http(200))
+def test_f16_checked_address_is_the_connected_address(raw: RawServer, http2: bool) -> None:
+    """A name server that answers differently the second time (DNS rebinding) is asked only once."""
+    raw.serve("/x", http(200))
     names = Names(flips_test=[["127.0.0.1"], [META]])
     assert sent(names, f"http://flips.test:{raw.port}/x", CI, http2=http2) == 200
-    assert names.asked == ["flips.test"]
+    assert names.lookups == ["flips.test"]
 
 
-def test_f16_one_bad_address_among_several_refuses_them_all(raw: RawServer) -> None:
+def test_f16_one_refused_address_refuses_the_name(raw: RawServer) -> None:
     for found in ([META, "127.0.0.1"], ["127.0.0.1", META]):
         refused(Names(mixed_test=[found]), f"http://mixed.test:{raw.port}/x", DESK)
     assert raw.connections == 0
 
 
-def test_the_next_address_is_tried_where_one_takes_no_connection(raw: RawServer) -> None:
-    raw.says("/x", http(200))
+def test_send_tries_next_address_after_refused_connection(raw: RawServer) -> None:
+    raw.serve("/x", http(200))
     names = Names(two_test=[["127.9.9.9", "127.0.0.1"]])
     assert sent(names, f"http://two.test:{raw.port}/x", CI) == 200
     with pytest.raises(CannotReplay, match="no connection: Connection refused"):
@@ -126,8 +126,8 @@ def test_the_next_address_is_tried_where_one_takes_no_connection(raw: RawServer)
 
 
 @pytest.mark.parametrize("http2", [False, True])
-def test_f16_a_kept_connection_is_asked_about_again(raw: RawServer, http2: bool) -> None:
-    raw.says("/x", http(200), keep=True)
+def test_f16_kept_connection_is_checked_again(raw: RawServer, http2: bool) -> None:
+    raw.serve("/x", http(200), keep=True)
     names = Names(own_test=[["127.0.0.1"]])
     client = Client({}, names)
     url = f"http://own.test:{raw.port}/x"
@@ -139,9 +139,9 @@ def test_f16_a_kept_connection_is_asked_about_again(raw: RawServer, http2: bool)
 
 
 @pytest.mark.parametrize("http2", [False, True])
-def test_f16_a_kept_connection_is_no_grant_for_the_next_request(raw: RawServer, http2: bool) -> None:
-    """Nothing of a refused request goes out, and who may go there goes on."""
-    raw.says("/x", http(200), keep=True)
+def test_f16_kept_connection_grants_nothing_to_next_request(raw: RawServer, http2: bool) -> None:
+    """Nothing of a refused request goes out, and an admitted request still works."""
+    raw.serve("/x", http(200), keep=True)
     client = Client({}, Names(own_test=[["127.0.0.1"]]))
     url = f"http://own.test:{raw.port}/x"
 
@@ -154,12 +154,12 @@ def test_f16_a_kept_connection_is_no_grant_for_the_next_request(raw: RawServer, 
     for _ in range(2):
         with pytest.raises(Refused, match="not to 127"):
             client.send(bound)
-    assert len(raw.seen) == 1
+    assert len(raw.requests) == 1
     assert client.send(free).status == 200
     client.close()
 
 
-def test_f16_an_address_is_asked_only_where_it_is_named_as_such() -> None:
+def test_f16_metadata_address_needs_exact_name() -> None:
     named = Trust(named_origins=origins_in([f"http://{META}", "http://metadata.goog"]))
     named.check_address(f"http://{META}/latest", META)
     named.check_address("http://metadata.goog/x", META)
@@ -179,18 +179,18 @@ def test_f16_an_address_is_asked_only_where_it_is_named_as_such() -> None:
 @pytest.mark.parametrize(
     "host", [META, "2852039166", "0xA9FEA9FE", "[::ffff:a9fe:a9fe]", "metadata.google.internal", "inner.test"]
 )
-def test_f16_through_a_proxy_what_the_url_says_and_what_we_see_is_judged(raw: RawServer, host: str) -> None:
+def test_f16_proxied_request_checks_url_and_resolved_address(raw: RawServer, host: str) -> None:
     proxies = {"http": f"http://127.0.0.1:{raw.port}"}
     refused(Names(inner_test=[[META]]), f"http://{host}/x", DESK, proxies)
     assert raw.connections == 0
 
 
-def test_f16_a_name_that_only_the_proxy_knows_goes_through_it(raw: RawServer) -> None:
-    raw.says("http://unknown.test/x", http(200))
+def test_f16_name_known_only_to_proxy_is_sent_to_it(raw: RawServer) -> None:
+    raw.serve("http://unknown.test/x", http(200))
     names = Names()
     proxies = {"http": f"http://127.0.0.1:{raw.port}"}
     assert sent(names, "http://unknown.test/x", CI, proxies) == 200
-    assert names.asked == ["unknown.test"], "not the proxy's own address: the operator has named it"
+    assert names.lookups == ["unknown.test"], "not the proxy's own address: the operator has named it"
 
 
 def recipe(url: str, **execution: Any) -> Recipe:
@@ -200,7 +200,7 @@ def recipe(url: str, **execution: Any) -> Recipe:
 @pytest.mark.parametrize(
     "host", [META, "2852039166", "0xa9fea9fe", "169.254.43518", "[::ffff:169.254.169.254]"]
 )
-def test_f16_an_address_that_is_written_is_refused_before_any_request(setting: Setting, host: str) -> None:
+def test_f16_literal_metadata_address_is_refused_by_check(setting: Setting, host: str) -> None:
     with pytest.raises(Refused, match="link-local"):
         check(recipe(f"http://{host}/latest/meta-data"), setting)
 
@@ -209,14 +209,16 @@ def test_f16_an_address_that_is_written_is_refused_before_any_request(setting: S
     ("target", "trust"),
     [("http://169.254.169.254/", DESK), ("http://inner.test/", DESK), ("http://lan.test/", CI)],
 )
-def test_f17_a_redirect_leads_to_no_address_that_is_refused(
+def test_f17_redirect_to_refused_address_is_refused(
     setting: Setting, raw: RawServer, target: str, trust: Trust
 ) -> None:
-    url = raw.says("/moved", http(302, b"", f"Location: {target}"))
+    url = raw.serve("/moved", http(302, b"", f"Location: {target}"))
     client = Client({}, Names(inner_test=[[META]], lan_test=[["10.0.0.1"]], **{"127_0_0_1": [["127.0.0.1"]]}))
-    here = replace(setting, trust=trust, clients=Clients(client.send, setting.clients.execute, client.sleep))
+    changed = replace(
+        setting, trust=trust, clients=Clients(client.send, setting.clients.execute, client.sleep)
+    )
     with pytest.raises(Refused) as raised:
-        replay(recipe(url, redirects=3), here)
+        replay(recipe(url, redirects=3), changed)
     client.close()
     assert raised.value.problems[0].code == "BK407"
-    assert len(raw.seen) == 1
+    assert len(raw.requests) == 1

@@ -24,11 +24,11 @@ SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.tes
         ("http", "10.0.0.1", None),
     ],
 )
-def test_proxies(scheme: str, host: str, proxy: str | None) -> None:
+def test_proxy_for_scheme_and_host(scheme: str, host: str, proxy: str | None) -> None:
     assert proxy_for(scheme, host, SET) == proxy
 
 
-def test_none_is_set_or_all_are_excepted() -> None:
+def test_proxy_for_without_proxy_or_with_star_exception() -> None:
     assert proxy_for("http", "api.test", {}) is None
     assert proxy_for("http", "api.test", {"http": "p:1"}) == "http://p:1"
     assert proxy_for("http", "api.test", {"http": "p:1", "no": "*"}) is None
@@ -38,9 +38,9 @@ def test_none_is_set_or_all_are_excepted() -> None:
     "proxy",
     ["http://ada:pass@[x", "http://h:99999", "h:x", "http://", "http://h:0", "ftp://h", "socks5://[x"],
 )
-def test_what_leads_to_no_proxy_is_told(proxy: str) -> None:
+def test_proxy_for_invalid_address_is_an_error(proxy: str) -> None:
     with pytest.raises(
         CannotReplay, match=r"BK301 .* is not the address of a proxy: correct HTTP_PROXY"
-    ) as told:
+    ) as raised:
         proxy_for("http", "api.test", {"all": proxy})
-    assert "pass" not in str(told.value)
+    assert "pass" not in str(raised.value)

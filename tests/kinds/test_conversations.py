@@ -1,4 +1,4 @@
-"""Targets that are asked with messages: what they answer, and what they tell beside it."""
+"""Targets that are asked with messages: what they answer, and what they report beside it."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,9 +17,9 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope, escape_variables
 from baselinekit.structs import replace
 
-ASKED = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
+QUESTION = ConversationInput([TraceMessage("system", "Be brief."), TraceMessage("user", "What is 15 + 27?")])
 CALL = {"tool": "add", "input": {"a": 15}, "output": 42, "id": "c1", "duration_ms": 250}
-TOLD: dict[str, Any] = {
+ANSWER: dict[str, Any] = {
     "output_messages": [
         {"role": "assistant", "content": "Let me see.", "tool_calls": [CALL]},
         {"role": "tool", "content": {"sum": 42}, "name": "add"},
@@ -32,11 +32,11 @@ TOLD: dict[str, Any] = {
 
 
 def mock(response: Json, **more: Any) -> Recipe:
-    return Recipe(ASKED, MockExecution("mock", response, **more))
+    return Recipe(QUESTION, MockExecution("mock", response, **more))
 
 
-def test_a51_an_answer_that_tells_of_itself_is_read_whole() -> None:
-    observation = answer_of_value(TOLD, 9.0, "agent")
+def test_a51_answer_of_value_reads_messages_calls_and_usage() -> None:
+    observation = answer_of_value(ANSWER, 9.0, "agent")
     call = ToolCall("add", {"a": 15}, 42, "c1", 0.25)
     assert observation == Observation(
         "42",
@@ -72,7 +72,7 @@ def test_a51_an_answer_that_tells_of_itself_is_read_whole() -> None:
         ('{"output_messages": [{"role": "assistant", "content": null}]}', ""),
     ],
 )
-def test_a51_what_of_an_answer_is_the_output(text: str, output: Json) -> None:
+def test_a51_answer_of_text_gives_output(text: str, output: Json) -> None:
     observation = answer_of_text(text, 1.0, "agent")
     assert (observation.output, observation.seconds) == (output, 1.0)
 
@@ -100,21 +100,21 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("answer", "words"),
     [
         (WRONG, MISTAKES),
         ({"output_messages": []}, "there is neither a message nor a `text`"),
         ({"output_messages": [{"role": "user", "tool_calls": [{}]}]}, "a tool call does not say its `tool`"),
     ],
 )
-def test_every_mistake_of_an_answer_is_reported(told: Json, words: str) -> None:
+def test_answer_of_value_reports_every_mistake(answer: Json, words: str) -> None:
     with pytest.raises(CannotReplay) as raised:
-        answer_of_value(told, 1.0, "agent")
+        answer_of_value(answer, 1.0, "agent")
     assert raised.value.problems[0].code == "BK792"
     assert raised.value.problems[0].message == f"agent gave an answer that cannot be read: {words}"
 
 
-def test_what_nobody_reads_of_an_answer_is_told() -> None:
+def test_answer_of_value_notes_unused_keys() -> None:
     assert answer_of_value({"text": "x", "id": "1", "mood": "good"}, 1.0, "agent").notes == (
         "agent also gave mood, which is not used",
     )
@@ -127,12 +127,12 @@ def test_what_nobody_reads_of_an_answer_is_told() -> None:
         ("You asked: {question}", "You asked: What is 15 + 27?"),
         ('{"answer": "{question}"}', '{"answer": "What is 15 + 27?"}'),
         ({"risk": "{question}"}, {"risk": "{question}"}),
-        (TOLD, "42"),
+        (ANSWER, "42"),
         (None, None),
         ("\\{{name}}", "{{name}}"),
     ],
 )
-def test_a51_a_mock_answers_what_is_written_down(setting: Setting, response: Json, output: Json) -> None:
+def test_a51_mock_gives_its_response(setting: Setting, response: Json, output: Json) -> None:
     check(mock(response), setting)
     assert replay(mock(response), setting).output == output
 
@@ -141,50 +141,52 @@ def test_a51_a_mock_answers_what_is_written_down(setting: Setting, response: Jso
     ("response", "output"),
     [("{question} {{a}}", "hi {question}"), ("{{question}}", "mine"), ("{{a}}", "{question}")],
 )
-def test_x4_what_a_variable_of_a_mock_holds_is_not_looked_at_again(
-    setting: Setting, response: str, output: str
-) -> None:
+def test_x4_mock_variable_value_is_not_expanded_again(setting: Setting, response: str, output: str) -> None:
     known = replace(setting, scope=Scope({"a": "{question}", "question": "mine"}))
-    asked = ConversationInput([TraceMessage("user", "hi")])
-    assert replay(Recipe(asked, MockExecution("mock", response)), known).output == output
+    question = ConversationInput([TraceMessage("user", "hi")])
+    assert replay(Recipe(question, MockExecution("mock", response)), known).output == output
 
 
-def test_a51_a_mock_takes_a_time_of_its_range_the_same_in_every_run(setting: Setting) -> None:
+def test_a51_mock_delay_is_in_range_and_reproducible(setting: Setting) -> None:
     waited: list[float] = []
-    here = replace(setting, clients=replace(setting.clients, sleep=waited.append))
+    changed = replace(setting, clients=replace(setting.clients, sleep=waited.append))
     ranged = mock("x", delay=1, delay_max=3)
-    check(ranged, here)
+    check(ranged, changed)
     for _ in range(2):
         for case in range(50):
             for turn in range(2):
-                replay(ranged, replace(here, asker=f"case {case}", turn=turn))
+                replay(ranged, replace(changed, asker=f"case {case}", turn=turn))
     assert waited[:100] == waited[100:]
     assert len(set(waited)) == 100, "each case and attempt has a time of its own"
     assert 1 <= min(waited) < 1.3
     assert 2.7 < max(waited) <= 3
-    replay(mock("x", delay_max=0.5), here)
+    replay(mock("x", delay_max=0.5), changed)
     assert 0 < waited[-1] < 0.5
     wrong = mock("x", delay=3, delay_max=1)
     (problem,) = KINDS["mock"].check(wrong)
     assert problem.message == "the longest delay, 1 s, is below the shortest, 3 s"
 
 
-def test_messages_stand_for_themselves(setting: Setting) -> None:
+def test_conversation_messages_are_not_expanded(setting: Setting) -> None:
     """No `{{name}}` in one is a variable, in a text, in parts or in a value."""
-    said = [
+    messages = [
         TraceMessage("user", "{{a}}"),
         TraceMessage("user", [{"type": "text", "value": "{{b}}"}]),
         TraceMessage("assistant", {"x": "{{c}}"}),
     ]
-    asked = KINDS["mock"].input_of_messages(said, (["/r/a.md"], ["/r/b.md"]), "one")
-    recipe = Recipe(asked, MockExecution("mock", "{question}"))
+    question = KINDS["mock"].input_of_messages(messages, (["/r/a.md"], ["/r/b.md"]), "one")
+    recipe = Recipe(question, MockExecution("mock", "{question}"))
     check(recipe, setting)
     assert replay(recipe, setting).output == "{{a}}\n\n{{b}}"
-    assert isinstance(asked, ConversationInput)
-    assert (asked.guideline_files, asked.input_files, asked.case) == (["/r/a.md"], ["/r/b.md"], "one")
+    assert isinstance(question, ConversationInput)
+    assert (question.guideline_files, question.input_files, question.case) == (
+        ["/r/a.md"],
+        ["/r/b.md"],
+        "one",
+    )
 
 
-def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
+def test_once_per_run_makes_each_value_once(setting: Setting) -> None:
     made: list[str] = []
 
     def make() -> str:
@@ -206,13 +208,13 @@ def test_what_a_run_makes_once_is_made_once(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "a text\n", None, 0, False, [], {"file": "a/b.txt"}, {"a": [1, None]}])
-def test_an_echo_gives_what_it_is_given(setting: Setting, given: Json) -> None:
+def test_echo_gives_its_input(setting: Setting, given: Json) -> None:
     recipe = Recipe(given, EchoExecution("echo"))
     check(recipe, setting)
     assert replay(recipe, setting) == Observation(given, 0.0)
 
 
-def test_the_variables_of_an_echo_are_expanded_once_and_undefined_ones_are_found(setting: Setting) -> None:
+def test_echo_variables_are_expanded_once_and_undefined_ones_reported(setting: Setting) -> None:
     known = replace(setting, scope=Scope({"a": "{{b}}", "b": 1}))
     recipe = Recipe(
         {"x": "<{{a}}>", "y": "{{b}}", "z": escape_variables("{{a}} \\{{b}}")}, EchoExecution("echo")

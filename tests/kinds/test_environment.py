@@ -29,12 +29,12 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("a.py", "baselines/b.yaml"):
         (root / name).write_text("1\n")
     for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"]):
-        who = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
-        subprocess.run(["git", *who, *words], cwd=root, check=True)
+        author = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+        subprocess.run(["git", *author, *words], cwd=root, check=True)
     return root
 
 
-def test_tool_platform_and_commit(checkout: Path) -> None:
+def test_capture_environment_names_tool_platform_and_commit(checkout: Path) -> None:
     found = capture_environment(str(checkout), {"database": "postgresql"}, EXECUTE, ["baselines"])
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, check=True)
     assert found["tool"] == f"baselinekit {__version__}"
@@ -43,7 +43,7 @@ def test_tool_platform_and_commit(checkout: Path) -> None:
     assert found["database"] == "postgresql"
 
 
-def test_what_makes_a_checkout_dirty(checkout: Path) -> None:
+def test_capture_environment_dirty_by_tracked_files_outside_baselines(checkout: Path) -> None:
     def dirty() -> bool:
         return bool(capture_environment(str(checkout), {}, EXECUTE, ["baselines"])["git"]["dirty"])
 
@@ -54,14 +54,14 @@ def test_what_makes_a_checkout_dirty(checkout: Path) -> None:
     assert dirty()
 
 
-def test_f45_the_checkout_s_configuration_runs_nothing(checkout: Path) -> None:
+def test_f45_capture_environment_runs_nothing_of_git_config(checkout: Path) -> None:
     noted = checkout / "noted"
     subprocess.run(["git", "config", "core.fsmonitor", f"touch {noted}; false"], cwd=checkout, check=True)
     capture_environment(str(checkout), {}, EXECUTE)
     assert not noted.exists()
 
 
-def test_a_declared_command_gives_its_first_line(tmp_path: Path) -> None:
+def test_capture_environment_declared_command_gives_first_line(tmp_path: Path) -> None:
     declared = {
         "node": {"command": ["printf", "v1\\nmore"]},
         "words": {"command": "echo a  b"},
@@ -77,7 +77,7 @@ def test_a_declared_command_gives_its_first_line(tmp_path: Path) -> None:
 GET = Recipe(HttpRequest(endpoint="/users"), HttpExecution("http", base_url="{{base}}"))
 
 
-def test_a_recipe_s_hash_is_of_what_it_says() -> None:
+def test_recipe_hash_depends_on_content_only() -> None:
     same = Recipe(HttpRequest(endpoint="/users", headers={}), HttpExecution("http", base_url="{{base}}"))
     assert recipe_hash(GET) == recipe_hash(same) == recipe_hash(replace(GET))
     assert len(recipe_hash(GET)) == 16

@@ -30,7 +30,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("test", "name", "wanted"), PLAIN)
-def test_a_value_has_a_file_named_like_its_test(test: str, name: str | None, wanted: str) -> None:
+def test_file_of_test_and_value_name(test: str, name: str | None, wanted: str) -> None:
     file = file_of(test, name)
     begin, mark, _ = wanted.partition("#")
     assert file.startswith(f"baselines/{begin}")
@@ -40,7 +40,7 @@ def test_a_value_has_a_file_named_like_its_test(test: str, name: str | None, wan
     assert set(rest) <= set(string.hexdigits)
 
 
-def test_the_id_is_the_words_of_the_path() -> None:
+def test_id_of_path() -> None:
     assert (
         id_of("baselines/tests/test_api/TestUsers.test_list-a.yaml") == "tests.test_api.TestUsers.test_list-a"
     )
@@ -61,11 +61,11 @@ _TESTS = st.tuples(
 
 
 @given(st.lists(_TESTS, min_size=2, max_size=6, unique=False))
-def test_no_two_values_share_a_file_nor_an_id(tests) -> None:
+def test_file_of_and_id_of_are_unique(tests) -> None:
     files: dict[str, object] = {}
     ids: dict[str, object] = {}
     for folders, classes, function, params, name in tests:
-        rest = "::".join(["/".join([*folders, "test_x.py"]), *(one.title() for one in classes), function])
+        rest = "::".join(["/".join([*folders, "test_x.py"]), *(word.title() for word in classes), function])
         test = rest + (f"[{params}]" if params is not None else "")
         file = file_of(test, name)
         assert files.setdefault(file.casefold(), (test, name)) == (test, name)
@@ -73,7 +73,7 @@ def test_no_two_values_share_a_file_nor_an_id(tests) -> None:
         assert ID.fullmatch(id_of(file)), file
 
 
-def test_a_long_name_is_cut_and_hashed() -> None:
+def test_file_of_long_name_is_cut_and_hashed() -> None:
     first, second = (file_of(f"tests/test_api.py::test_list[{'x' * 300}{end}]") for end in "ab")
     assert first != second
     assert len(first.rpartition("/")[2]) <= 125

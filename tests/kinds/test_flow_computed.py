@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from replay_world import FakeDoors, answer
+from replay_world import FakeClients, answer
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
@@ -55,8 +55,8 @@ def test_pick_gives_a_value_or_computes_one(text: str, value: Json) -> None:
         "$.body.`len`.name", "$.body.name.`split(-)`", "$.body.price * 2",
     ],
 )  # fmt: skip
-def test_check_of_another_function_is_an_error_before_anything_is_asked(text: str, setting: Setting) -> None:
-    fake = FakeDoors()
+def test_check_flow_unknown_function_is_an_error(text: str, setting: Setting) -> None:
+    fake = FakeClients()
     first = HttpRequest(endpoint="/a", name="a", save={"v": text})
     flow = HttpFlow([first, HttpRequest(endpoint="/b")], {"n": f"a.{text}"})
     recipe = Recipe(flow, HttpExecution("http", base_url="http://api.test"))
@@ -76,7 +76,7 @@ def test_check_of_another_function_is_an_error_before_anything_is_asked(text: st
         ("$.body.items.`sorted`", "cannot be computed from array"),
     ],
 )
-def test_pick_of_a_value_that_has_no_such_function_names_step_and_path(text: str, why: str) -> None:
+def test_pick_function_of_wrong_type_names_step_and_path(text: str, why: str) -> None:
     with pytest.raises(CannotReplay) as raised:
         pick(text, OUTPUT, "step login", ())
     (problem,) = raised.value.problems
@@ -84,8 +84,8 @@ def test_pick_of_a_value_that_has_no_such_function_names_step_and_path(text: str
     assert [part for part in ("step login", text, why) if part not in problem.message] == []
 
 
-def test_a_flow_hands_on_what_it_computed(setting: Setting) -> None:
-    fake = FakeDoors(answer(json.dumps(BODY).encode()), answer(b'{"ok": true}'))
+def test_flow_passes_computed_values_on(setting: Setting) -> None:
+    fake = FakeClients(answer(json.dumps(BODY).encode()), answer(b'{"ok": true}'))
     saved = {"last": "$.body.items.`len`", "year": "$.body.name.`split(-, 1, -1)`"}
     steps = [
         HttpRequest(endpoint="/list", name="list", save=saved),

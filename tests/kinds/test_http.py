@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from replay_world import NO_CONNECTION, FakeDoors, RawServer, Seen, answer, http
+from replay_world import NO_CONNECTION, FakeClients, RawServer, ReceivedRequest, answer, http
 
 from baselinekit.clients.trust import Trust, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
@@ -19,16 +19,16 @@ BASE = "http://api.test"
 
 
 def recipe(*steps: HttpRequest, collect: Any = None, **execution: Any) -> Recipe:
-    asked = steps[0] if len(steps) == 1 and collect is None else HttpFlow(list(steps), collect)
-    return Recipe(asked, HttpExecution("http", **{"base_url": BASE, **execution}))
+    given = steps[0] if len(steps) == 1 and collect is None else HttpFlow(list(steps), collect)
+    return Recipe(given, HttpExecution("http", **{"base_url": BASE, **execution}))
 
 
-def asking(setting: Setting, *answers: Response | CannotReplay) -> tuple[Setting, FakeDoors]:
-    fake = FakeDoors(*answers)
+def asking(setting: Setting, *answers: Response | CannotReplay) -> tuple[Setting, FakeClients]:
+    fake = FakeClients(*answers)
     return replace(setting, clients=fake.clients), fake
 
 
-def test_one_request(setting: Setting) -> None:
+def test_http_request_gives_status_headers_and_body(setting: Setting) -> None:
     setting, fake = asking(setting, answer(b'{"a": 1}', 418))
     observed = replay(recipe(HttpRequest(endpoint="/tea")), setting)
     assert observed.output == {
@@ -46,7 +46,7 @@ ME = HttpRequest(
 )
 
 
-def test_a_step_hands_values_on(setting: Setting) -> None:
+def test_flow_step_saves_values_for_next_step(setting: Setting) -> None:
     login = replace(LOGIN, save={"token": "token", "id": "$.body.user.id", "kind": "headers.content-type"})
     setting, fake = asking(setting, answer(b'{"token": "T", "user": {"id": 7}}'), answer(b'"me"'))
     flow = recipe(login, ME)
@@ -60,7 +60,7 @@ def test_a_step_hands_values_on(setting: Setting) -> None:
     assert sent.content == b'{"id":7}'
 
 
-def test_a_path_that_leads_nowhere_names_the_step_and_what_is_near(setting: Setting) -> None:
+def test_flow_save_missing_path_names_step_and_nearest(setting: Setting) -> None:
     setting, _ = asking(setting, answer(b'{"tokens": "T"}'))
     with pytest.raises(
         CannotReplay, match=r"step login: nothing at 'token' .* did you mean '(body\.)?tokens'"
@@ -68,7 +68,7 @@ def test_a_path_that_leads_nowhere_names_the_step_and_what_is_near(setting: Sett
         replay(recipe(replace(LOGIN, save={"token": "token"}), ME), setting)
 
 
-def test_collect(setting: Setting) -> None:
+def test_flow_collect_by_name_and_by_path(setting: Setting) -> None:
     steps = [HttpRequest(endpoint="/a", name="a.b"), HttpRequest(endpoint="/c")]
     bodies = [answer(b'{"x": [1, 2]}'), answer(b"true")]
     by_name = replay(recipe(*steps, collect=["a.b", "2"]), asking(setting, *bodies)[0]).output
@@ -78,7 +78,7 @@ def test_collect(setting: Setting) -> None:
     assert (output["all"]["body"], output["x"], output["status"]) == (True, 2, 200)
 
 
-def test_check_finds_everything_before_the_first_request(setting: Setting) -> None:
+def test_check_flow_reports_all_mistakes(setting: Setting) -> None:
     flow = recipe(
         replace(LOGIN, json={"user": "{{usr}}"}, save={"token": "token", "x": "a..b"}),
         replace(ME, endpoint="users/{{token}}"),
@@ -100,28 +100,28 @@ def test_check_finds_everything_before_the_first_request(setting: Setting) -> No
     assert "did you mean 'login'?" in str(raised.value)
 
 
-def test_check_puts_together_what_waits_for_nothing(setting: Setting) -> None:
+def test_check_http_needs_base_url_and_allowed_host(setting: Setting) -> None:
     with pytest.raises(InvalidInput, match="no base_url"):
         check(recipe(HttpRequest(endpoint="/x"), base_url=None), setting)
     with pytest.raises(Refused):
         check(recipe(HttpRequest(endpoint="/x")), replace(setting, trust=Trust(allow_hosts=("other.test",))))
 
 
-def test_with_an_override_the_recipe_s_own_base_url_need_not_be_defined(setting: Setting) -> None:
+def test_http_override_base_url_replaces_undefined_base_url(setting: Setting) -> None:
     setting, fake = asking(setting, answer())
     around = replace(setting.surroundings, override_base_url="http://flag.test")
-    asked = recipe(HttpRequest(endpoint="/x"), base_url="{{undefined}}")
-    check(asked, replace(setting, surroundings=around))
-    replay(asked, replace(setting, surroundings=around))
+    given = recipe(HttpRequest(endpoint="/x"), base_url="{{undefined}}")
+    check(given, replace(setting, surroundings=around))
+    replay(given, replace(setting, surroundings=around))
     assert fake.requests[0].url == "http://flag.test/x"
     with pytest.raises(InvalidInput, match="undefined"):
-        replay(asked, setting)
+        replay(given, setting)
 
 
 # --- asking again
 
 
-def test_what_was_not_sent_is_sent_again_whatever_the_method(setting: Setting) -> None:
+def test_retry_unsent_request_for_any_method(setting: Setting) -> None:
     setting, fake = asking(setting, NO_CONNECTION, NO_CONNECTION, answer(b"1"))
     observed = replay(recipe(HttpRequest(method="POST", endpoint="/"), retries=3), setting)
     assert (observed.output["body"], observed.attempts) == (1, 3)
@@ -142,7 +142,7 @@ def test_what_was_not_sent_is_sent_again_whatever_the_method(setting: Setting) -
     ]
     + [("GET", status, 1) for status in (200, 404, 500, 501)],
 )
-def test_a_busy_server_is_asked_again_where_that_does_no_harm(
+def test_retry_busy_server_for_idempotent_methods_only(
     setting: Setting, method: str, status: int, tries: int
 ) -> None:
     setting, fake = asking(setting, *[answer(b"1", status)] * 3)
@@ -150,7 +150,7 @@ def test_a_busy_server_is_asked_again_where_that_does_no_harm(
     assert (observed.output["status"], observed.attempts, len(fake.requests)) == (status, tries, tries)
 
 
-def test_no_retry_by_default_and_none_after_another_error(setting: Setting) -> None:
+def test_retry_none_by_default_or_after_other_error(setting: Setting) -> None:
     for error, retries in ((NO_CONNECTION, None), (NO_CONNECTION, 0)):
         setting, fake = asking(setting, error)
         with pytest.raises(CannotReplay):
@@ -177,8 +177,8 @@ def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
         *((in_seconds(9, f"%d %b %Y %H:%M:%S{zone}"), 9, 9) for zone in (" +0000", " -0000", "")),
     ],
 )
-def test_retry_after_is_kept_to(setting: Setting, after: str, low: float, high: float) -> None:
-    """A date is told by the clock that was handed in, and without a zone it is in UTC."""
+def test_retry_after_header_sets_wait(setting: Setting, after: str, low: float, high: float) -> None:
+    """A date is compared with the clock that was passed in; without a zone it is in UTC."""
     setting, fake = asking(setting, answer(b"1", 503, Retry_After=after), answer(b"2"))
     setting = replace(setting, clients=replace(setting.clients, now=NOW.timestamp))
     assert replay(recipe(HttpRequest(endpoint="/"), retries=1), setting).output["body"] == 2
@@ -206,7 +206,7 @@ def moved(to: str, status: int = 302, **headers: str) -> Response:
         ("POST", 308, "POST"),
     ],
 )
-def test_what_a_redirect_makes_of_a_request(setting: Setting, method: str, status: int, becomes: str) -> None:
+def test_redirect_method_and_body_by_status(setting: Setting, method: str, status: int, becomes: str) -> None:
     setting, fake = asking(setting, moved("../c?d=1", status), answer(b"1"))
     step = HttpRequest(method=method, endpoint="/a/b", json=1, headers={"X-Key": "k"}, cookies={"c": "1"})
     replay(recipe(step, redirects=True), setting)
@@ -219,7 +219,7 @@ def test_what_a_redirect_makes_of_a_request(setting: Setting, method: str, statu
     assert ("content-type" in names) == kept
 
 
-def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
+def test_f17_redirect_to_other_origin_drops_credentials(setting: Setting) -> None:
     for other in ("http://api.test:81/", "https://api.test/", "http://evil.test/"):
         clients, fake = asking(setting, moved(other, Set_Cookie="s=1"), answer(b"1"))
         headers = {"X-Api-Key": "k", "Authorization": "a", "Proxy-Authorization": "p", "Accept": "text/x"}
@@ -233,7 +233,7 @@ def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
         assert fake.requests[1].digest is None
 
 
-def test_redirects_end(setting: Setting) -> None:
+def test_redirect_more_than_limit_is_an_error(setting: Setting) -> None:
     setting, fake = asking(setting, *[moved("/again")] * 9)
     with pytest.raises(CannotReplay, match=r"more than 5 redirects: .*-L .*`redirects: N`"):
         replay(recipe(HttpRequest(endpoint="/"), redirects=True), setting)
@@ -259,7 +259,7 @@ TOKEN = Secret("hunter2-hunter2")
         HttpRequest(endpoint="/", headers={"X": "aHVudGVyMi1odW50ZXIy"}),
     ],
 )
-def test_f16_a_secret_goes_only_where_the_operator_says(setting: Setting, step: HttpRequest) -> None:
+def test_f16_secret_to_unnamed_origin_is_refused(setting: Setting, step: HttpRequest) -> None:
     secrets = {"token": TOKEN}
     setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
     closed, fake = asking(setting)
@@ -273,7 +273,7 @@ def test_f16_a_secret_goes_only_where_the_operator_says(setting: Setting, step: 
     assert len(fake.requests) == 1
 
 
-def test_a_message_never_tells_a_secret(setting: Setting) -> None:
+def test_http_error_message_masks_secret(setting: Setting) -> None:
     secrets = {"token": TOKEN}
     setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
     with pytest.raises(InvalidInput) as raised:
@@ -287,22 +287,24 @@ def test_a_message_never_tells_a_secret(setting: Setting) -> None:
 # --- on real sockets
 
 
-def test_a_cookie_set_on_the_way_arrives(raw: RawServer, real: Setting) -> None:
-    raw.says("/login", http(303, b"", "Set-Cookie: s=1", "Location: /home"))
-    raw.does("/home", lambda to, seen: to.sendall(http(200, seen.headers.get("cookie", "").encode())))
+def test_redirect_cookie_set_on_the_way_is_sent(raw: RawServer, real: Setting) -> None:
+    raw.serve("/login", http(303, b"", "Set-Cookie: s=1", "Location: /home"))
+    raw.handle(
+        "/home", lambda to, received: to.sendall(http(200, received.headers.get("cookie", "").encode()))
+    )
     step = HttpRequest(method="POST", endpoint="/login", form={"u": "x"}, redirects=True)
     assert replay(recipe(step, base_url=raw.url), real).output["body"] == "s=1"
 
 
-def test_the_time_limit_counts_redirects_and_tries(raw: RawServer, real: Setting) -> None:
+def test_http_timeout_includes_redirects(raw: RawServer, real: Setting) -> None:
     import time
 
-    def slowly(connection: Any, seen: Seen) -> bool:
+    def slowly(connection: Any, received: ReceivedRequest) -> bool:
         raw.stopped.wait(0.15)
         connection.sendall(http(302, b"", "Location: /"))
         return True
 
-    raw.does("/", slowly)
+    raw.handle("/", slowly)
     started = time.monotonic()
     with pytest.raises(CannotReplay) as raised:
         replay(recipe(HttpRequest(endpoint="/"), base_url=raw.url, redirects=20, timeout=0.5), real)
@@ -324,7 +326,7 @@ CREATED = Response(
 )
 
 
-def test_every_header_of_an_answer_can_be_saved_and_collected(setting: Setting) -> None:
+def test_flow_any_header_can_be_saved_and_collected(setting: Setting) -> None:
     names = {"where": "headers.Location", "tag": "$.headers.etag", "token": "headers.x-auth-token"}
     first = HttpRequest(method="POST", endpoint="/orders", name="new", save=names)
     second = HttpRequest(endpoint="{{where}}", headers={"If-Match": "{{tag}}", "X-Auth-Token": "{{token}}"})

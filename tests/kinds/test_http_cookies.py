@@ -10,10 +10,10 @@ from baselinekit.kinds.http import Cookies
 from baselinekit.model.recipes import Response
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
-HERE = "http://api.test:8000/v1/users"
+URL = "http://api.test:8000/v1/users"
 
 
-def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
+def sent(url: str, *set_cookies: str, by: str = URL) -> str:
     """What goes to a URL once an answer has set these."""
     cookies = Cookies(lambda: NOW)
     headers = tuple(("Set-Cookie", text) for text in set_cookies)
@@ -24,18 +24,18 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
 @pytest.mark.parametrize(
     ("url", "text", "goes"),
     [
-        (HERE, "a=1", True),
-        (HERE, "a=1; Max-Age=60; HttpOnly; SameSite=Lax", True),
-        (HERE, "a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT", True),
-        (HERE, "a=1; Expires=Fri, 01 Jqn 2038 00:00:00 GMT", True),
-        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:01 GMT", True),
-        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:00 GMT", False),
-        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:01", True),  # without a zone: UTC, and not where we are
-        (HERE, "a=1; Expires=Sun, 01 Mar 2026 11:59:59 -0000", False),
-        (HERE, "a=1; Max-Age", True),
-        (HERE, "a=1; Max-Age=0", False),
-        (HERE, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", False),
-        (HERE, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60", True),
+        (URL, "a=1", True),
+        (URL, "a=1; Max-Age=60; HttpOnly; SameSite=Lax", True),
+        (URL, "a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT", True),
+        (URL, "a=1; Expires=Fri, 01 Jqn 2038 00:00:00 GMT", True),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:01 GMT", True),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:00 GMT", False),
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 12:00:01", True),  # without a zone: UTC, and not where we are
+        (URL, "a=1; Expires=Sun, 01 Mar 2026 11:59:59 -0000", False),
+        (URL, "a=1; Max-Age", True),
+        (URL, "a=1; Max-Age=0", False),
+        (URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", False),
+        (URL, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60", True),
         ("http://api.test:8000/v1/", "a=1", True),
         ("http://api.test:8000/v1/other?x=/", "a=1", True),
         ("http://api.test:8000/v2", "a=1", False),
@@ -47,18 +47,18 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
         ("http://api.test:8000/", "a=1; Path=/; Domain=.API.test", True),
         ("http://other.test:8000/", "a=1; Path=/; Domain=other.test", False),
         ("http://other.test:8000/", "a=1; Path=/; Domain=test", False),
-        (HERE, "a=1; Domain=test", False),
-        (HERE, "a=1; Domain=pi.test", False),
-        (HERE, "a=1; Secure", False),
+        (URL, "a=1; Domain=test", False),
+        (URL, "a=1; Domain=pi.test", False),
+        (URL, "a=1; Secure", False),
         ("https://api.test:8000/v1/users", "a=1; Secure", True),
-        (HERE, "no pair", False),
-        (HERE, "=1", False),
-        (HERE, "a=1\x1b[2J", False),
-        (HERE, f"a={'1' * 5000}", False),
+        (URL, "no pair", False),
+        (URL, "=1", False),
+        (URL, "a=1\x1b[2J", False),
+        (URL, f"a={'1' * 5000}", False),
     ],
 )
-def test_where_a_cookie_goes(url: str, text: str, goes: bool) -> None:
-    found = sent(url, text, by=HERE)
+def test_cookie_is_sent_by_attributes_and_url(url: str, text: str, goes: bool) -> None:
+    found = sent(url, text, by=URL)
     assert found == ("a=1" if goes else "")
 
 
@@ -73,21 +73,21 @@ def test_where_a_cookie_goes(url: str, text: str, goes: bool) -> None:
         ("a.localhost", "localhost", []),
     ],
 )
-def test_no_cookie_is_for_all_hosts_of_a_public_suffix(host: str, domain: str, goes_to: list[str]) -> None:
+def test_cookie_for_public_suffix_is_dropped(host: str, domain: str, goes_to: list[str]) -> None:
     hosts = ["a.co.uk", "evil.co.uk", "a.shop.co.uk", "b.shop.co.uk", "localhost", "a.localhost"]
     text = f"a=1; Domain={domain}"
     assert [to for to in hosts if sent(f"http://{to}/", text, by=f"http://{host}/")] == goes_to
 
 
-def test_an_address_has_no_subdomains() -> None:
+def test_cookie_domain_of_ip_address_is_exact() -> None:
     by = "http://10.0.0.1:80/"
     assert sent("http://10.0.0.1:80/", "a=1; Domain=10.0.0.1", by=by) == "a=1"
     assert sent("http://10.0.0.1:80/", "a=1; Domain=0.0.1", by=by) == ""
 
 
-def test_the_more_exact_path_goes_first_and_the_last_value_counts() -> None:
-    assert sent(HERE, "a=1; Path=/", "b=2", "a=3; Path=/") == "b=2; a=3"
-    assert sent(HERE, "a=1; Path=/", "a=; Path=/; Max-Age=-1") == ""
+def test_cookie_longer_path_first_and_last_value_wins() -> None:
+    assert sent(URL, "a=1; Path=/", "b=2", "a=3; Path=/") == "b=2; a=3"
+    assert sent(URL, "a=1; Path=/", "a=; Path=/; Max-Age=-1") == ""
 
 
 PIECES = ["a", "=", "b", ";", " ", "Expires=", "Thu, 01 Jqn 2099 00:00:00 GMT", "01-Jan-99", "99", "00:00:00"]
@@ -108,17 +108,17 @@ PIECES += [
 PIECES += ["\xff", ",", "\t", "31 Feb 0000 99:99:99 GMT", "(", ")", "0" * 500]
 
 
-def test_f50_broken_cookies_do_no_harm() -> None:
+def test_f50_cookie_random_text_raises_nothing() -> None:
     chance = random.Random(5)
     for _ in range(3_000):
-        sent(HERE, "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 14))))
+        sent(URL, "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 14))))
 
 
 @pytest.mark.parametrize(
     "text",
     ["expires=" * 8_000, "a=b; expires=" + "1 " * 30_000, "a=b;" * 15_000, "a=b; expires=" + "(" * 60_000],
 )
-def test_f50_endless_cookies_take_no_time(text: str) -> None:
+def test_f50_cookie_endless_text_is_fast(text: str) -> None:
     started = time.process_time()
-    sent(HERE, text)
+    sent(URL, text)
     assert time.process_time() - started < 0.5

@@ -40,7 +40,7 @@ def header(request: Request, name: str) -> str | None:
         ("http://good.test", {"endpoint": "//evil.test/x"}, "http://good.test//evil.test/x"),
     ],
 )  # fmt: skip
-def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str) -> None:
+def test_compose_url(setting: Setting, base: str | None, step: dict[str, Any], url: str) -> None:
     assert composed(setting, HttpExecution("http", base_url=base), **step).url == url
 
 
@@ -74,7 +74,9 @@ def test_urls(setting: Setting, base: str | None, step: dict[str, Any], url: str
         ("http://a", {"auth": Auth("basic", password="x")}, "no username"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_sent(setting: Setting, base: str | None, step: dict[str, Any], message: str) -> None:
+def test_compose_invalid_request_is_refused(
+    setting: Setting, base: str | None, step: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidInput) as raised:
         composed(setting, HttpExecution("http", base_url=base), **step)
     assert message in str(raised.value) or message == "F16"
@@ -82,7 +84,7 @@ def test_what_cannot_be_sent(setting: Setting, base: str | None, step: dict[str,
     assert (raised.value.problems[0].at or ())[:2] == ("current", "input")
 
 
-def test_the_operator_s_base_url_goes_first_and_the_configured_one_last(setting: Setting) -> None:
+def test_compose_base_url_precedence(setting: Setting) -> None:
     around = Surroundings("/", "/", base_url="http://configured")
     assert composed(replace(setting, surroundings=around), HttpExecution("http")).url == "http://configured/"
     assert composed(replace(setting, surroundings=around)).url == "http://api.test/"
@@ -90,7 +92,7 @@ def test_the_operator_s_base_url_goes_first_and_the_configured_one_last(setting:
     assert composed(replace(setting, surroundings=around)).url == "http://flag/"
 
 
-def test_a_request_s_own_word_goes_before_its_execution_s_and_the_configuration_s(setting: Setting) -> None:
+def test_compose_settings_precedence(setting: Setting) -> None:
     http = HttpDefaults(
         headers={"a": "config", "B": "config", "C": "{{v}}"}, timeout=1, retries=1, redirects=True
     )
@@ -104,7 +106,7 @@ def test_a_request_s_own_word_goes_before_its_execution_s_and_the_configuration_
     assert composed(replace(setting, http=HttpDefaults())).timeout == 30
 
 
-def test_what_goes_along_by_itself(setting: Setting) -> None:
+def test_compose_default_headers(setting: Setting) -> None:
     request = composed(setting)
     assert header(request, "accept-encoding") == "gzip, deflate"
     assert str(header(request, "user-agent")).startswith("baselinekit/")
@@ -123,12 +125,14 @@ def test_what_goes_along_by_itself(setting: Setting) -> None:
         ({}, b"", None),
     ],
 )
-def test_bodies(setting: Setting, step: dict[str, Any], content: bytes, content_type: str | None) -> None:
+def test_compose_body_and_content_type(
+    setting: Setting, step: dict[str, Any], content: bytes, content_type: str | None
+) -> None:
     request = composed(setting, method="POST", **step)
     assert (request.content, header(request, "content-type")) == (content, content_type)
 
 
-def test_files_go_as_parts(setting: Setting) -> None:
+def test_compose_files_as_multipart(setting: Setting) -> None:
     Path(setting.surroundings.folder, "a.txt").write_text("hello")
     request = composed(setting, method="POST", form={"k": "v"}, files={"up": "a.txt"})
     kind = str(header(request, "content-type"))
@@ -145,20 +149,20 @@ def test_files_go_as_parts(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("path", ["../../../etc/passwd", "/etc/passwd", "../.git/config", "link"])
-def test_f41_f42_files_stay_inside(setting: Setting, path: str) -> None:
+def test_f41_f42_compose_file_outside_project_is_refused(setting: Setting, path: str) -> None:
     Path(setting.surroundings.folder, "link").symlink_to("/etc/passwd")
     with pytest.raises(Refused):
         composed(setting, method="POST", files={"up": path})
 
 
-def test_files_that_are_not_there_or_no_files(setting: Setting) -> None:
+def test_compose_missing_file_or_folder_is_an_error(setting: Setting) -> None:
     for path in ("absent.txt", "."):
         with pytest.raises(BaselinekitError) as raised:
             composed(setting, method="POST", files={"up": path})
         assert raised.value.problems[0].code == "BK325"
 
 
-def test_credentials(setting: Setting) -> None:
+def test_compose_auth_header(setting: Setting) -> None:
     basic = composed(setting, auth=Auth("basic", "ada", "pw"))
     assert header(basic, "authorization") == "Basic YWRhOnB3"
     assert header(composed(setting, auth=Auth("bearer", token="t")), "authorization") == "Bearer t"
@@ -169,7 +173,7 @@ def test_credentials(setting: Setting) -> None:
     assert header(composed(setting, shared, headers={"Authorization": "own"}), "authorization") == "own"
 
 
-def test_cookies_of_a_recipe(setting: Setting) -> None:
+def test_compose_cookie_header(setting: Setting) -> None:
     request = composed(
         setting, replace(BASE, cookies={"a": "1", "b": "1"}), cookies={"b": "2"}, headers={"Cookie": "c=3"}
     )

@@ -1,4 +1,4 @@
-"""Prometheus metrics as a value: each kind of family, labels, escapes, OpenMetrics; what is no metrics."""
+"""Prometheus metrics as a value: each kind of family, labels, escapes, OpenMetrics; other texts."""
 
 import subprocess
 import sys
@@ -64,18 +64,18 @@ QUANTILES = {"quantiles": {"0": 1e-05, "1": 0.5}, "sum": 2, "count": 7}
         ("", {}),
     ],
 )  # fmt: skip
-def test_each_kind_of_family(text: str, families: dict[str, Any]) -> None:
+def test_read_metrics_of_each_family_type(text: str, families: dict[str, Any]) -> None:
     assert read_metrics(text) == families
 
 
 @pytest.mark.parametrize("line", ["up", "up one", "<html>", "up{x=1} 2", 'up{x="1" 2', "1up 2", "a" * 20_001])
-def test_a_line_of_another_kind_is_named(line: str) -> None:
+def test_read_metrics_invalid_line_is_an_error_with_its_number(line: str) -> None:
     with pytest.raises(NotJson, match="line 4 is no sample"):
         read_metrics(f"{GAUGE}{line}\n")
 
 
 @pytest.mark.parametrize("kind", ["text/plain; version=0.0.4", "application/openmetrics-text"])
-def test_metrics_are_recognised_by_their_media_type(kind: str) -> None:
+def test_undeclared_form_recognises_metrics_by_media_type(kind: str) -> None:
     for body, is_read in ((GAUGE, True), (f"{GAUGE}and then some words\n", False)):
         found = undeclared_form({"headers": {"content-type": kind}, "body": body}, "")
         assert found
@@ -92,7 +92,7 @@ NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(
     st.dictionaries(NAMES, st.text(max_size=12), min_size=1, max_size=3),
     st.one_of(st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False)),
 )
-def test_whatever_a_label_holds_is_read_as_it_was(labels: dict[str, str], number: float) -> None:
+def test_read_metrics_any_label_text_round_trips(labels: dict[str, str], number: float) -> None:
     def quoted(text: str) -> str:
         return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
@@ -121,7 +121,7 @@ except CannotReplay as error:
 """
 
 
-def test_without_the_library_metrics_stay_text_and_the_error_names_the_extra() -> None:
+def test_read_metrics_without_library_names_the_extra() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_THE_LIBRARY], capture_output=True, text=True, timeout=60
     )

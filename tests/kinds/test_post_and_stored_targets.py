@@ -14,7 +14,7 @@ from baselinekit.files.jsontext import encode
 from baselinekit.kinds.dispatch import check, files_hash, replay
 from baselinekit.kinds.given import ReplayExecution
 from baselinekit.kinds.messages import ConversationInput, row_of
-from baselinekit.kinds.post import PostExecution
+from baselinekit.kinds.programs import PostExecution
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import Observation, Recipe, Request, Response, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -22,7 +22,7 @@ from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Scope, Secret
 from baselinekit.structs import replace
 
-ASKED = ConversationInput(
+QUESTION = ConversationInput(
     [TraceMessage("system", "Be brief."), TraceMessage("user", "{{a}} is \\{{b}}")],
     input_files=["/r/a.txt"],
     case="one",
@@ -53,13 +53,13 @@ class Service:
 
 
 def post(**more: Any) -> Recipe:
-    return Recipe(ASKED, PostExecution("post", "http://127.0.0.1:9/ask", target="agent", **more))
+    return Recipe(QUESTION, PostExecution("post", "http://127.0.0.1:9/ask", target="agent", **more))
 
 
 OK = (200, "application/json", '{"text": "hi", "token_usage": {"input": 3}}')
 
 
-def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
+def test_post_target_is_sent_the_case_as_json(setting: Setting) -> None:
     service = Service(OK)
     there = service.within(setting)
     check(post(), there)
@@ -78,7 +78,7 @@ def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "retries", "asked"),
+    ("answers", "retries", "requests"),
     [
         ([(503, "text/plain", "busy"), OK], None, 2),
         ([(429, "text/plain", ""), (500, "text/plain", ""), OK], None, 3),
@@ -86,18 +86,18 @@ def test_a_service_is_sent_the_case_as_json(setting: Setting) -> None:
         ([(408, "text/plain", ""), (504, "text/plain", ""), (502, "text/plain", ""), OK], 3, 4),
     ],
 )
-def test_a52_a_service_that_is_too_busy_is_asked_again(
-    setting: Setting, answers: Sequence[Any], retries: int | None, asked: int
+def test_a52_post_target_busy_service_is_retried(
+    setting: Setting, answers: Sequence[Any], retries: int | None, requests: int
 ) -> None:
     service = Service(*answers)
     observation = replay(post(retries=retries), service.within(setting))
-    assert (observation.output, observation.attempts, len(service.sent)) == ("hi", asked, asked)
+    assert (observation.output, observation.attempts, len(service.sent)) == ("hi", requests, requests)
     for number, wait in enumerate(service.waits):
         assert 0.75 * 2**number <= wait <= 1.25 * 2**number
 
 
 @pytest.mark.parametrize(
-    ("answers", "retries", "asked", "code"),
+    ("answers", "retries", "requests", "code"),
     [
         ([(503, "text/plain", "")], None, 3, "BK794"),
         ([(503, "text/plain", "")], 0, 1, "BK794"),
@@ -108,17 +108,17 @@ def test_a52_a_service_that_is_too_busy_is_asked_again(
         (["BK303"], 5, 1, "BK303"),
     ],
 )
-def test_a52_what_another_question_would_not_mend_is_an_error_at_once(
-    setting: Setting, answers: Sequence[Any], retries: int | None, asked: int, code: str
+def test_a52_post_target_permanent_failure_is_not_retried(
+    setting: Setting, answers: Sequence[Any], retries: int | None, requests: int, code: str
 ) -> None:
     service = Service(*answers)
     with pytest.raises(CannotReplay, match=code):
         replay(post(retries=retries), service.within(setting))
-    assert len(service.sent) == asked
+    assert len(service.sent) == requests
 
 
-def test_a_service_has_the_trust_of_a_request(setting: Setting) -> None:
-    far = Recipe(ASKED, PostExecution("post", "http://169.254.169.254/x"))
+def test_post_target_is_checked_like_a_request(setting: Setting) -> None:
+    far = Recipe(QUESTION, PostExecution("post", "http://169.254.169.254/x"))
     there = Service(OK).within(setting)
     with pytest.raises(Refused, match="BK407") as raised:
         check(far, there)
@@ -140,11 +140,11 @@ def test_a_service_has_the_trust_of_a_request(setting: Setting) -> None:
 
 def stored(setting: Setting, text: str, name: str = "t.jsonl", case: str = "one") -> Recipe:
     (Path(setting.surroundings.folder) / name).write_text(text, "utf-8")
-    asked = replace(ASKED, messages=[TraceMessage("user", "?")], case=case)
-    return Recipe(asked, ReplayExecution("replay", name))
+    question = replace(QUESTION, messages=[TraceMessage("user", "?")], case=case)
+    return Recipe(question, ReplayExecution("replay", name))
 
 
-TOLD = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls": [{"tool": "add"}]}]}
+ANSWER = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls": [{"tool": "add"}]}]}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ TOLD = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls":
     [
         ("t.jsonl", '{"id": "one", "text": "42"}\n', "42"),
         ("t.jsonl", '{"id": "two", "text": "x"}\n\n{"id": "one", "text": "42"}\n', "42"),
-        ("t.jsonl", json.dumps({"eval_id": "one", **TOLD}), "42"),
+        ("t.jsonl", json.dumps({"eval_id": "one", **ANSWER}), "42"),
         ("t.jsonl", '{"eval_id": "one", "dataset": "set", "candidate_answer": "42", "score": 1}', "42"),
         ("t.jsonl", '{"eval_id": "one", "dataset": "other", "candidate_answer": "42"}', "42"),
         ("t.json", '[{"id": "one", "output": {"risk": 3}}]', {"risk": 3}),
@@ -161,9 +161,7 @@ TOLD = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls":
         ("t.jsonl", '{"id": "set/one", "text": "whole"}\n{"id": "one", "text": "short"}', "whole"),
     ],
 )
-def test_a_stored_answer_is_found_by_the_id_of_its_case(
-    setting: Setting, name: str, text: str, output: Json
-) -> None:
+def test_stored_answer_is_found_by_case_id(setting: Setting, name: str, text: str, output: Json) -> None:
     there = replace(setting, asker="set/one")
     recipe = stored(there, text, name)
     check(recipe, there)
@@ -172,13 +170,13 @@ def test_a_stored_answer_is_found_by_the_id_of_its_case(
     assert files_hash(recipe, there)
 
 
-def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:
+def test_stored_answer_round_trips(setting: Setting) -> None:
     call = ToolCall("add", {"a": 1}, None, "c1", 0.25, "late")
-    said = (TraceMessage("assistant", "", (call,), "bot"), TraceMessage("assistant", {"x": [1]}))
+    messages = (TraceMessage("assistant", "", (call,), "bot"), TraceMessage("assistant", {"x": [1]}))
     usage = Usage(5, 2, Decimal("0.015"), 1)
     for number, observation in enumerate(
         (
-            Observation({"x": [1]}, 1.5, tool_calls=(call,), usage=usage, messages=said),
+            Observation({"x": [1]}, 1.5, tool_calls=(call,), usage=usage, messages=messages),
             Observation("plain", 0.25),
             Observation({"text": "a value"}, 0.0),
             Observation(None, 0.0),
@@ -192,7 +190,7 @@ def test_what_was_answered_comes_back_as_it_was(setting: Setting) -> None:
     assert (read.output, read.tool_calls) == ("x", (call,))
 
 
-def test_each_attempt_has_its_answer(setting: Setting) -> None:
+def test_stored_answer_of_each_attempt(setting: Setting) -> None:
     recipe = stored(setting, '{"id": "one", "text": "1"}\n{"id": "one", "text": "2"}\n')
     assert [replay(recipe, replace(setting, turn=turn)).output for turn in (0, 1)] == ["1", "2"]
     mixed = '{"id": "one", "attempt": 2, "text": "2"}\n{"id": "one", "attempt": 1, "text": "1"}\n'
@@ -212,7 +210,7 @@ def test_each_attempt_has_its_answer(setting: Setting) -> None:
         ('{"id": "one", "score": 1}\n{"id": "x", "text": ""}', "holds no answer for one"),
     ],
 )
-def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str, words: str) -> None:
+def test_stored_answer_missing_is_an_error(setting: Setting, text: str, words: str) -> None:
     recipe = stored(setting, text)
     check(recipe, setting)
     with pytest.raises(CannotReplay, match="BK795") as raised:
@@ -230,15 +228,13 @@ def test_a_case_without_a_stored_answer_is_an_error(setting: Setting, text: str,
         ("[1]", "t.jsonl:1:1: an answer is not an object"),
     ],
 )
-def test_a_file_of_answers_that_cannot_be_read_is_told_beforehand(
-    setting: Setting, text: str, words: str
-) -> None:
+def test_check_unreadable_file_of_answers_is_refused(setting: Setting, text: str, words: str) -> None:
     with pytest.raises(InvalidInput, match="BK795") as raised:
         check(stored(setting, text), setting)
     assert words in str(raised.value)
 
 
-def test_f41_a_data_file_names_answers_inside_of_the_project_only(setting: Setting, tmp_path: Path) -> None:
+def test_f41_stored_answers_outside_project_are_refused(setting: Setting, tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text('{"id": "one", "text": "x"}', "utf-8")
     outside = Recipe(
         stored(setting, "x").input, ReplayExecution("replay", str(tmp_path / "out.jsonl"), target="t")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked_models import answering
+from fake_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.kinds.dispatch import check, replay
@@ -16,8 +16,8 @@ from baselinekit.secrets.variables import Scope, Secret
 from baselinekit.structs import replace
 
 
-def prompt(asked: PromptInput, **execution: Any) -> Recipe:
-    return Recipe(asked, PromptExecution("prompt", **execution))
+def prompt(prompt_input: PromptInput, **execution: Any) -> Recipe:
+    return Recipe(prompt_input, PromptExecution("prompt", **execution))
 
 
 def write(setting: Setting, name: str, text: str) -> str:
@@ -27,26 +27,26 @@ def write(setting: Setting, name: str, text: str) -> str:
     return name
 
 
-def asked_by(setting: Setting, recipe: Recipe) -> ModelQuestion:
-    """The one question that a recipe puts."""
+def question_of(setting: Setting, recipe: Recipe) -> ModelQuestion:
+    """The one question of a recipe."""
     given, models = answering(setting)
     check(recipe, given)
-    assert not models.asked, "a check asks nobody"
+    assert not models.questions, "a check asks no model"
     replay(recipe, given)
-    (ask,) = models.asked
+    (ask,) = models.questions
     return ask
 
 
-def said_by(setting: Setting, recipe: Recipe) -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in asked_by(setting, recipe).messages]
+def messages_of(setting: Setting, recipe: Recipe) -> list[tuple[str, str]]:
+    return [(message.role, message.content) for message in question_of(setting, recipe).messages]
 
 
 def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
-    """What a check finds, without asking anybody."""
+    """What a check finds without asking a model."""
     given, models = answering(setting)
     with pytest.raises(BaselinekitError) as raised:
         check(recipe, given)
-    assert not models.asked
+    assert not models.questions
     return list(raised.value.problems)
 
 
@@ -64,51 +64,51 @@ def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
          [("assistant", "hello?"), ("user", "1")]),
     ],
 )  # fmt: skip
-def test_a_template_of_any_form(
+def test_prompt_template_of_any_form(
     setting: Setting, name: str, text: str, messages: list[tuple[str, str]]
 ) -> None:
     write(setting, name, text)
-    assert said_by(setting, prompt(PromptInput(name, inputs={"x": "hello"}))) == messages
+    assert messages_of(setting, prompt(PromptInput(name, inputs={"x": "hello"}))) == messages
 
 
-def test_a_prompt_in_the_recipe_itself(setting: Setting) -> None:
+def test_prompt_text_and_messages_in_recipe(setting: Setting) -> None:
     text = PromptInput(text="Say {{x}}", inputs={"x": 1})
-    assert said_by(setting, prompt(text, system="Be brief, {{x}}")) == [
+    assert messages_of(setting, prompt(text, system="Be brief, {{x}}")) == [
         ("system", "Be brief, 1"),
         ("user", "Say 1"),
     ]
     both = PromptInput(messages=[Message("user", "{{x}}"), Message("assistant", "{{y}}")], inputs={"x": "a"})
     known = replace(setting, scope=Scope({"y": "from the configuration"}))
-    assert said_by(known, prompt(both)) == [("user", "a"), ("assistant", "from the configuration")]
+    assert messages_of(known, prompt(both)) == [("user", "a"), ("assistant", "from the configuration")]
 
 
-def test_inputs_stand_inline_in_files_and_in_a_file_of_inputs(setting: Setting) -> None:
+def test_prompt_inputs_inline_from_files_and_inputs_from(setting: Setting) -> None:
     write(setting, "texts/a.txt", "from a file")
     write(
         setting,
         "inputs.yaml",
         "one: from the list\ntwo: from the list\nthree: {file: texts/a.txt}\nmore: 1\n",
     )
-    asked = PromptInput(
+    prompt_input = PromptInput(
         text="{{one}} | {{two}} | {{three}} | {{list}} | {{flag}}",
         inputs={"two": {"file": "{{where}}"}, "list": [1, "é"], "flag": True},
         inputs_from="inputs.yaml",
     )
     known = replace(setting, scope=Scope({"where": "texts/a.txt"}))
     expected = 'from the list | from a file | from a file | [1, "é"] | true'
-    assert said_by(known, prompt(asked)) == [("user", expected)]
+    assert messages_of(known, prompt(prompt_input)) == [("user", expected)]
     write(setting, "inputs.json", '{"x": "json"}')
-    assert said_by(setting, prompt(PromptInput(text="{{x}}", inputs_from="inputs.json")))[0][1] == "json"
+    assert messages_of(setting, prompt(PromptInput(text="{{x}}", inputs_from="inputs.json")))[0][1] == "json"
 
 
-def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> None:
+def test_f37_prompt_input_value_is_not_expanded_again(setting: Setting) -> None:
     write(setting, "evil.txt", "{{key}} and \\{{x}} and {{x}}")
-    asked = PromptInput(text="{{x}} {{y}}", inputs={"x": {"file": "evil.txt"}, "y": "\\{{key}}"})
+    prompt_input = PromptInput(text="{{x}} {{y}}", inputs={"x": {"file": "evil.txt"}, "y": "\\{{key}}"})
     known = replace(setting, scope=Scope(secrets={"key": Secret("s3cret-value")}))
-    said = said_by(known, prompt(asked))[0][1]
-    assert said == "{{key}} and \\{{x}} and {{x}} {{key}}"
+    text = messages_of(known, prompt(prompt_input))[0][1]
+    assert text == "{{key}} and \\{{x}} and {{x}} {{key}}"
     from_file = PromptInput(text="{{x}}", inputs_from=write(setting, "i.yaml", "x: '{{key}}'"))
-    assert said_by(known, prompt(from_file))[0][1] == "{{key}}", "a file of inputs is data as well"
+    assert messages_of(known, prompt(from_file))[0][1] == "{{key}}", "a file of inputs is data as well"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> 
         ("a.yaml", "- role: user\n  content: '{{x}} {{nmae}}'\n", 2, 19),
     ],
 )
-def test_a_name_that_nothing_stands_for_is_found_in_its_file(
+def test_check_prompt_undefined_name_is_reported_with_place(
     setting: Setting, name: str, text: str, line: int, column: int
 ) -> None:
     write(setting, name, text)
@@ -134,25 +134,25 @@ def test_a_name_that_nothing_stands_for_is_found_in_its_file(
     assert "did you mean 'name'?" in problem.hint
 
 
-def test_files_stay_inside_the_project(setting: Setting, tmp_path: Path) -> None:
+def test_prompt_file_outside_project_is_refused(setting: Setting, tmp_path: Path) -> None:
     (tmp_path / "outside.txt").write_text("{{x}}")
     Path(setting.surroundings.folder, "link.md").symlink_to(tmp_path / "outside.txt")
-    for asked in (
+    for prompt_input in (
         PromptInput("../../outside.txt"),
         PromptInput("link.md"),
         PromptInput(text="{{x}}", inputs={"x": {"file": "../../outside.txt"}}),
         PromptInput(text="x", inputs_from="/etc/passwd"),
     ):
         with pytest.raises(Refused):
-            check(prompt(asked), answering(setting)[0])
+            check(prompt(prompt_input), answering(setting)[0])
     with pytest.raises(CannotReplay, match=r"'absent\.md' does not exist: paths start at baselines/"):
         check(prompt(PromptInput("absent.md")), answering(setting)[0])
 
 
-def test_what_the_recipe_says_goes_into_the_question(setting: Setting) -> None:
+def test_prompt_settings_are_in_the_question(setting: Setting) -> None:
     tools = [Tool("find", "Finds", {"type": "object"})]
     recipe = prompt(PromptInput(text="x", tools=tools), temperature=0, max_tokens=9, json=True, timeout=3)
-    ask = asked_by(replace(setting, turn=2), recipe)
+    ask = question_of(replace(setting, turn=2), recipe)
     assert ask == ModelQuestion("default", (Message("user", "x"),), tuple(tools), 0, 9, True, 2, 3)
 
 
@@ -187,7 +187,7 @@ AS_JSON = [{"name": "find", "input": {"order": 1}}, {"name": "say", "input": {"x
         (Answer("no"), {"collect": ["text"], "parse": "json"}, {"json": "no"}, "no JSON"),
     ],
 )  # fmt: skip
-def test_what_becomes_of_an_answer(
+def test_prompt_answer_output_and_reason_not_to_store(
     setting: Setting, answer: Answer | str, execution: dict[str, Any], output: Any, flaw: str | None
 ) -> None:
     given, _ = answering(setting, answer)
@@ -210,7 +210,7 @@ def test_what_becomes_of_an_answer(
         Scores("empty.yaml"),
     ],
 )
-def test_scores_that_cannot_be_asked_for(setting: Setting, scores: Scores) -> None:
+def test_check_prompt_invalid_scores_are_refused(setting: Setting, scores: Scores) -> None:
     write(setting, "rubric.yaml", "clear: [is it?]\n")
     write(setting, "empty.yaml", "")
     with pytest.raises(InvalidInput) as raised:

@@ -1,8 +1,8 @@
-"""Inputs that are added to a recipe stand for themselves: put in once, nothing in them is read."""
+"""Inputs that are added to a recipe are literal: inserted once, and nothing in them is expanded."""
 
 from typing import Any
 
-from asked_models import answering
+from fake_models import answering
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from baselinekit.kinds.dispatch import replay
@@ -26,10 +26,10 @@ EXAMPLES = settings().max_examples
 TEMPLATE = "<a>{{name}}</a>\n<b>{{other}}</b>{{name}} \\{{name}} {{declared}}"
 
 
-def asked(setting: Setting, recipe: Recipe) -> str:
+def content_sent(setting: Setting, recipe: Recipe) -> str:
     setting, models = answering(replace(setting, scope=Scope({"declared": "{{name}}", "name": "no"})))
     replay(recipe, setting)
-    (ask,) = models.asked
+    (ask,) = models.questions
     return ask.messages[0].content
 
 
@@ -37,11 +37,11 @@ def asked(setting: Setting, recipe: Recipe) -> str:
     max_examples=3 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(name=VALUES, other=VALUES)
-def test_x4_e23_an_input_is_put_in_once_and_literally(setting: Setting, name: str, other: str) -> None:
+def test_x4_e23_prompt_input_is_inserted_once_and_literally(setting: Setting, name: str, other: str) -> None:
     recipe = Recipe(PromptInput(text=TEMPLATE, inputs={"other": "before"}), PromptExecution("prompt"))
     given_both = kind_of(recipe).with_inputs(recipe, {"name": name, "other": other})
     wanted = f"<a>{name}</a>\n<b>{other}</b>{name} {{{{name}}}} {{{{name}}}}"
-    assert asked(setting, given_both) == wanted
+    assert content_sent(setting, given_both) == wanted
 
 
 @settings(
@@ -57,7 +57,7 @@ def test_x4_e23_an_input_is_put_in_once_and_literally(setting: Setting, name: st
         max_leaves=8,
     )
 )
-def test_x4_a_value_of_any_type_is_given_as_it_is(setting: Setting, value: Any) -> None:
+def test_x4_skill_input_of_any_type_is_passed_unchanged(setting: Setting, value: Any) -> None:
     recipe = Recipe({"kept": "{{declared}}"}, SkillExecution("skill", "s"))
     given_one = kind_of(recipe).with_inputs(recipe, {"name": value})
     scope = Scope({"declared": 1, "name": "no", "other": "no"})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from replay_world import FakeDoors, answer
+from replay_world import FakeClients, answer
 
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import Refused
@@ -31,8 +31,8 @@ from baselinekit.structs import replace
 OURS = {"timeout": 300, "max_body": 10_000_000, "retries": 10, "redirects": 20}
 
 
-def http(asked: dict[str, Any] | None = None, **execution: Any) -> Recipe:
-    return Recipe(HttpRequest(url="http://api.test/x", **asked or {}), HttpExecution("http", **execution))
+def http(request: dict[str, Any] | None = None, **execution: Any) -> Recipe:
+    return Recipe(HttpRequest(url="http://api.test/x", **request or {}), HttpExecution("http", **execution))
 
 
 def refused(recipe: Recipe, ceilings: Ceilings) -> list[tuple[Any, ...]]:
@@ -44,7 +44,7 @@ def refused(recipe: Recipe, ceilings: Ceilings) -> list[tuple[Any, ...]]:
     return []
 
 
-def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
+def test_refuse_above_reports_every_place_of_recipe() -> None:
     steps = [
         HttpRequest(url="http://api.test/x", retries=11),
         HttpRequest(url="http://api.test/y", timeout=301),
@@ -67,7 +67,7 @@ def test_every_place_of_a_recipe_is_looked_at_and_told_at_once() -> None:
         Recipe(PromptInput(text="x"), PromptExecution("prompt", model="m", timeout=301)),
     ],
 )
-def test_programs_skills_and_models_are_no_exception(recipe: Recipe) -> None:
+def test_refuse_above_applies_to_programs_skills_and_models(recipe: Recipe) -> None:
     assert refused(recipe, ceilings_of(Config())) == [("current", "execution", "timeout")]
     config = Config(
         limits=Limits(timeout=300),
@@ -84,7 +84,7 @@ def test_programs_skills_and_models_are_no_exception(recipe: Recipe) -> None:
     st.fixed_dictionaries({}, optional={name: st.integers(0, 2 * most) for name, most in OURS.items()}),
     st.fixed_dictionaries({}, optional={name: st.integers(1, 2 * most) for name, most in OURS.items()}),
 )
-def test_what_goes_out_is_never_above_what_is_granted(
+def test_refuse_above_refuses_exactly_what_exceeds_grant(
     stated: dict[str, int], limits: dict[str, int], given_to_all: dict[str, int]
 ) -> None:
     ceilings = ceilings_of(Config(limits=Limits(**limits), http=HttpDefaults(**given_to_all)))
@@ -95,8 +95,8 @@ def test_what_goes_out_is_never_above_what_is_granted(
 
 
 @pytest.mark.parametrize("ask", [check, replay])
-def test_it_is_refused_before_anything_is_asked(setting: Setting, ask: Any) -> None:
-    fake = FakeDoors(answer())
+def test_check_and_replay_refuse_settings_above_ceiling(setting: Setting, ask: Any) -> None:
+    fake = FakeClients(answer())
     for recipe in (http(timeout=301), http(verify=False), http({"retries": 99})):
         with pytest.raises(Refused) as raised:
             ask(recipe, replace(setting, clients=fake.clients))
@@ -105,16 +105,16 @@ def test_it_is_refused_before_anything_is_asked(setting: Setting, ask: Any) -> N
     assert fake.requests == []
 
 
-def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) -> None:
-    fake = FakeDoors(answer(b'{"v": false}'), answer())
+def test_verify_false_from_variable_or_answer_is_refused(setting: Setting) -> None:
+    fake = FakeClients(answer(b'{"v": false}'), answer())
     steps = [
         HttpRequest(url="http://api.test/x", name="a", save={"v": "body.v"}),
         HttpRequest(url="http://api.test/y", name="b"),
     ]
     by_answer = Recipe(HttpFlow(steps), HttpExecution("http", verify="{{v}}"))
-    here = replace(setting, clients=fake.clients, scope=Scope({"v": True}))
+    changed = replace(setting, clients=fake.clients, scope=Scope({"v": True}))
     with pytest.raises(Refused, match="verify: false"):
-        replay(by_answer, here)
+        replay(by_answer, changed)
     assert len(fake.requests) == 1
     by_variable = replace(setting, clients=fake.clients, scope=Scope({"v": False}))
     with pytest.raises(Refused, match="verify: false"):
@@ -127,21 +127,19 @@ NAMED = origins_in(["https://api.test"])
 def verified(
     setting: Setting, file: str, trust: Trust, url: str = "https://api.test/x", ours: Any = None
 ) -> Any:
-    """Whom the request believes that goes out."""
-    fake = FakeDoors(answer())
-    here = replace(setting, clients=fake.clients, trust=trust, http=HttpDefaults(verify=ours))
+    """The authorities that the sent request trusts."""
+    fake = FakeClients(answer())
+    changed = replace(setting, clients=fake.clients, trust=trust, http=HttpDefaults(verify=ours))
     recipe = Recipe(HttpRequest(url=url), HttpExecution("http", verify=file))
-    check(recipe, here)
-    replay(recipe, here)
+    check(recipe, changed)
+    replay(recipe, changed)
     return fake.requests[0].verify
 
 
 @pytest.mark.parametrize(
     "trust", [Trust(named_origins=NAMED), Trust(configured_origins=NAMED), Trust(allow_hosts=("api.test",))]
 )
-def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
-    setting: Setting, trust: Trust
-) -> None:
+def test_verify_file_of_baseline_for_named_origin_is_refused(setting: Setting, trust: Trust) -> None:
     with pytest.raises(Refused) as raised:
         verified(setting, "ca.pem", trust)
     (problem,) = raised.value.problems
@@ -154,7 +152,7 @@ def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
     assert "baselinekit.yaml" in problem.hint
 
 
-def test_the_authorities_of_the_configuration_are_for_every_file(setting: Setting) -> None:
+def test_verify_file_of_configuration_is_allowed_in_every_baseline(setting: Setting) -> None:
     root = setting.surroundings.root
     folder = os.path.relpath(setting.surroundings.folder, root)
     trust = Trust(named_origins=NAMED)
@@ -164,18 +162,18 @@ def test_the_authorities_of_the_configuration_are_for_every_file(setting: Settin
         verified(setting, "other.pem", trust, ours=ours)
 
 
-def test_where_only_the_file_says_whom_to_ask_it_also_says_whom_to_believe(setting: Setting) -> None:
+def test_verify_file_of_baseline_for_own_origin_is_allowed(setting: Setting) -> None:
     assert str(verified(setting, "ca.pem", Trust())).endswith("ca.pem")
     assert verified(setting, "ca.pem", Trust(named_origins=NAMED), url="http://api.test/x")
 
 
-def test_a_redirect_to_a_named_origin_takes_no_authorities_along(setting: Setting) -> None:
+def test_verify_file_of_baseline_is_refused_after_redirect_to_named_origin(setting: Setting) -> None:
     moved = Response(302, (("Location", "https://api.test/y"),), b"", 0.0)
-    fake = FakeDoors(moved, answer())
-    here = replace(setting, clients=fake.clients, trust=Trust(named_origins=NAMED))
+    fake = FakeClients(moved, answer())
+    changed = replace(setting, clients=fake.clients, trust=Trust(named_origins=NAMED))
     recipe = Recipe(
         HttpRequest(url="https://other.test/x", redirects=1), HttpExecution("http", verify="ca.pem")
     )
     with pytest.raises(Refused, match="which certificates are trusted at https://api"):
-        replay(recipe, here)
+        replay(recipe, changed)
     assert len(fake.requests) == 1

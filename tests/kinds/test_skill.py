@@ -24,9 +24,9 @@ def knowing(setting: Setting, skill: Skill, **changes: Any) -> Setting:
     return replace(setting, surroundings=replace(setting.surroundings, skills={"skill": skill}), **changes)
 
 
-def test_a_program_gets_the_question_as_json(real: Setting) -> None:
-    asked = recipe({"text": "{{v}}", "diff": "a/b.patch"}, depth="thorough")
-    output = replay(asked, knowing(real, ECHO, scope=Scope({"v": [1]}))).output
+def test_skill_program_gets_question_as_json(real: Setting) -> None:
+    skill_recipe = recipe({"text": "{{v}}", "diff": "a/b.patch"}, depth="thorough")
+    output = replay(skill_recipe, knowing(real, ECHO, scope=Scope({"v": [1]}))).output
     assert output == {
         "skill": "skill",
         "input": {"text": [1], "diff": "a/b.patch"},
@@ -45,12 +45,12 @@ def test_a_program_gets_the_question_as_json(real: Setting) -> None:
         ("4.5", 4.5),
     ],
 )
-def test_what_it_prints_is_json_or_text(real: Setting, printed: str, output: Any) -> None:
+def test_skill_program_output_is_json_or_text(real: Setting, printed: str, output: Any) -> None:
     Path(real.surroundings.folder, "said").write_text(printed)
     assert replay(recipe({}), knowing(real, Skill(command=["cat", "said"]))).output == output
 
 
-def test_a_failure_is_an_error_with_its_last_words(real: Setting) -> None:
+def test_skill_program_failure_is_an_error_with_last_output(real: Setting) -> None:
     skill = Skill(command=["sh", "-c", "echo first >&2; echo no model >&2; exit 2"])
     with pytest.raises(
         CannotReplay, match="skill ended with exit code 2; its last output was: no model"
@@ -96,7 +96,7 @@ def project(real: Setting) -> Setting:
     return real
 
 
-def test_a_callable_is_called_in_a_child(project: Setting) -> None:
+def test_skill_callable_runs_in_child_process(project: Setting) -> None:
     skill = Skill(python="my_skills.reviewing:review")
     output = replay(recipe({"code": "é"}, depth="thorough", extra=1), knowing(project, skill)).output
     assert output == {
@@ -122,23 +122,23 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
         ("my_skills.reviewing:nan", "ValueError: Out of range float values"),
     ],
 )
-def test_a_callable_that_fails(project: Setting, name: str, message: str) -> None:
+def test_skill_callable_failure_is_an_error(project: Setting, name: str, message: str) -> None:
     with pytest.raises(CannotReplay) as raised:
         replay(recipe({}), knowing(project, Skill(python=name)))
     assert message in raised.value.problems[0].message
     assert raised.value.problems[0].code == "BK323"
 
 
-def test_content_is_read_where_it_is_asked_for(real: Setting) -> None:
+def test_skill_input_files_are_read_where_declared(real: Setting) -> None:
     Path(real.surroundings.folder, "a.patch").write_text("+é {{not a variable}}\n")
-    asked = recipe({"code_diff": "a.patch", "list": [{"file": "{{path}}"}], "as_is": "a.patch"})
+    skill_recipe = recipe({"code_diff": "a.patch", "list": [{"file": "{{path}}"}], "as_is": "a.patch"})
     skill = replace(ECHO, files=["code_diff", "absent"])
-    output = replay(asked, knowing(real, skill, scope=Scope({"path": "a.patch"}))).output
+    output = replay(skill_recipe, knowing(real, skill, scope=Scope({"path": "a.patch"}))).output
     text = "+é {{not a variable}}\n"
     assert output["input"] == {"code_diff": text, "list": [text], "as_is": "a.patch"}
 
 
-def test_a_skill_that_nobody_declares(setting: Setting) -> None:
+def test_check_undeclared_skill_is_refused(setting: Setting) -> None:
     for ask in (check, replay):
         with pytest.raises(InvalidInput, match="did you mean 'skill'") as raised:
             ask(recipe({}, "skil"), knowing(setting, ECHO))
@@ -157,15 +157,15 @@ def test_a_skill_that_nobody_declares(setting: Setting) -> None:
         Skill(python=":f"),
     ],
 )
-def test_a_declaration_that_is_none(setting: Setting, skill: Skill) -> None:
+def test_check_invalid_skill_declaration_is_refused(setting: Setting, skill: Skill) -> None:
     with pytest.raises(InvalidInput):
         check(recipe({}), knowing(setting, skill))
 
 
-def test_check_finds_undefined_variables_and_absent_programs(setting: Setting) -> None:
-    asked = recipe({"a": ["{{x}}"]}, depth="{{y}}")
+def test_check_skill_reports_undefined_variables_and_missing_program(setting: Setting) -> None:
+    skill_recipe = recipe({"a": ["{{x}}"]}, depth="{{y}}")
     with pytest.raises(InvalidInput) as raised:
-        check(asked, knowing(setting, ECHO))
+        check(skill_recipe, knowing(setting, ECHO))
     assert [problem.at for problem in raised.value.problems] == [
         ("current", "input", "a", 0),
         ("current", "execution", "parameters", "depth"),

@@ -1,11 +1,11 @@
-"""Skills that are a request or a folder with a SKILL.md, and skills that tell what they did."""
+"""Skills that are a request or a folder with a SKILL.md, and skills that report what they did."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asked_models import AskedModels, answering
+from fake_models import FakeModels, answering
 from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
@@ -35,19 +35,19 @@ def write(setting: Setting, name: str, text: str) -> None:
 JSON = "Content-Type: application/json"
 
 
-def test_a_request_gets_the_question_as_json(real: Setting, raw: RawServer) -> None:
-    url = raw.says("/review", http(200, b'{"said": [1.0]}', JSON))
+def test_skill_http_request_gets_question_as_json(real: Setting, raw: RawServer) -> None:
+    url = raw.serve("/review", http(200, b'{"said": [1.0]}', JSON))
     skill = Skill(http=HttpRequest(url=url, headers={"Authorization": "Bearer {{key}}"}))
     scope = Scope({"v": "{{not}} expanded again"}, {"key": Secret("a-secret-key", ("127.0.0.1",))})
-    asked = recipe({"text": "{{v}}", "n": 1}, parameters={"depth": "{{v}}"})
+    skill_recipe = recipe({"text": "{{v}}", "n": 1}, parameters={"depth": "{{v}}"})
     given = knowing(real, skill, scope=scope)
-    check(asked, given)
-    assert not raw.seen
-    assert replay(asked, given).output == {"said": [1.0]}
-    (seen,) = raw.seen
-    assert (seen.method, seen.headers["authorization"]) == ("POST", "Bearer a-secret-key")
+    check(skill_recipe, given)
+    assert not raw.requests
+    assert replay(skill_recipe, given).output == {"said": [1.0]}
+    (received,) = raw.requests
+    assert (received.method, received.headers["authorization"]) == ("POST", "Bearer a-secret-key")
     text = "{{not}} expanded again"
-    assert json.loads(seen.body) == {
+    assert json.loads(received.body) == {
         "skill": "skill",
         "input": {"text": text, "n": 1},
         "parameters": {"depth": text},
@@ -55,8 +55,8 @@ def test_a_request_gets_the_question_as_json(real: Setting, raw: RawServer) -> N
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
-def test_a_request_that_fails_is_an_error_and_no_output(real: Setting, raw: RawServer, status: int) -> None:
-    url = raw.says("/a", http(status, b"{}", JSON))
+def test_skill_http_failure_is_an_error(real: Setting, raw: RawServer, status: int) -> None:
+    url = raw.serve("/a", http(status, b"{}", JSON))
     with pytest.raises(CannotReplay, match=f"answered with status {status}"):
         replay(recipe({}), knowing(real, Skill(http=HttpRequest(url=url))))
 
@@ -69,7 +69,7 @@ TRACE = {
 AS_JSON = [{"name": "find", "input": {"n": 1}, "output": None}, {"name": "say", "input": {}}]
 
 
-def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
+def test_skill_trace_gives_calls_and_usage(real: Setting) -> None:
     write(real, "baselines/said.json", json.dumps(TRACE))
     given = knowing(real, Skill(command=["cat", "said.json"], output="trace"))
     found = replay(recipe({}), given)
@@ -82,7 +82,7 @@ def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "printed",
     [
         '"a text"', "not json", "[]", "{}", '{"output": 1, "tool_calls": {"name": "x"}}',
         '{"output": 1, "tool_calls": [1]}', '{"output": 1, "tool_calls": [{}]}',
@@ -92,8 +92,8 @@ def test_a_trace_tells_calls_and_usage(real: Setting) -> None:
         '{"output": 1, "usage": {"tokens_in": -3}}',
     ],
 )  # fmt: skip
-def test_a_trace_of_another_form_is_an_error(real: Setting, said: str) -> None:
-    write(real, "baselines/said.json", said)
+def test_skill_trace_of_wrong_form_is_an_error(real: Setting, printed: str) -> None:
+    write(real, "baselines/said.json", printed)
     with pytest.raises(CannotReplay, match=r"did not answer with \{output, tool_calls, usage\}") as raised:
         replay(recipe({}), knowing(real, Skill(command=["cat", "said.json"], output="trace")))
     assert raised.value.problems[0].code == "BK354"
@@ -103,17 +103,17 @@ SKILL = "---\nname: greet\ndescription: Greets\n---\nGreet by [the rules](rules.
 
 
 @pytest.mark.parametrize("folder", ["skills/greet", ".claude/skills/greet"])
-def test_a_folder_is_found_by_its_name(setting: Setting, folder: str) -> None:
+def test_skill_folder_is_found_by_name(setting: Setting, folder: str) -> None:
     write(setting, f"{folder}/SKILL.md", SKILL)
     write(setting, f"{folder}/rules.md", "Be kind.")
     given, models = answering(setting, Answer("Hello!", usage=Usage(1, 2), served="m-1", seconds=0.5))
-    asked = recipe({"who": "Ada", "when": [1]}, "greet", parameters={"tone": "warm"})
-    check(asked, given)
-    assert not models.asked
-    found = replay(asked, given)
+    skill_recipe = recipe({"who": "Ada", "when": [1]}, "greet", parameters={"tone": "warm"})
+    check(skill_recipe, given)
+    assert not models.questions
+    found = replay(skill_recipe, given)
     assert (found.output, found.usage, found.seconds) == ("Hello!", Usage(1, 2), 0.5)
     assert found.environment["model"] == "m-1"
-    (ask,) = models.asked
+    (ask,) = models.questions
     assert [message.role for message in ask.messages] == ["system", "user"]
     system, user = (message.content for message in ask.messages)
     assert system == "Greet by [the rules](rules.md).\n\n\n# rules.md\n\nBe kind."
@@ -122,25 +122,25 @@ def test_a_folder_is_found_by_its_name(setting: Setting, folder: str) -> None:
         '<parameters>\n{\n  "tone": "warm"\n}\n</parameters>'
     )
     write(setting, f"{folder}/rules.md", "Be stern.")
-    assert replay(asked, given).environment["prompt"] != found.environment["prompt"]
+    assert replay(skill_recipe, given).environment["prompt"] != found.environment["prompt"]
 
 
-def test_the_configuration_goes_before_a_folder_of_the_name(setting: Setting) -> None:
+def test_skill_of_configuration_wins_over_folder(setting: Setting) -> None:
     write(setting, "skills/skill/SKILL.md", "the folder's")
     write(setting, "elsewhere/SKILL.md", "the configured one's")
     given, models = answering(knowing(setting, Skill(folder="elsewhere", model="judge", timeout=9)), "{}")
     assert replay(recipe("as it is"), given).output == {}
-    (ask,) = models.asked
+    (ask,) = models.questions
     assert (ask.model, ask.timeout, ask.messages[0].content) == ("judge", 9, "the configured one's")
     assert ask.messages[1].content == "as it is"
 
 
-def asked_of_folder(setting: Setting, text: str) -> tuple[Setting, AskedModels]:
+def folder_skill(setting: Setting, text: str) -> tuple[Setting, FakeModels]:
     write(setting, "skills/skill/SKILL.md", text)
     return answering(knowing(setting, Skill(folder="skills/skill")))
 
 
-def test_linked_texts_stay_inside_the_folder(setting: Setting, tmp_path: Path) -> None:
+def test_skill_folder_reads_linked_texts_inside_it_only(setting: Setting, tmp_path: Path) -> None:
     write(setting, "skills/other/secret.md", "NOT THIS")
     (tmp_path / "outside.md").write_text("NOT THIS")
     folder = Path(setting.surroundings.root, "skills", "skill")
@@ -148,32 +148,32 @@ def test_linked_texts_stay_inside_the_folder(setting: Setting, tmp_path: Path) -
     write(setting, "skills/skill/long.md", "x" * 200_001)
     write(setting, "skills/skill/run.py", "NOT THIS")
     (folder / "inside.md").symlink_to(Path(setting.surroundings.root, "skills", "other", "secret.md"))
-    given, models = asked_of_folder(
+    given, models = folder_skill(
         setting,
         "[a](a.md) [a](a.md) [b](../other/secret.md) [c](absent.md) [d](inside.md) [e](long.md)"
         " [f](run.py) [g](https://example.com/x.md)",
     )
     replay(recipe({}), given)
-    system = models.asked[0].messages[0].content
+    system = models.questions[0].messages[0].content
     assert system.count("this one") == 1
     assert "NOT THIS" not in system
     assert "xxx" not in system
 
 
 @pytest.mark.parametrize("link", ["../../../outside.md", "/etc/passwd.md", "link.md"])
-def test_a_link_out_of_the_project_is_refused(setting: Setting, tmp_path: Path, link: str) -> None:
+def test_skill_folder_link_out_of_project_is_refused(setting: Setting, tmp_path: Path, link: str) -> None:
     (tmp_path / "outside.md").write_text("NOT THIS")
-    given, models = asked_of_folder(setting, f"[x]({link})")
+    given, models = folder_skill(setting, f"[x]({link})")
     Path(setting.surroundings.root, "skills", "skill", "link.md").symlink_to(tmp_path / "outside.md")
     with pytest.raises(Refused):
         check(recipe({}), given)
     with pytest.raises(Refused):
         replay(recipe({}), given)
-    assert not models.asked
+    assert not models.questions
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc", ".", "..", "a/b", "skills/../x"])
-def test_a_name_is_no_path(setting: Setting, tmp_path: Path, name: str) -> None:
+def test_skill_name_that_is_a_path_is_refused(setting: Setting, tmp_path: Path, name: str) -> None:
     write(setting, "SKILL.md", "x")
     write(setting, "skills/SKILL.md", "x")
     write(setting, "skills/a/b/SKILL.md", "x")
@@ -184,7 +184,7 @@ def test_a_name_is_no_path(setting: Setting, tmp_path: Path, name: str) -> None:
         check(recipe({}, name), answering(setting)[0])
 
 
-def test_what_is_wrong_with_a_folder_is_found_before_anybody_is_asked(setting: Setting) -> None:
+def test_check_skill_folder_reports_missing_model_and_file(setting: Setting) -> None:
     write(setting, "skills/skill/SKILL.md", "x")
     given, models = answering(knowing(setting, Skill(folder="skills/skill", model="nobody")))
     with pytest.raises(InvalidInput) as raised:
@@ -197,11 +197,11 @@ def test_what_is_wrong_with_a_folder_is_found_before_anybody_is_asked(setting: S
     with pytest.raises(InvalidInput) as raised:
         check(scored, knowing(given, Skill(folder="skills/skill")))
     assert raised.value.problems[0].at == ("current", "execution", "scores", "model")
-    assert not models.asked
+    assert not models.questions
 
 
 @pytest.mark.parametrize(
-    ("said", "output"),
+    ("printed", "output"),
     [
         ("plain", "plain"),
         ('{"a": 1}', {"a": 1}),
@@ -209,7 +209,7 @@ def test_what_is_wrong_with_a_folder_is_found_before_anybody_is_asked(setting: S
         ("```json\n[1]\n```\n```json\n[2]\n```\n", "```json\n[1]\n```\n```json\n[2]\n```\n"),
     ],
 )
-def test_a_folder_answers_in_json_or_text(setting: Setting, said: str, output: Any) -> None:
+def test_skill_folder_answer_is_json_or_text(setting: Setting, printed: str, output: Any) -> None:
     write(setting, "skills/skill/SKILL.md", "x")
-    given, _ = answering(setting, said)
+    given, _ = answering(setting, printed)
     assert replay(recipe({}), given).output == output

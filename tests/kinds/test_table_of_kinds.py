@@ -1,4 +1,4 @@
-"""What each recipe kind states: whom it asks, where responses stand, what says that it went wrong."""
+"""What each recipe kind declares: whether it asks a model, where responses are, what shows a failure."""
 
 from typing import Any
 
@@ -9,8 +9,7 @@ from baselinekit.kinds.given import EchoExecution, MockExecution, ReplayExecutio
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.kind import STORED as MEANING
 from baselinekit.kinds.messages import ConversationInput
-from baselinekit.kinds.post import PostExecution
-from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput
+from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandInput, PostExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
@@ -53,7 +52,7 @@ def flow(collect: Any = None) -> Recipe:
         (STORED, [], []),
     ],
 )
-def test_where_responses_and_answers_stand(
+def test_kind_gives_paths_of_responses_and_answers(
     recipe: Recipe, responses: list[Path], answers: list[Path]
 ) -> None:
     assert [*kind_of(recipe).responses(recipe)] == responses
@@ -87,7 +86,7 @@ def test_where_responses_and_answers_stand(
         (STORED, None, (), [], []),
     ],
 )  # fmt: skip
-def test_what_says_that_it_went_wrong(
+def test_kind_troubles_and_remarks_by_output(
     recipe: Recipe, output: Json, statuses: Any, troubles: list[str], remarks: list[str]
 ) -> None:
     observation = Observation(output, 0.1, statuses=statuses)
@@ -96,25 +95,25 @@ def test_what_says_that_it_went_wrong(
     assert [*kind.remarks(recipe, observation)] == remarks
 
 
-def test_which_recipes_ask_a_model() -> None:
+def test_kind_asks_model_by_recipe() -> None:
     skills = {"review": Skill(command=["review"])}
-    asked = [kind_of(one).asks_model(one, skills) for one in (GET, RUN, SKILL, ASK, ECHO)]
-    assert asked == [False, False, False, True, False]
+    asks = [kind_of(recipe).asks_model(recipe, skills) for recipe in (GET, RUN, SKILL, ASK, ECHO)]
+    assert asks == [False, False, False, True, False]
     assert kind_of(SKILL).asks_model(SKILL, {})
     assert kind_of(SKILL).asks_model(SKILL, {"review": Skill(folder="x")})
-    told = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
-    assert told == [False, False, True, True, False, True, False, True, False, False]
+    answers = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
+    assert answers == [False, False, True, True, False, True, False, True, False, False]
     names = [name for name, kind in KINDS.items() if kind.was_asked_of_model({}, Usage())]
     assert names == ["prompt"]
     assert KINDS["skill"].was_asked_of_model({"model": "m"}, Usage())
 
 
-def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
+def test_kind_starts_http_path_may_start_in_body() -> None:
     output = {"status": 200, "body": {"status": "ok"}}
     assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2] + 9 * [1]
 
 
-def test_a_limit_of_time_shortens_what_states_one() -> None:
+def test_within_shortens_stated_timeouts() -> None:
     slow = Recipe(HttpRequest("GET", "/", timeout=9), HttpExecution("http", timeout=8))
     assert within(slow, 5).input.timeout == 5
     assert within(flow(), 5).execution.timeout == 5

@@ -1,4 +1,4 @@
-"""Answers to writes as public services give them, with what another request would get anew: how often a rule
+"""Answers to writes as public services give them, with what another sent would get anew: how often a rule
 that looks at one answer alone errs, and why the plain one is none."""
 
 import uuid
@@ -36,19 +36,19 @@ CASES: list[Case] = [
     ("login", {"user": "ada"}, 200, {"id": U1, "token": "tk_9sd8F7gh2KLm3x0Q"}, {"token"}),
     ("search", {"q": "x"}, 200, {"items": [{"id": U1}, {"id": U2}], "total": 2}, set()),
     ("json-rpc", {"id": U1, "method": "x"}, 200, {"id": U1, "result": {"chain": "0x1"}}, set()),
-    ("with a request id", {"a": 1}, 200, {"ok": True, "request_id": "req_9sd8F7gh2KLm3x"}, {"request_id"}),
+    ("with a sent id", {"a": 1}, 200, {"ok": True, "request_id": "req_9sd8F7gh2KLm3x"}, {"request_id"}),
     ("upload", {"a": 1}, 202, {"location": f"/uploads/{U1}"}, {"location"}),
 ]
 
 
-def taken(asked: Any, status: int, body: Any) -> set[str]:
+def taken(sent: Any, status: int, body: Any) -> set[str]:
     output = {"status": status, "body": body}
     view = ReplayView(words=PlaceholderContext(now=NOW))
-    return {render(one.path) for one in made_by_write(output, asked, view)}
+    return {render(one.path) for one in made_by_write(output, sent, view)}
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "body", "anew"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+    ("sent", "status", "body", "anew"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_no_steady_value_of_a_write_is_hidden(asked: Any, status: int, body: Any, anew: set[str]) -> None:
-    assert taken(asked, status, body) <= {f"body.{path}" for path in anew}
+def test_made_by_write_hides_no_steady_value(sent: Any, status: int, body: Any, anew: set[str]) -> None:
+    assert taken(sent, status, body) <= {f"body.{path}" for path in anew}

@@ -9,7 +9,7 @@ import baselinekit
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
 
 
-def test_its_examples_run() -> None:
+def test_library_page_examples_run() -> None:
     found = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(found) == 4
     names: dict[str, Any] = {}
@@ -17,7 +17,7 @@ def test_its_examples_run() -> None:
         exec(compile(example, "docs/library.md", "exec"), names)
 
 
-def test_every_public_name_is_there() -> None:
-    told = {"Baseline", "Difference", "Placeholder", "Verdict"}  # what the others give
-    assert [name for name in baselinekit.__all__ if name not in PAGE and name not in told] == []
+def test_library_page_has_every_public_name() -> None:
+    results = {"Baseline", "Difference", "Placeholder", "Verdict"}  # what the others give
+    assert [name for name in baselinekit.__all__ if name not in PAGE and name not in results] == []
     assert len(baselinekit.__all__) <= 40

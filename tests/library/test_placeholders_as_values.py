@@ -16,7 +16,6 @@ from baselinekit import (
     any_uuid,
     compare,
     contains,
-    ends_with,
     length,
     number,
     one_of,
@@ -30,60 +29,53 @@ NEW = str(uuid.UUID(int=7))
 
 
 @pytest.mark.parametrize(
-    ("stands", "value", "is_one"),
+    ("held", "value", "is_one"),
     [
         (any_uuid, NEW, True),
-        (any_uuid, uuid.UUID(int=7), True),
         (any_uuid, "x", False),
         (any_integer, 3, True),
         (any_integer, True, False),
         (any_integer | None, None, True),
         (number(4.2, abs=0.1), 4.3, True),
         (number(4.2, abs=0.1), Decimal("4.31"), False),
-        (number(Decimal("0.1")), 0.1, True),
         (one_of("a", "it's", 3, None), "it's", True),
-        (one_of("a", 3), "3", False),
         (regex(r"ORD-\d{4}"), "ORD-0042", True),
         (contains("b"), "abc", True),
         (starts_with("b"), "abc", False),
-        (ends_with("c"), "abc", True),
         (length(1, 2), [1, 2, 3], False),
         (any_array(of="any_integer", max=2), (1, 2), True),
-        (any_array(of="any_integer"), [1, "2"], False),
         (any_string(1, 3), "", False),
         (placeholder("any_hex(8)"), "00ff00ff", True),
     ],
 )
-def test_it_is_equal_to_what_it_accepts(stands: Placeholder, value: object, is_one: bool) -> None:
-    assert (stands == value) is is_one
-    assert (value == stands) is is_one
-    assert (value != stands) is not is_one
-    assert ([value] == [stands]) is is_one
+def test_placeholder_equals_what_it_accepts(held: Placeholder, value: object, is_one: bool) -> None:
+    assert (held == value) is is_one
+    assert (value == held) is is_one
+    assert (value != held) is not is_one
+    assert ([value] == [held]) is is_one
 
 
 @pytest.mark.parametrize(
-    ("stands", "text"),
+    ("held", "text"),
     [
         (any_uuid, "<<any_uuid>>"),
         (any_uuid(version=4), "<<any_uuid(4)>>"),
         (any_uuid.optional, "<<any_uuid?>>"),
-        (any_uuid | None, "<<any_uuid|null>>"),
         (any_uuid.optional | None, "<<any_uuid?|null>>"),
         (any_string(max=5), "<<any_string(null, 5)>>"),
         (one_of("it's", 2.5, True), "<<one_of('it''s', 2.5, true)>>"),
         (number(9.99, abs=0.05), "<<number(9.99 ± 0.05)>>"),
         (placeholder("any_uuid as first"), "<<any_uuid as first>>"),
-        (placeholder("any_uuid as first") | None, "<<any_uuid|null as first>>"),
     ],
 )
-def test_it_is_written_as_its_text(stands: Placeholder, text: str) -> None:
-    assert (str(stands), repr(stands)) == (text, text)
-    assert stands == placeholder(text)
-    assert hash(stands) == hash(placeholder(text))
+def test_placeholder_str_is_its_text(held: Placeholder, text: str) -> None:
+    assert (str(held), repr(held)) == (text, text)
+    assert held == placeholder(text)
+    assert hash(held) == hash(placeholder(text))
 
 
 @pytest.mark.parametrize("text", ["", "any_uuid >> x", "<<any_uuid>> <<any_uuid>>", "plain text", "any_uid"])
-def test_a_text_that_is_no_placeholder_is_an_error(text: str) -> None:
+def test_placeholder_refuses_other_texts(text: str) -> None:
     with pytest.raises(InvalidInput):
         placeholder(text)
 
@@ -96,13 +88,13 @@ def test_a_text_that_is_no_placeholder_is_an_error(text: str) -> None:
         (lambda: baselinekit.any_email("x"), "any_email takes no arguments, each of them once"),
     ],
 )
-def test_a_wrong_argument_names_those_that_there_are(wrong: Callable[[], object], what: str) -> None:
+def test_placeholder_with_a_wrong_argument(wrong: Callable[[], object], what: str) -> None:
     with pytest.raises(TypeError, match=what):
         wrong()
 
 
 @given(st.text())
-def test_any_text_can_be_an_argument(text: str) -> None:
+def test_placeholder_takes_any_text_as_argument(text: str) -> None:
     assert text == one_of(text)
     assert compare({"x": one_of(text)}, {"x": text}).passed
     assert contains(text) == f"a{text}b"

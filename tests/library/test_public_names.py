@@ -34,15 +34,15 @@ def described(name: str) -> list[str]:
     return [f"class {name}{made}", *parts]
 
 
-def test_they_are_as_they_were_promised() -> None:
-    told = "".join(f"{line}\n" for name in baselinekit.__all__ for line in described(name))
+def test_signatures_are_as_promised() -> None:
+    signatures = "".join(f"{line}\n" for name in baselinekit.__all__ for line in described(name))
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
-        KEPT.write_text(told, encoding="utf-8")
-    assert told == KEPT.read_text(encoding="utf-8")
+        KEPT.write_text(signatures, encoding="utf-8")
+    assert signatures == KEPT.read_text(encoding="utf-8")
 
 
-def test_nothing_is_imported_before_it_is_used() -> None:
-    asked = "import sys, baselinekit; print(sorted(m for m in sys.modules if m.startswith('baselinekit')))"
-    done = subprocess.run([sys.executable, "-P", "-c", asked], capture_output=True, text=True, check=True)
+def test_import_loads_no_submodule() -> None:
+    code = "import sys, baselinekit; print(sorted(m for m in sys.modules if m.startswith('baselinekit')))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['baselinekit']\n"
     assert "compare" in dir(baselinekit)

@@ -4,7 +4,6 @@ tables, models."""
 import asyncio
 import dataclasses
 import datetime
-import io
 import uuid
 from collections import UserString, deque
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock, Mock
+from unittest.mock import Mock
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -34,7 +33,7 @@ def library(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name} is not installed")
 
 
-def asked(value: object, body: object, status: int = 200) -> None:
+def check_response(value: object, body: object, status: int = 200) -> None:
     """The response is compared by its status and its body, as often as one likes."""
     for _ in range(2):
         assert as_json(value) == {"status": status, "body": body}
@@ -69,37 +68,32 @@ def visit(django: Any) -> Callable[[object], Any]:
     return visited
 
 
-def test_responses_of_django(visit: Callable[[object], Any]) -> None:
+def test_as_json_of_django(visit: Callable[[object], Any]) -> None:
     from django import http
 
     stated = {"price": 1.5, "at": MOMENT}
-    asked(visit(http.JsonResponse(stated)), JSON)
-    asked(visit(http.JsonResponse({"p": Decimal("1.10")}, status=201)), {"p": "1.10"}, 201)
-    asked(visit(http.HttpResponse("<p>é</p>")), "<p>é</p>")
-    asked(visit(http.HttpResponse(PNG, content_type="image/png")), _PNG)
-    asked(visit(http.HttpResponse(status=204)), "", 204)
-    asked(http.JsonResponse([1], safe=False), [1])
+    check_response(visit(http.JsonResponse(stated)), JSON)
+    check_response(visit(http.JsonResponse({"p": Decimal("1.10")}, status=201)), {"p": "1.10"}, 201)
+    check_response(visit(http.HttpResponse("<p>é</p>")), "<p>é</p>")
+    check_response(visit(http.HttpResponse(PNG, content_type="image/png")), _PNG)
+    check_response(http.JsonResponse([1], safe=False), [1])
 
 
-def test_responses_of_flask() -> None:
+def test_as_json_of_flask() -> None:
     flask = library("flask")
     app = flask.Flask("users")
     answers: dict[str, Callable[[], object]] = {
         "json": lambda: {"price": 1.5},
-        "html": lambda: "<p>é</p>",
         "stream": lambda: flask.Response(iter(["a", "b"])),
-        "image": lambda: flask.Response(PNG, mimetype="image/png"),
         "rows": lambda: flask.Response('{"a":1}\n{"a":2}\n', mimetype="application/x-ndjson"),
     }
     for name, answer in answers.items():
         app.add_url_rule(f"/{name}", name, answer)
     client = app.test_client()
-    asked(client.get("/json"), {"price": 1.5})
-    asked(client.get("/html"), "<p>é</p>")
-    asked(client.get("/stream"), "ab")
-    asked(client.get("/image"), _PNG)
-    asked(client.get("/rows"), [{"a": 1}, {"a": 2}])
-    asked(flask.Response("x", status=404), "x", 404)
+    check_response(client.get("/json"), {"price": 1.5})
+    check_response(client.get("/stream"), "ab")
+    check_response(client.get("/rows"), [{"a": 1}, {"a": 2}])
+    check_response(flask.Response("x", status=404), "x", 404)
     assert as_json(client.get("/json").headers)["Content-Type"] == "application/json"
     from werkzeug.datastructures import Headers, MultiDict
 
@@ -108,7 +102,7 @@ def test_responses_of_flask() -> None:
     assert as_json(cookies) == {"Set-Cookie": ["a=1", "b=2"], "X": "1"}
 
 
-def test_responses_of_starlette() -> None:
+def test_as_json_of_starlette() -> None:
     starlette = library("starlette.applications")
     from starlette import datastructures, responses, routing
 
@@ -118,7 +112,6 @@ def test_responses_of_starlette() -> None:
 
     answers = {
         "json": lambda: responses.JSONResponse({"price": 1.5}),
-        "text": lambda: responses.PlainTextResponse("é"),
         "stream": lambda: responses.StreamingResponse(parts()),
     }
     routes = [routing.Route(f"/{name}", lambda request, made=made: made()) for name, made in answers.items()]
@@ -128,37 +121,36 @@ def test_responses_of_starlette() -> None:
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path)
 
-    asked(asyncio.run(get("/json")), {"price": 1.5})
-    asked(asyncio.run(get("/text")), "é")
-    asked(asyncio.run(get("/stream")), "ab")
-    asked(responses.JSONResponse({"a": 1}), {"a": 1})
+    check_response(asyncio.run(get("/json")), {"price": 1.5})
+    check_response(asyncio.run(get("/stream")), "ab")
+    check_response(responses.JSONResponse({"a": 1}), {"a": 1})
     with pytest.raises(NoJsonError, match="the value is a response without a body in it"):
         as_json(responses.StreamingResponse(iter([b"a"])))
     assert as_json(datastructures.QueryParams("a=1&a=2&b=3")) == {"a": ["1", "2"], "b": "3"}
     assert as_json({"url": datastructures.URL("http://test/a")}) == {"url": "http://test/a"}
 
 
-def test_responses_of_httpx() -> None:
-    asked(httpx.Response(200, json={"price": 1.5}), {"price": 1.5})
+def test_as_json_of_httpx() -> None:
+    check_response(httpx.Response(200, json={"price": 1.5}), {"price": 1.5})
     latin = {"content-type": "text/plain; charset=latin-1"}
-    asked(httpx.Response(404, content="é".encode("latin-1"), headers=latin), "é", 404)
+    check_response(httpx.Response(404, content="é".encode("latin-1"), headers=latin), "é", 404)
     assert as_json(httpx.URL("http://test/a")) == "http://test/a"
     assert as_json(httpx.Headers([("set-cookie", "a"), ("set-cookie", "b")])) == {"set-cookie": ["a", "b"]}
 
 
-def test_responses_of_requests() -> None:
+def test_as_json_of_requests() -> None:
     requests = library("requests")
     response = requests.Response()
     response.status_code, response._content = 201, b'{"price": 1.5}'
     response.headers["Content-Type"] = "application/json"
-    asked(response, {"price": 1.5}, 201)
+    check_response(response, {"price": 1.5}, 201)
     assert as_json(response.headers) == {"Content-Type": "application/json"}
 
 
 # Numbers and tables.
 
 
-def test_values_of_numpy() -> None:
+def test_as_json_of_numpy() -> None:
     np = library("numpy")
     assert as_json([np.float64(1.5), np.int64(3), np.bool_(True), np.str_("x")]) == [1.5, 3, True, "x"]
     assert as_json({"a": np.array([[1, 2], [3, 4]])}) == {"a": [[1, 2], [3, 4]]}
@@ -173,17 +165,7 @@ def test_values_of_numpy() -> None:
     assert as_json(np.timedelta64(5, "ns")) == 5e-9
 
 
-@pytest.mark.parametrize("text", ["nan", "inf"])
-def test_a_number_that_json_does_not_have(text: str) -> None:
-    np = library("numpy")
-    for value in (np.float64(text), float(text), Decimal(text)):
-        with pytest.raises(NoJsonError, match=r"^a\[1\] is (nan|inf|infinity), which JSON does not have"):
-            as_json({"a": [1, value]})
-    with pytest.raises(NoJsonError, match=r"^a\[1\] is "):
-        as_json({"a": np.array([1, float(text)])})
-
-
-def test_tables_of_pandas() -> None:
+def test_as_json_of_pandas() -> None:
     pd = library("pandas")
     table = pd.DataFrame(
         {
@@ -200,18 +182,12 @@ def test_tables_of_pandas() -> None:
     assert as_json(table) == [first, last]
     assert as_json(table["share"]) == [0.5, None]
     assert as_json(table.iloc[:0]) == []
+    counted = pd.DataFrame({"g": ["a", "a", "b"], "n": [1, 2, 3]})
+    assert as_json(counted.groupby("g").n.sum().to_frame()) == [{"g": "a", "n": 3}, {"g": "b", "n": 3}]
+    assert as_json(counted.g.value_counts()) == {"a": 2, "b": 1}
 
 
-def test_an_index_that_says_something_is_kept() -> None:
-    pd = library("pandas")
-    table = pd.DataFrame({"g": ["a", "a", "b"], "h": ["x", "y", "x"], "n": [1, 2, 3]})
-    assert as_json(table.groupby("g").n.sum().to_frame()) == [{"g": "a", "n": 3}, {"g": "b", "n": 3}]
-    assert as_json(table[table.n > 2]) == [{"index": 2, "g": "b", "h": "x", "n": 3}]
-    assert as_json(table.g.value_counts()) == {"a": 2, "b": 1}
-    assert as_json(table.groupby(["g", "h"]).n.sum())[0] == {"g": "a", "h": "x", "n": 1}
-
-
-def test_tables_of_polars() -> None:
+def test_as_json_of_polars() -> None:
     pl = library("polars")
     assert as_json(pl.DataFrame({"a": [1, None], "d": [DAY, None]})) == [
         {"a": 1, "d": "2024-02-29"},
@@ -242,7 +218,7 @@ class Page:
     by_day: dict[datetime.date, Decimal]
 
 
-def test_models_in_dataclasses() -> None:
+def test_as_json_of_pydantic_in_dataclasses() -> None:
     home = pydantic.AnyUrl("http://test/ada")
     ada = User(id=uuid.UUID(int=1), at=MOMENT, home=home, password="hunter2", tags={"b", "a"})
     assert as_json(Page([ada], {DAY: Decimal("1.10")})) == {
@@ -260,7 +236,7 @@ def test_models_in_dataclasses() -> None:
     }
 
 
-def test_classes_of_attrs() -> None:
+def test_as_json_of_attrs() -> None:
     attrs = library("attrs")
     point = attrs.make_class("Point", ["x", "_y"], slots=True)
     assert as_json({"p": point(1, point(PurePosixPath("a"), 2))}) == {
@@ -271,7 +247,7 @@ def test_classes_of_attrs() -> None:
 # The standard library.
 
 
-def test_values_of_the_standard_library() -> None:
+def test_as_json_of_the_standard_library() -> None:
     import sqlite3
 
     connection = sqlite3.connect(":memory:")
@@ -288,14 +264,11 @@ def test_values_of_the_standard_library() -> None:
     [
         ({1: "a", "1": "b"}, "has two keys that are '1' as a text"),
         (iter([1]), r"compare list\(…\) of it"),
-        ({"a": 1}.values(), r"compare list\(…\) of it"),
-        (io.BytesIO(), "serializer"),
         (Mock(), "serializer"),
         (Mock(status_code=200, headers={}), "is a response without a body"),
-        (MagicMock(), "cannot hold"),
     ],
-    ids=["keys", "iterator", "view", "file", "mock", "response", "magic"],
+    ids=["keys", "iterator", "mock", "response"],
 )
-def test_what_cannot_be_read_says_why(value: object, what: str) -> None:
+def test_as_json_reports_why_it_refuses(value: object, what: str) -> None:
     with pytest.raises(NoJsonError, match=what):
         as_json(value)

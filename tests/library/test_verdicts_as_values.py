@@ -36,33 +36,16 @@ ORDER = Order(uuid.UUID(int=1), Decimal("4.25"), datetime.date(2024, 1, 15))
         ({"n": 1}, {"n": 2}, None, ["n"]),
         ({"n": 1}, {"n": True}, None, ["n"]),
         ({"id": any_uuid, "total": number(4.2, abs=0.1), "day": "2024-01-15"}, ORDER, None, []),
-        ({"id": "<<any_uuid>>"}, {"id": str(uuid.UUID(int=2))}, None, []),
         ([1, 2], [2, 1], Rules(arrays={"$": "unordered"}), []),
         ({"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 2}}, Rules(ignore=["a.b"]), ["a.c"]),
         ({"a": 1.0}, {"a": 1.05}, Rules(tolerance={"a": {"abs": 0.1}}), []),
-        (
-            {"u": [{"id": 1}, {"id": 2}]},
-            {"u": [{"id": 8}, {"id": 9}]},
-            Rules(placeholders={"u.*.id": any_integer}),
-            [],
-        ),
-        (
-            {"u": [{"id": 1}]},
-            {"u": [{"id": 8}, {"id": 9}]},
-            Rules(placeholders={"u.*.id": any_integer}),
-            ["u[1]"],
-        ),
-        (
-            {"u": [{"id": 1}]},
-            {"u": [{"id": 8}, {"id": 9}]},
-            Rules(placeholders={"u.*.id": any_integer}, arrays={"u": "each"}),
-            [],
-        ),
+        ([{"id": 1}], [{"id": 8}, {"id": 9}], Rules(placeholders={"*.id": any_integer}), ["[1]"]),
+        ([{"id": 1}], [{"id": 8}] * 2, Rules(placeholders={"*.id": any_integer}, arrays={"$": "each"}), []),
         ({"a": 1}, {"a": 1, "b": 2}, Rules(type="exact"), ["b"]),
         ({"a": 1}, {"a": 1}, Rules(require=["b"]), ["b"]),
     ],
 )
-def test_what_differs_is_named_by_its_path(
+def test_compare_names_differences_by_path(
     expected: object, actual: object, rules: Rules | None, differing: list[str]
 ) -> None:
     verdict = compare(expected, actual, rules)
@@ -70,7 +53,7 @@ def test_what_differs_is_named_by_its_path(
     assert verdict.passed is bool(verdict) is (not differing)
 
 
-def test_a_verdict_is_shown_as_a_terminal_shows_a_failure() -> None:
+def test_verdict_str_is_what_a_terminal_shows() -> None:
     verdict = compare({"users": [{"name": "Ada"}], "total": 2}, {"users": [{"name": "Bob"}], "total": "2"})
     assert str(verdict).splitlines() == [
         "2 differences",
@@ -95,14 +78,14 @@ def test_a_verdict_is_shown_as_a_terminal_shows_a_failure() -> None:
         (Rules(arrays={"a": "sorted"}), "BK105"),
     ],
 )
-def test_a_wrong_rule_is_an_error_with_its_code(rules: Rules, code: str) -> None:
+def test_compare_refuses_a_wrong_rule(rules: Rules, code: str) -> None:
     with pytest.raises(BaselinekitError) as caught:
         compare({"a": [1]}, {"a": [1]}, rules)
     assert caught.value.problems[0].code == code
 
 
 @given(JSON)
-def test_a_value_is_what_it_is(value: Any) -> None:
+def test_compare_exact_of_a_value_with_itself_passes(value: Any) -> None:
     verdict = compare(escape_value(value), value, Rules(type="exact"))
     assert verdict.passed
     assert verdict.resolved == escape_value(value)
@@ -112,11 +95,10 @@ def test_a_value_is_what_it_is(value: Any) -> None:
     ("rules", "what", "hint"),
     [
         ({"ignore_fields": ["x"]}, "rules: expected Rules, found a dict", "Rules(ignore=[…]), of type,"),
-        ("x", "rules: expected Rules, found a str", "Rules(ignore=[…]), of"),
         (Rules(ignore="users"), "Rules(ignore): expected a list, found 'users' (string)", ""),
     ],
 )
-def test_what_are_no_rules_is_told_with_what_to_write(rules: Any, what: str, hint: str) -> None:
+def test_compare_refuses_what_are_no_rules(rules: Any, what: str, hint: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         compare({"x": 1}, {"x": 2}, rules)
     (problem,) = caught.value.problems
@@ -125,6 +107,6 @@ def test_what_are_no_rules_is_told_with_what_to_write(rules: Any, what: str, hin
 
 
 @pytest.mark.parametrize("ask", [check, replay])
-def test_a_path_is_no_baseline(ask: Any) -> None:
+def test_check_and_replay_refuse_a_path(ask: Any) -> None:
     with pytest.raises(InvalidInput, match=r"expected a baseline, found a str: what load\(…\) gives"):
         ask("baselines/users.yaml")

@@ -63,9 +63,9 @@ def matcher(
     seconds: float | None = None,
 ) -> Matcher:
     known = Known(output=expected, observed=None if seconds is None else Observed(seconds))
-    asked = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    chosen = RECIPES[recipe] if isinstance(recipe, str) else recipe
     return compile_baseline(
-        Baseline("x", asked, baseline=known, comparison=rules_of(rules)), words or PlaceholderContext()
+        Baseline("x", chosen, baseline=known, comparison=rules_of(rules)), words or PlaceholderContext()
     )
 
 

@@ -17,7 +17,7 @@ def rows(count: int, **more: Json) -> list[Json]:
     return [{"id": n, "name": f"row {n}", "tags": [n, "x"], **more} for n in range(count)]
 
 
-def test_one_row_removed_at_the_head_of_a_thousand_is_one_difference() -> None:
+def test_compare_row_removed_at_the_head_is_one_difference() -> None:
     assert ruled.shown(ruled.compare(rows(1000), rows(1000)[1:])) == [["[0]", "missing"]]
     loose = [{**row, "at": "<<any_string>>"} for row in rows(1000)]
     found = ruled.compare(loose, rows(1000, at="now")[1:])
@@ -25,12 +25,12 @@ def test_one_row_removed_at_the_head_of_a_thousand_is_one_difference() -> None:
     assert found.resolved == loose[1:]
 
 
-def test_one_row_inserted_in_the_middle_is_one_difference() -> None:
+def test_compare_row_inserted_in_the_middle_is_one_difference() -> None:
     changed = [*rows(500), {"id": -1}, *rows(1000)[500:]]
     assert ruled.shown(ruled.compare(rows(1000), changed)) == [["[500]", "extra"]]
 
 
-def test_one_row_moved_is_one_difference() -> None:
+def test_compare_moved_row_is_one_order_difference() -> None:
     changed = rows(1000)
     changed.insert(900, changed.pop(100))
     found = ruled.compare(rows(1000), changed)
@@ -52,14 +52,14 @@ def test_one_row_moved_is_one_difference() -> None:
         (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),
     ],
 )  # fmt: skip
-def test_a_reordered_array_is_one_difference(
+def test_compare_reordered_array_is_one_order_difference(
     expected: list[object], actual: list[object], sides: tuple[object, object] | None, note: str
 ) -> None:
     found = ruled.compare(expected, actual)
     assert ruled.shown(found) == [["$", "order"]]
-    (one,) = found.differences
-    assert one.note == f"{note}; `arrays: {{$: unordered}}` allows any order"
-    assert sides is None or (one.expected, one.actual) == sides
+    (difference,) = found.differences
+    assert difference.note == f"{note}; `arrays: {{$: unordered}}` allows any order"
+    assert sides is None or (difference.expected, difference.actual) == sides
     assert found.resolved != expected
     assert sorted(map(str, found.resolved)) == sorted(map(str, expected))  # with its placeholders
     assert ruled.compare(found.resolved, actual).passed
@@ -75,25 +75,25 @@ def test_a_reordered_array_is_one_difference(
         ([True, 2, 3], [3, 2, 1]),
     ],
 )
-def test_other_elements_are_no_other_order(expected: list[object], actual: list[object]) -> None:
+def test_compare_changed_elements_are_not_a_reordering(expected: list[object], actual: list[object]) -> None:
     assert ["$", "order"] not in ruled.shown(ruled.compare(expected, actual))
 
 
-def test_where_the_type_counts_no_rule_is_proposed() -> None:
+def test_compare_exact_reordered_array_proposes_no_rule() -> None:
     found = ruled.compare(["a", "b", "c"], ["c", "b", "a"], {"type": "exact"})
     assert found.differences[0].note == "the same 3 elements; an exact comparison counts their order"
     assert ["$", "order"] not in ruled.shown(ruled.compare([1, 2, 3], [3, 2, 1.0], {"type": "exact"}))
 
 
-def test_the_rule_is_written_as_it_can_be_pasted() -> None:
+def test_order_difference_note_proposes_rule_that_works() -> None:
     inner = [{"id": 1, "tags": ["a", "b", "c"]}, {"id": 2, "tags": []}]
     came = [{"id": 1, "tags": ["c", "b", "a"]}, {"id": 2, "tags": []}]
-    (one,) = ruled.compare({"rows": inner}, {"rows": came}).differences
-    assert one.note == "the same 3 elements; `arrays: {'rows[*].tags': unordered}` allows any order"
+    (difference,) = ruled.compare({"rows": inner}, {"rows": came}).differences
+    assert difference.note == "the same 3 elements; `arrays: {'rows[*].tags': unordered}` allows any order"
     assert ruled.compare({"rows": inner}, {"rows": came}, {"arrays": {"rows[*].tags": "unordered"}}).passed
 
 
-def test_several_changes_are_as_many_differences() -> None:
+def test_compare_changed_rows_are_one_difference_each() -> None:
     changed = rows(1000)
     changed[700]["name"] = "other"  # type: ignore[index]
     del changed[400]
@@ -103,7 +103,7 @@ def test_several_changes_are_as_many_differences() -> None:
     ]  # fmt: skip
 
 
-def test_rows_that_changed_all_over_are_paired_by_a_likely_key() -> None:
+def test_compare_changed_rows_are_paired_by_likely_key() -> None:
     before = [{"id": n, "v": n} for n in range(300)]
     after = [{"id": n, "v": n + 1000} for n in range(10, 300)]
     found = ruled.shown(ruled.compare(before, after))
@@ -111,7 +111,7 @@ def test_rows_that_changed_all_over_are_paired_by_a_likely_key() -> None:
     assert found[10:] == [[f"[{n}].v", "value"] for n in range(290)]
 
 
-def test_a_row_that_goes_by_another_name_is_known_by_its_address() -> None:
+def test_compare_renamed_row_is_paired_by_email() -> None:
     before = [{"name": name, "email": f"{name}@x", "n": 1} for name in ("ada", "grace", "alan")]
     after = [row | ({"name": "grace b."} if row["name"] == "grace" else {}) for row in before]
     assert ruled.shown(ruled.compare(before, after)) == [["[1].name", "value"]]
@@ -134,7 +134,7 @@ HOSTILE: list[tuple[str, list[Json], list[Json], dict[str, Any]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "before", "after", "rules"), HOSTILE, ids=[case[0] for case in HOSTILE])
-def test_long_arrays_take_no_quadratic_time(
+def test_compare_long_arrays_takes_no_quadratic_time(
     name: str, before: list[Json], after: list[Json], rules: dict[str, Any]
 ) -> None:
     """F55."""
@@ -143,7 +143,7 @@ def test_long_arrays_take_no_quadratic_time(
     assert time.process_time() - began < 8
 
 
-def test_differences_are_counted_completely_and_the_first_of_them_kept() -> None:
+def test_compare_counts_all_differences_and_keeps_the_first() -> None:
     """F09."""
     before = {f"k{n:05}": n for n in range(12_345)}
     after = {key: value + 1 for key, value in before.items()}
@@ -155,7 +155,7 @@ def test_differences_are_counted_completely_and_the_first_of_them_kept() -> None
     assert not found.passed
 
 
-def test_one_broken_row_among_many_like_ones_is_told_and_no_error() -> None:
+def test_compare_unordered_one_broken_row_among_equal_ones_is_a_difference() -> None:
     many = [{"at": "<<any_integer>>"}] * 1_500
     found = ruled.compare({"body": {"rows": many}}, {"body": {"rows": [{"at": "x"}] + [{"at": 1}] * 1_499}},
                           {"arrays": {"body.rows": "unordered"}})  # fmt: skip
@@ -163,8 +163,8 @@ def test_one_broken_row_among_many_like_ones_is_told_and_no_error() -> None:
 
 
 @pytest.mark.slow
-def test_rows_that_nothing_tells_apart_are_an_error_and_no_verdict() -> None:
-    """Each row asks for something else, and no row of the answer is like another: it would pass."""
+def test_compare_unordered_too_many_ambiguous_rows_is_an_error() -> None:
+    """Each stored row accepts other values, and no two rows of the answer are alike: it would pass."""
     stored = [{"at": f"<<any_integer({n}, {10**6 + n})>>"} for n in range(2_100)]
     actual = [{"at": n} for n in reversed(range(2_100))]
     with pytest.raises(CannotReplay, match=r"BK231 .*body\.rows.* has too many rows"):
@@ -173,7 +173,7 @@ def test_rows_that_nothing_tells_apart_are_an_error_and_no_verdict() -> None:
         )
 
 
-def test_bindings_that_agree_with_no_pairs_are_told() -> None:
+def test_compare_unordered_conflicting_bindings_fail() -> None:
     stored = [{"a": f"<<any as k{n}>>"} for n in range(9)] + [{"a": "<<any as k0>>"}]
     actual = [{"a": n} for n in range(10)]
     assert not ruled.compare(stored, actual, {"arrays": {"$": "unordered"}}).passed
@@ -181,7 +181,7 @@ def test_bindings_that_agree_with_no_pairs_are_told() -> None:
 
 
 @pytest.mark.slow
-def test_arrays_in_arrays_do_not_take_for_ever() -> None:
+def test_compare_nested_unordered_arrays_stops_at_limit() -> None:
     """Two million trials are an error. Ordinarily most of them are taken for made."""
     inner = ["<<any_string>>"] * 20
     stored = {"rows": [{"inner": [*inner, f"<<one_of({n})>>"]} for n in range(1_200)]}
@@ -195,18 +195,18 @@ def test_arrays_in_arrays_do_not_take_for_ever() -> None:
     assert time.thread_time() - began < 60
 
 
-def test_an_optional_row_need_not_be_bound() -> None:
+def test_compare_subset_optional_row_may_be_absent() -> None:
     rules = {"arrays": {"$": "subset"}}
     assert ruled.compare(["<<any as k>>", "<<any as k>>", "<<any_integer?>>"], [1, "xa", 1], rules).passed
 
 
-def test_what_moved_keeps_its_bindings() -> None:
+def test_compare_resolved_moved_row_keeps_bindings() -> None:
     before = [{"a": "x"}, "<<any as m>>", {"c": 1}, "<<any as m>>"]
     after = [1, {"c": 1}, 1, {"a": "x"}]
     assert ruled.compare(ruled.compare(before, after).resolved, after).passed
 
 
-def test_a_binding_that_a_rule_leaves_out_does_not_keep_rows_apart() -> None:
+def test_compare_ignored_binding_does_not_separate_rows() -> None:
     stored = [{"a": "<<any as k>>", "c": "<<any as k>>"}, {"a": 1, "c": "<<any_integer as k>>"}]
     stored += [{"a": "<<any as k>>", "c": 1}]
     rules = {"ignore_fields": ["*.a"], "arrays": {"$": "subset"}}

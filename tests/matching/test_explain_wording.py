@@ -16,7 +16,7 @@ def lines(expected: Json, actual: Json, rules: dict[str, Any] | None = None) -> 
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "said"),
+    ("expected", "actual", "explained"),
     [
         ({"a": 1}, {"a": 1}, []),
         ({"a": 1}, {"a": 2}, ["a: changed from 1 to 2"]),
@@ -30,31 +30,31 @@ def lines(expected: Json, actual: Json, rules: dict[str, Any] | None = None) -> 
          ["rows[1].n: changed from 1 to 2"]),
     ],
 )  # fmt: skip
-def test_what_is_said(expected: Json, actual: Json, said: list[str]) -> None:
-    assert lines(expected, actual) == said
+def test_explain_lists_each_change(expected: Json, actual: Json, explained: list[str]) -> None:
+    assert lines(expected, actual) == explained
 
 
-def test_what_a_rule_let_pass_is_not_said() -> None:
+def test_explain_omits_changes_that_rules_allow() -> None:
     rules = {"ignore_fields": ["at"], "tolerance": {"n": {"abs": 1}}}
     assert lines({"at": 1, "n": 5, "x": 1}, {"at": 2, "n": 6, "x": 2}, rules) == ["x: changed from 1 to 2"]
 
 
 @pytest.mark.slow
-def test_it_is_bounded_and_says_what_it_left_out() -> None:
+def test_explain_many_changes_is_bounded_and_counts_the_rest() -> None:
     """F55."""
     began = time.process_time()
     many = {f"k{n}": n for n in range(2_000)}
-    said = lines(many, {key: value + 1 for key, value in many.items()})
-    assert len(said) == 41
-    assert said[-1] == "… and 1,960 more places not explained"
-    said = lines({"a": list(range(6_000)), "b": 1}, {"a": list(range(1, 6_001)), "b": 2})
-    assert said == ["a: too large to explain", "b: changed from 1 to 2"]
+    explained = lines(many, {key: value + 1 for key, value in many.items()})
+    assert len(explained) == 41
+    assert explained[-1] == "… and 1,960 more places not explained"
+    explained = lines({"a": list(range(6_000)), "b": 1}, {"a": list(range(1, 6_001)), "b": 2})
+    assert explained == ["a: too large to explain", "b: changed from 1 to 2"]
     worst = {f"k{n}": [n, *range(2_000)] for n in range(30)}
     lines(worst, {key: value[::-1] for key, value in worst.items()})
     assert time.process_time() - began < 10
 
 
-def test_a_line_quotes_the_whole_of_a_text() -> None:
-    """Who shows it masks it first and cuts it afterwards: half a secret is found by nobody."""
+def test_explain_quotes_long_texts_whole() -> None:
+    """A report masks a text before it cuts it: half a secret would not be recognised."""
     before, after = "x" * 5_000, "y" * 5_000
     assert lines({"a": before}, {"a": after}) == [f'a: changed from "{before}" to "{after}"']

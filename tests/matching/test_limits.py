@@ -26,7 +26,7 @@ def costing(cost: Cost, captured: float | None = None, recipe: str = "skill") ->
     return compiled(Known(output="x", observed=observed), Rules(cost=cost), recipe)
 
 
-def seen(usd: str | None) -> Observation:
+def answer_for(usd: str | None) -> Observation:
     return Observation("x", 0.0, usage=Usage(cost_usd=None if usd is None else Decimal(usd)))
 
 
@@ -44,8 +44,8 @@ def seen(usd: str | None) -> Observation:
         (Cost(max_usd=1, max_ratio=2), 0.1, "0.5", False),
     ],
 )
-def test_what_it_may_cost(cost: Cost, captured: float | None, usd: str, passes: bool) -> None:
-    comparison = costing(cost, captured).compare(seen(usd))
+def test_cost_limit_passes_up_to_bounds(cost: Cost, captured: float | None, usd: str, passes: bool) -> None:
+    comparison = costing(cost, captured).compare(answer_for(usd))
     assert comparison.passed is passes
     assert all(is_limit(difference) and difference.path == ("cost",) for difference in comparison.differences)
     lost = "baseline.observed.cost_usd is missing: write what the capture took, or state max_usd"
@@ -53,13 +53,13 @@ def test_what_it_may_cost(cost: Cost, captured: float | None, usd: str, passes: 
     assert [report.message for report in comparison.reports] == unchecked
 
 
-def test_a_cost_that_nobody_knows_is_no_pass() -> None:
+def test_cost_limit_unknown_cost_is_an_error() -> None:
     with pytest.raises(CannotReplay, match="BK605 the cost of the answer is unknown"):
-        costing(Cost(max_usd=1)).compare(seen(None))
+        costing(Cost(max_usd=1)).compare(answer_for(None))
 
 
 @pytest.mark.parametrize("recipe", ["http", "command"])
-def test_what_costs_nothing_cannot_cost_too_much(recipe: str) -> None:
+def test_cost_limit_of_recipe_without_cost_is_refused(recipe: str) -> None:
     with pytest.raises(InvalidInput, match="BK203") as raised:
         costing(Cost(max_usd=1), recipe=recipe)
     assert ("comparison", "cost") in [problem.at for problem in raised.value.problems]
@@ -77,7 +77,7 @@ def test_what_costs_nothing_cannot_cost_too_much(recipe: str) -> None:
         ({"max_ratio": 3}, None, 100.0, None),
     ],
 )
-def test_how_long_it_may_take(
+def test_latency_limit_passes_up_to_bounds(
     latency: dict[str, float],
     captured: float | None,
     seconds: float,
@@ -85,13 +85,16 @@ def test_how_long_it_may_take(
 ) -> None:
     ready = ruled.matcher({"status": 200}, {"latency": latency}, "http", seconds=captured)
     found = ready.compare(Observation({"status": 200}, seconds))
-    shown = [(one.path, one.kind, one.rule, one.expected, one.actual) for one in found.differences]
+    shown = [
+        (difference.path, difference.kind, difference.rule, difference.expected, difference.actual)
+        for difference in found.differences
+    ]
     assert shown == ([(("latency",), "tolerance", *expected)] if expected else [])
     unchecked = [report for report in found.reports if report.kind == "unchecked"]
     assert bool(unchecked) == ("max_ratio" in latency and captured is None)
 
 
-def test_a_baseline_of_latency_alone_can_fail() -> None:
+def test_latency_limit_alone_can_fail() -> None:
     rules = {"ignore_fields": ["status"], "latency": {"max_seconds": 1}}
     assert not ruled.matcher({"status": 200}, rules, "http").compare(Observation({"status": 500}, 2.0)).passed
 
@@ -120,15 +123,15 @@ def aged(limit: str | Age, captured_at: str | None, actual: Json = 1) -> Compari
         (Age(fail="30d"), "2025-05-20T00:00:00Z", "max_age.fail", None),
     ],
 )
-def test_how_old_it_may_be(
+def test_max_age_fails_or_warns_by_age(
     limit: str | Age, captured_at: str | None, rule: str | None, report: str | None
 ) -> None:
     found = aged(limit, captured_at)
     assert [difference.rule for difference in found.differences] == ([rule] if rule else [])
-    assert [one.kind for one in found.reports] == ([report] if report else [])
+    assert [item.kind for item in found.reports] == ([report] if report else [])
 
 
-def test_an_old_baseline_names_its_age_and_still_what_differs() -> None:
+def test_max_age_difference_names_age_beside_other_differences() -> None:
     differs, old = aged("90d", "2026-01-01T00:00:00Z", actual=2).differences
     assert (differs.kind, differs.path, old.kind, old.path) == ("value", (), "tolerance", ("max_age",))
     assert old.note == "captured 180d ago, but at most 90d is allowed"

@@ -9,7 +9,7 @@ from baselinekit.model.values import Json
 
 BOTH = [{"id": 1, "x": 2}, {"x": 2}]
 FIRST = [{"id": 1, "x": 2}, {"x": 3}]
-NOBODY: list[Json] = []
+NO_ROWS: list[Json] = []
 
 Row = tuple[str, Json, list[str]]
 REQUIRED: list[Row] = [
@@ -31,9 +31,9 @@ REQUIRED: list[Row] = [
     ("$.u[0,2].x", BOTH, ["u[2]"]),
     ("$.u[?(@.x == 9)].id", BOTH, ["u"]),
     ("$.u[2:].id", BOTH, ["u"]),
-    ("$.u[2:].id", NOBODY, ["u"]),
+    ("$.u[2:].id", NO_ROWS, ["u"]),
     ("$.u[2:]", BOTH, ["u"]),
-    ("u.*.id", NOBODY, []),
+    ("u.*.id", NO_ROWS, []),
     ("u.*.id", {}, []),
     ("u.*.id", None, ["u"]),
     ("u.*.id", "text", ["u"]),
@@ -56,13 +56,13 @@ REQUIRED: list[Row] = [
 
 
 @pytest.mark.parametrize(("path", "came", "missing"), REQUIRED)
-def test_each_selected_value_has_the_key(path: str, came: Json, missing: list[str]) -> None:
+def test_require_keys_reports_selected_value_without_key(path: str, came: Json, missing: list[str]) -> None:
     rules = {"require_keys": [path], "ignore_values": ["u"]}
     found = ruled.compare({"n": 1, "u": came}, {"n": 1, "u": came}, rules)
     assert [shown for shown, _ in ruled.shown(found)] == missing
 
 
-def test_it_says_what_it_misses() -> None:
+def test_require_keys_difference_names_its_path() -> None:
     rules = {"require_keys": ["$.u[?(@.x == 9)].id"]}
     (found,) = ruled.compare({"u": BOTH}, {"u": BOTH}, rules).differences
     assert (found.rule, found.note) == (
@@ -74,7 +74,7 @@ def test_it_says_what_it_misses() -> None:
 SELECTORS = ["*", "0", "-1", ":", "::-1", "1:", ":-1", "0,-1", "?(@.a)", "?(@.a != 1)", "?(!@.b)"]
 
 
-def test_what_selects_the_same_elements_requires_the_same_of_them() -> None:
+def test_require_keys_requires_key_of_selected_elements_only() -> None:
     """Whatever the selector, an element without the key fails if the selector leads to it, and no other."""
     for seed in range(2_000):
         pick = random.Random(seed)

@@ -51,7 +51,7 @@ FILTERED: list[Row] = [
 
 @pytest.mark.parametrize("row", FILTERED, ids=[row[0] for row in FILTERED])
 @pytest.mark.parametrize("free", [False, True], ids=["ordered", "unordered"])
-def test_what_is_left_out(row: Row, free: bool) -> None:
+def test_ignore_rule_with_filter_allows_only_what_it_selects(row: Row, free: bool) -> None:
     _, path, stored, came, fields, values = row
     for kind, passes in (("ignore_fields", fields), ("ignore_values", values)):
         rules: dict[str, Any] = {kind: [f"$.{path}"]}
@@ -61,7 +61,7 @@ def test_what_is_left_out(row: Row, free: bool) -> None:
         assert found.passed == passes, (kind, ruled.shown(found))
 
 
-def test_an_equal_row_that_is_left_out_takes_no_partner_from_one_that_is_not() -> None:
+def test_ignored_row_takes_no_partner_from_compared_row() -> None:
     rules: dict[str, Any] = {"ignore_fields": ["$.rows[0]"], "arrays": {"rows": "unordered"}}
     assert ruled.compare({"n": 1, "rows": [{}, ADMIN]}, {"n": 1, "rows": [ADMIN, ADMIN]}, rules).passed
     assert ruled.compare({"n": 1, "rows": [7, "<<any>>", 3]}, {"n": 1, "rows": [3, 3, 3]}, rules).passed
@@ -87,21 +87,19 @@ EQUAL: list[tuple[dict[str, Any], Json, bool]] = [
 
 
 @pytest.mark.parametrize(("rules", "came", "passes"), EQUAL)
-def test_a_number_keeps_all_tolerances_that_are_equally_exact(
-    rules: dict[str, Any], came: Json, passes: bool
-) -> None:
+def test_tolerance_equally_specific_rules_all_apply(rules: dict[str, Any], came: Json, passes: bool) -> None:
     assert ruled.compare({"a": {"b": 1}, "x": 2}, {"a": {"b": came}, "x": 2}, rules).passed == passes
 
 
 @pytest.mark.parametrize("stored", [None, "text", [], {}, {"x": "y"}, ["x"]])
-def test_what_holds_no_number_is_there_all_the_same(stored: Json) -> None:
+def test_numeric_field_without_number_must_be_present(stored: Json) -> None:
     rules = {"fields": {"m": {"type": "numeric"}, "rows.*": {"type": "numeric"}}}
     assert ruled.compare({"n": 1, "m": stored}, {"n": 1, "m": "other"}, rules).passed
     assert not ruled.compare({"n": 1, "m": stored}, {"n": 1}, rules).passed
     assert not ruled.compare({"rows": [stored, {"id": 4}]}, {"rows": [{"id": 4}]}, rules).passed
 
 
-def test_of_a_subset_what_is_compared_must_be_there() -> None:
+def test_subset_compared_row_must_be_present() -> None:
     for kind, absent in (("ignore_fields", True), ("ignore_values", False)):
         rules: dict[str, Any] = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": "subset"}}
         assert ruled.compare({"users": [ADMIN, USER]}, {"users": [GUEST, ADMIN, 7]}, rules).passed
@@ -111,7 +109,7 @@ def test_of_a_subset_what_is_compared_must_be_there() -> None:
 
 @pytest.mark.parametrize("how", ["ordered", "unordered", {"by": "id"}])
 @pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
-def test_what_is_left_out_stays_in_a_refreshed_baseline(kind: str, how: Any) -> None:
+def test_resolved_keeps_ignored_rows(kind: str, how: Any) -> None:
     rules: dict[str, Any] = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": how}}
     came = [GUEST, {**ADMIN, "mfa": False}]
     found = ruled.compare({"users": [USER, ADMIN]}, {"users": came}, rules)
@@ -131,7 +129,7 @@ MEMBERS: list[tuple[Json, Json, bool]] = [
 
 
 @pytest.mark.parametrize(("stored", "came", "passes"), MEMBERS)
-def test_members_of_an_object_are_left_out_as_elements_are(stored: Json, came: Json, passes: bool) -> None:
+def test_ignore_rule_with_filter_applies_to_object_members(stored: Json, came: Json, passes: bool) -> None:
     rules = {"ignore_fields": ["$.m[?(@.on == false)]"]}
     assert ruled.compare({"n": 1, "m": stored}, {"n": 1, "m": came}, rules).passed == passes
 
@@ -147,7 +145,7 @@ def test_members_of_an_object_are_left_out_as_elements_are(stored: Json, came: J
 )
 @pytest.mark.parametrize("sign", ["!= 'admin'", "== 'user'"])
 @pytest.mark.parametrize("how", ["ordered", "each", "unordered", {"by": "id"}])
-def test_a_filter_that_reads_a_placeholder_is_asked_of_what_came(
+def test_filter_on_placeholder_reads_actual_value(
     how: Any, sign: str, came: dict[str, Json], passes: bool
 ) -> None:
     stored = {"id": 1, "role": "<<any_string>>", "n": 1}
@@ -156,7 +154,7 @@ def test_a_filter_that_reads_a_placeholder_is_asked_of_what_came(
     assert found.passed == passes, ruled.shown(found)
 
 
-def test_a_template_takes_the_place_of_the_element() -> None:
+def test_index_rule_in_template_array_applies_to_its_element() -> None:
     stored = {"rows": [{"id": "<<any_integer>>", "n": 1}]}
     rules = {"ignore_fields": ["$.rows[0].n"]}
     assert ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 1}]}, rules).passed
@@ -182,7 +180,7 @@ KEYED: list[tuple[list[Json], list[Json], bool, bool]] = [
 
 
 @pytest.mark.parametrize(("stored", "came", "fields", "values"), KEYED)
-def test_rows_that_go_by_a_key_are_left_out_as_well(
+def test_ignore_rule_with_filter_applies_to_rows_by_key(
     stored: list[Json], came: list[Json], fields: bool, values: bool
 ) -> None:
     for kind, passes in (("ignore_fields", fields), ("ignore_values", values)):
@@ -192,7 +190,7 @@ def test_rows_that_go_by_a_key_are_left_out_as_well(
             assert found.passed == passes, (kind, ruled.shown(found))
 
 
-def test_an_element_that_is_compared_is_not_lost_among_those_that_are_not() -> None:
+def test_tolerance_element_among_ignored_ones_is_still_compared() -> None:
     rules: dict[str, Any] = {"ignore_values": ["$.n[*]"], "tolerance": {"$.n[0]": {"abs": 1}}}
     assert ruled.compare({"n": [1, 5]}, {"n": [2, 9]}, rules).passed
     assert ruled.compare({"n": [1, 5]}, {"n": [2]}, rules).passed
@@ -204,7 +202,7 @@ def test_an_element_that_is_compared_is_not_lost_among_those_that_are_not() -> N
 @pytest.mark.parametrize("body", [[], {}, "x", 1])
 @pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
 @pytest.mark.parametrize("path", ["*", "[*]", "*.*"])
-def test_wildcards_alone_do_not_take_the_whole_response(path: str, kind: str, body: Json) -> None:
+def test_ignore_rule_wildcard_for_whole_response_is_refused(path: str, kind: str, body: Json) -> None:
     stored = {"status": 200, "headers": {"x": "y"}, "body": body}
     with pytest.raises(InvalidInput) as caught:
         ruled.compare(stored, stored, {kind: [path]}, "http")
@@ -232,9 +230,7 @@ CLOSE: dict[str, Json] = {"abs": 0.01}
         ({"body.a.*": {"min_delta": 0}, "body.*.price": {"max_delta": 90}}, True),
     ],
 )
-def test_the_more_exact_tolerance_holds_and_of_equal_ones_each(
-    paths: dict[str, dict[str, Json]], passes: bool
-) -> None:
+def test_tolerance_more_specific_path_wins(paths: dict[str, dict[str, Json]], passes: bool) -> None:
     stored, came = ({"status": 200, "body": {"a": {"price": price}}} for price in (1.0, 50.0))
     for order in itertools.permutations(paths.items()):
         assert ruled.compare(stored, came, {"tolerance": dict(order)}, "http").passed == passes
@@ -242,7 +238,7 @@ def test_the_more_exact_tolerance_holds_and_of_equal_ones_each(
 
 @pytest.mark.parametrize("path", ["**.x", "**.a.**.x", "**.a.**.**.x", "$..x", "*.x", "body.a.x"])
 @pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
-def test_the_default_tolerance_compares_nothing_that_is_ignored(kind: str, path: str) -> None:
+def test_default_tolerance_does_not_compare_ignored_values(kind: str, path: str) -> None:
     stored, came = ({"status": 200, "body": {"a": {"x": n, "y": 1}}} for n in (1, 900))
     rules = {kind: [path], "tolerance": {"*": {"abs": 0}}}
     assert ruled.compare(stored, came, rules, "http").passed
@@ -252,7 +248,7 @@ ADMINS_PRICE = {"$.rows[?(@.role == 'admin')].price": {"abs": 5}}
 
 
 @pytest.mark.parametrize("further", [{}, {"ignore_fields": ["$.rows[?(@.role == 'nobody')].x"]}])
-def test_how_a_thing_is_compared_hangs_on_the_baseline_as_it_is_written(further: dict[str, Any]) -> None:
+def test_tolerance_filter_reads_the_stored_side(further: dict[str, Any]) -> None:
     """A rule that leaves something out elsewhere does not let a tolerance hold for more."""
     stored = {"rows": [{"role": "<<any_string>>", "price": 1}]}
     came = {"rows": [{"role": "admin", "price": 3}]}
@@ -262,7 +258,7 @@ def test_how_a_thing_is_compared_hangs_on_the_baseline_as_it_is_written(further:
 
 @pytest.mark.parametrize("path", ["$.rows[?(@.on == true)].x", "$..[?(@.on == true)].x"])
 @pytest.mark.parametrize("further", [[], ["$.rows[?(@.on == true)].y", "$.rows[?(@.on == false)].y"]])
-def test_a_key_of_what_is_selected_on_one_side_alone_is_compared(path: str, further: list[str]) -> None:
+def test_ignored_key_of_element_selected_on_one_side_is_compared(path: str, further: list[str]) -> None:
     on, off = {"n": 1, "rows": [{"on": True, "x": 1}]}, {"n": 1, "rows": [{"on": False}]}
     rules = {"ignore_fields": ["**.on", path, *further]}
     assert ruled.shown(ruled.compare(off, on, rules)) == [["rows[0].x", "extra"]]
@@ -270,7 +266,7 @@ def test_a_key_of_what_is_selected_on_one_side_alone_is_compared(path: str, furt
 
 
 @pytest.mark.parametrize("rules", [{"type": "exact"}, {"fields": {"tags": {"type": "exact"}}}])
-def test_ordered_is_what_exact_means(rules: dict[str, Any]) -> None:
+def test_arrays_ordered_rule_in_exact_comparison_is_accepted(rules: dict[str, Any]) -> None:
     rules = {**rules, "arrays": {"tags": "ordered"}}
     assert ruled.compare({"tags": [1, 2]}, {"tags": [1, 2]}, rules).passed
     assert not ruled.compare({"tags": [1, 2]}, {"tags": [2, 1]}, rules).passed
@@ -285,7 +281,7 @@ ARRAYS = ["r", "*", "**", "**.r"]
 
 @pytest.mark.slow
 @given(st.data())
-def test_the_order_in_which_rules_are_written_never_counts(data: st.DataObject) -> None:
+def test_compare_order_of_rules_does_not_matter(data: st.DataObject) -> None:
     def some(paths: list[str], values: list[Any]) -> dict[str, Any]:
         chosen = data.draw(st.lists(st.sampled_from(paths), max_size=3, unique=True))
         return {path: data.draw(st.sampled_from(values)) for path in chosen}
@@ -321,7 +317,7 @@ NEED_NOT_BE_THERE: list[tuple[Json, Json, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("stored", "actual", "rules"), NEED_NOT_BE_THERE, ids=str)
-def test_an_ignore_rule_never_makes_a_comparison_stricter(
+def test_ignore_rule_never_makes_comparison_stricter(
     stored: Json, actual: Json, rules: dict[str, Any]
 ) -> None:
     assert ruled.compare(stored, actual, rules).passed

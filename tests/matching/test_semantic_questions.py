@@ -30,33 +30,33 @@ def settle(
     """The comparison with every answer, and the questions of each round."""
     stated = {"type": "semantic", "method": method, **(rules or {})}
     matcher = ruled.matcher(expected, stated)
-    seen = Observation(actual, 0.0)
+    observation = Observation(actual, 0.0)
     answers: dict[SimilarityQuestion, tuple[float, str]] = {}
     rounds: list[list[SimilarityQuestion]] = []
-    comparison = matcher.compare(seen)
+    comparison = matcher.compare(observation)
     while comparison.questions:
         assert len(rounds) < 5
         assert not answers.keys() & set(comparison.questions), "what is answered is not asked again"
         rounds.append(list(comparison.questions))
         answers |= {question: (alike(question), "so it seems") for question in comparison.questions}
-        comparison = matcher.compare(seen, answers)
+        comparison = matcher.compare(observation, answers)
     return comparison, rounds
 
 
 @pytest.mark.parametrize("method", ["judge", "embedding"])
-def test_all_questions_are_put_at_once_and_each_once(method: str) -> None:
+def test_semantic_questions_are_asked_together_and_once(method: str) -> None:
     expected = {"a": RED, "b": SEA, "c": RED, "d": "the same", "e": 1}
     actual = {"a": SCARLET, "b": OCEANS, "c": SCARLET, "d": "the same", "e": 1}
     comparison, rounds = settle(expected, actual, method=method)
     assert comparison.passed
-    assert [[(q.expected, q.actual, q.method) for q in asked] for asked in rounds] == [
+    assert [[(q.expected, q.actual, q.method) for q in questions] for questions in rounds] == [
         [(RED, SCARLET, method), (SEA, OCEANS, method)]
     ]
     assert comparison.resolved is not actual
     assert comparison.resolved == expected, "what means the same keeps the author's words"
 
 
-def test_an_answer_settles_the_difference() -> None:
+def test_semantic_answer_settles_the_difference() -> None:
     comparison, _ = settle({"a": RED, "b": SEA}, {"a": OCEANS, "b": OCEANS})
     (difference,) = comparison.differences
     assert (difference.path, difference.kind) == (("a",), "similarity")
@@ -64,7 +64,7 @@ def test_an_answer_settles_the_difference() -> None:
     assert comparison.resolved == {"a": OCEANS, "b": SEA}
 
 
-def test_the_least_similarity_is_the_rules() -> None:
+def test_min_similarity_of_rule_decides_verdict() -> None:
     rules = {"type": "semantic", "method": "judge", "min_similarity": 0.6}
     matcher = ruled.matcher(RED, rules)
     question = SimilarityQuestion(RED, SCARLET, "judge")
@@ -80,31 +80,29 @@ def test_the_least_similarity_is_the_rules() -> None:
         ("you may leave", "you may not leave", "one of them negates what the other affirms"),
     ],
 )
-def test_words_that_differ_without_a_judge_fail_before_anything_is_asked(
-    expected: str, actual: str, note: str
-) -> None:
+def test_embedding_differing_facts_fail_without_a_question(expected: str, actual: str, note: str) -> None:
     comparison, rounds = settle(expected, actual, {"min_similarity": 0}, "embedding")
     assert rounds == []
     assert comparison.differences[0].note == note
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.booleans())
-def test_verdict_on_a_text_with_a_judge_is_that_of_the_judge(expected: str, actual: str, same: bool) -> None:
+def test_judge_answer_is_the_verdict(expected: str, actual: str, same: bool) -> None:
     matcher = ruled.matcher(escape(expected), {"type": "semantic", "method": "judge"})
-    seen = Observation(actual, 0.0)
-    questions = matcher.compare(seen).questions
+    observation = Observation(actual, 0.0)
+    questions = matcher.compare(observation).questions
     assert len(questions) == (expected != actual)
     answers = {question: (float(same), "so it seems") for question in questions}
-    assert matcher.compare(seen, answers).passed is (same or expected == actual)
+    assert matcher.compare(observation, answers).passed is (same or expected == actual)
 
 
-def test_only_texts_are_asked_about() -> None:
+def test_semantic_questions_are_only_about_texts() -> None:
     comparison, rounds = settle({"a": RED, "b": RED, "c": 1}, {"a": 1, "c": 2})
     assert rounds == []
     assert sorted(ruled.shown(comparison)) == [["a", "type"], ["b", "missing"], ["c", "value"]]
 
 
-def test_a_field_has_a_method_of_its_own() -> None:
+def test_semantic_field_rule_has_own_method() -> None:
     fields = {
         "b": {"type": "semantic", "method": "embedding"},
         "c": {"type": "semantic", "method": "lexical"},
@@ -115,17 +113,17 @@ def test_a_field_has_a_method_of_its_own() -> None:
     assert ruled.shown(comparison) == [["c", "similarity"]], "which is called words now"
 
 
-def test_an_ordered_array_asks_about_its_pairs_alone() -> None:
+def test_semantic_ordered_array_asks_only_about_pairs() -> None:
     comparison, rounds = settle([RED, SEA, BIRDS], [SCARLET, OCEANS, SUNRISE])
     assert comparison.passed
-    assert [len(asked) for asked in rounds] == [3]
+    assert [len(questions) for questions in rounds] == [3]
     comparison, _ = settle([RED, SEA], [OCEANS, SCARLET])
     assert comparison.count == 2
 
 
 @pytest.mark.parametrize("how", ["unordered", "subset"])
 @pytest.mark.parametrize("wrap", [lambda text: text, lambda text: {"text": text}, lambda text: [[text]]])
-def test_without_order_each_row_finds_the_partner_that_means_the_same(how: str, wrap: Any) -> None:
+def test_semantic_unordered_rows_are_paired_by_meaning(how: str, wrap: Any) -> None:
     expected, actual = [wrap(t) for t in (RED, SEA, BIRDS)], [wrap(t) for t in (SUNRISE, SCARLET, OCEANS)]
     more = [wrap("something else")] if how == "subset" else []
     comparison, rounds = settle({"x": expected}, {"x": actual + more}, {"arrays": {"x": how}})
@@ -134,14 +132,14 @@ def test_without_order_each_row_finds_the_partner_that_means_the_same(how: str, 
     assert comparison.resolved == {"x": expected}
 
 
-def test_without_order_nobody_is_asked_about_rows_that_are_there_already() -> None:
+def test_semantic_unordered_equal_rows_are_not_asked_about() -> None:
     shuffled = {"x": [BIRDS, RED, SEA]}
     comparison, rounds = settle({"x": [RED, SEA, BIRDS]}, shuffled, {"arrays": {"x": "unordered"}})
     assert comparison.passed
     assert rounds == []
 
 
-def test_without_order_a_row_that_means_something_else_fails() -> None:
+def test_semantic_unordered_row_with_other_meaning_fails() -> None:
     rules = {"arrays": {"x": "unordered"}}
     comparison, _ = settle({"x": [RED, SEA]}, {"x": [OCEANS, SUNRISE]}, rules)
     assert not comparison.passed
@@ -151,16 +149,16 @@ def test_without_order_a_row_that_means_something_else_fails() -> None:
     assert not comparison.passed, "one too many"
 
 
-def test_rows_that_cannot_be_alike_are_not_asked_about() -> None:
+def test_semantic_rows_with_other_id_are_not_asked_about() -> None:
     rules = {"arrays": {"x": "unordered"}, "fields": {"x.*.id": {"type": "structural"}}}
     expected = [{"text": RED, "id": 1}, {"text": SEA, "id": 2}, {"text": BIRDS, "id": 3}]
     actual = [{"text": SUNRISE, "id": 3}, {"text": SCARLET, "id": 1}, {"text": OCEANS, "id": 2}]
     comparison, rounds = settle({"x": expected}, {"x": actual}, rules)
     assert comparison.passed
-    assert [len(asked) for asked in rounds] == [3]
+    assert [len(questions) for questions in rounds] == [3]
 
 
-def test_arrays_in_arrays_without_order() -> None:
+def test_semantic_nested_unordered_arrays_are_paired() -> None:
     rules = {"arrays": {"x": "unordered", "x.*": "unordered"}}
     expected = {"x": [[RED, SEA], [BIRDS]]}
     comparison, _ = settle(expected, {"x": [[SUNRISE], [OCEANS, SCARLET]]}, rules)
@@ -169,15 +167,17 @@ def test_arrays_in_arrays_without_order() -> None:
     assert not comparison.passed
 
 
-def test_until_all_is_answered_there_is_no_verdict() -> None:
+def test_semantic_comparison_without_answers_has_open_questions() -> None:
     comparison = ruled.compare(RED, OCEANS, {"type": "semantic", "method": "judge"})
     assert comparison.questions, "who takes this for a pass has not asked"
 
 
 @pytest.mark.parametrize("how", ["ordered", "unordered"])
-def test_rows_that_fail_elsewhere_are_not_asked_about(how: str) -> None:
+def test_semantic_rows_that_fail_elsewhere_are_not_asked_about(how: str) -> None:
     expected = [{"text": RED, "apples": 5}, {"text": SEA, "apples": 6}]
     actual = [{"text": BIRDS, "apples": 7}, {"text": SCARLET, "apples": 5}, {"text": OCEANS, "apples": 6}]
     comparison, rounds = settle({"x": expected}, {"x": actual}, {"arrays": {"x": how}})
     assert ruled.shown(comparison) == [["x[0]", "extra"]]
-    assert [{(q.expected, q.actual) for q in asked} for asked in rounds] == [{(SEA, OCEANS), (RED, SCARLET)}]
+    assert [{(q.expected, q.actual) for q in questions} for questions in rounds] == [
+        {(SEA, OCEANS), (RED, SCARLET)}
+    ]

@@ -42,7 +42,7 @@ from baselinekit.model.values import Json
         (9007199254740993, 9007199254740992, {"abs": 0}, False),
     ],
 )
-def test_within(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool) -> None:
+def test_within_compares_the_digits(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool) -> None:
     assert within(expected, actual, Tolerance(**bounds)) is passes
 
 
@@ -56,7 +56,7 @@ def test_within(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool
         (0, Decimal("1e-30"), {"abs": 0}, "changed by +1.000000e-30, allowed: abs 0"),
     ],
 )
-def test_a_change_out_of_tolerance_is_worded(
+def test_describe_change_names_change_and_bounds(
     expected: Any, actual: Any, bounds: dict[str, Any], text: str
 ) -> None:
     assert describe_change(expected, actual, Tolerance(**bounds)) == text
@@ -66,7 +66,7 @@ NUMBERS = st.decimals(-1000, 1000, places=3).map(float)
 
 
 @given(NUMBERS, NUMBERS, st.decimals(0, 5, places=3).map(float))
-def test_tolerance_is_the_arithmetic_of_the_digits(left: float, right: float, width: float) -> None:
+def test_within_is_decimal_arithmetic(left: float, right: float, width: float) -> None:
     exact = abs(Decimal(repr(right)) - Decimal(repr(left))) <= Decimal(repr(width))
     assert within(left, right, Tolerance(abs=width)) is exact
     assert within(left, right, Tolerance(min_delta=-width, max_delta=width)) is exact
@@ -77,14 +77,14 @@ def test_tolerance_is_the_arithmetic_of_the_digits(left: float, right: float, wi
     "actual", [float("nan"), float("inf"), -float("inf"), Decimal("NaN"), None, True, "5"]
 )
 @pytest.mark.parametrize("bounds", [{"abs": 1}, {"min_delta": None}, {"rel": 5}])
-def test_what_is_no_number_is_within_no_tolerance(actual: Json, bounds: dict[str, Any]) -> None:
+def test_tolerance_value_that_is_not_a_number_fails(actual: Json, bounds: dict[str, Any]) -> None:
     """F11."""
     for type_ in ("numeric", "structural"):
         found = ruled.compare({"n": 5}, {"n": actual}, {"type": type_, "tolerance": {"n": bounds}})
         assert [difference.path for difference in found.differences] == [("n",)]
 
 
-def test_a_difference_names_its_rule_and_says_by_how_much() -> None:
+def test_tolerance_difference_names_rule_and_change() -> None:
     found = ruled.compare(
         {"scores": {"a": 4.2}}, {"scores": {"a": 3.0}}, {"tolerance": {"scores": {"abs": 1}}}
     )
@@ -117,11 +117,11 @@ def test_a_difference_names_its_rule_and_says_by_how_much() -> None:
         ("a plain text", "another plain text", None),
     ],
 )
-def test_what_must_agree_before_any_score_counts(expected: str, actual: str, disagree: str | None) -> None:
+def test_disagreements_names_differing_facts(expected: str, actual: str, disagree: str | None) -> None:
     assert next(semantic.disagreements(expected, actual), None) == disagree
 
 
-def test_similarity() -> None:
+def test_similarity_of_known_texts() -> None:
     assert semantic.similarity("a b c d", "A, B: c d!") == 1.0
     assert semantic.similarity("", "") == 1.0
     assert semantic.similarity("a b", "c d") == 0.0
@@ -129,13 +129,13 @@ def test_similarity() -> None:
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_similarity_is_between_0_and_1_and_whole_for_the_same(left: str, right: str) -> None:
+def test_similarity_is_from_0_to_1_and_1_for_equal_texts(left: str, right: str) -> None:
     assert 0.0 <= semantic.similarity(left, right) <= 1.0
     assert semantic.similarity(left, left) == 1.0
     assert not [*semantic.differing_words(left, left)]
 
 
-def test_a_difference_of_meaning_says_how_alike() -> None:
+def test_semantic_difference_names_similarity() -> None:
     found = ruled.compare(
         "red green blue grey", "red green pink teal", {"type": "semantic", "method": "words"}
     )

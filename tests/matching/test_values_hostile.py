@@ -14,7 +14,7 @@ from baselinekit.values.paths import find, parse, roots, suggest_path
 
 
 @pytest.mark.slow
-def test_f52_keys_that_collide_take_no_longer() -> None:
+def test_f52_compare_colliding_keys_takes_no_longer() -> None:
     size = 10_000
     colliding = [n * (2**61 - 1) for n in range(1, size)]
     plain = [n * 2**40 for n in range(1, size)]
@@ -50,7 +50,7 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("path", ENDLESS, ids=lambda text: text[:20])
-def test_f54_a_path_takes_no_longer_than_the_document_is_large(path: str) -> None:
+def test_f54_endless_path_is_bounded_by_document_size(path: str) -> None:
     deep: Json = {"a": 1}
     for _ in range(60):
         deep = {"a": [deep, {"a": 0}], "b": {"a": 1}}
@@ -75,7 +75,7 @@ WRAPS: dict[str, Callable[[Json], Json]] = {
 
 
 @pytest.mark.parametrize("kind", WRAPS)
-def test_f55_one_change_deep_inside_is_found_at_once(kind: str) -> None:
+def test_f55_compare_deep_change_is_found_quickly(kind: str) -> None:
     before: Json = 1
     after: Json = 2
     for _ in range(30):

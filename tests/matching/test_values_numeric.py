@@ -60,19 +60,19 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
 @pytest.mark.parametrize(
     ("expected", "actual", "rules", "passes"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_numbers_in_their_places(expected: Json, actual: Json, rules: dict[str, Any], passes: bool) -> None:
+def test_numeric_compares_numbers(expected: Json, actual: Json, rules: dict[str, Any], passes: bool) -> None:
     assert ruled.compare(expected, actual, NUMERIC | rules).passed is passes
 
 
 @pytest.mark.parametrize(
     ("expected", "actual", "passes"), [(case[1], case[2], case[4]) for case in CASES if not case[3]]
 )
-def test_below_a_field_of_its_own(expected: Json, actual: Json, passes: bool) -> None:
+def test_numeric_field_rule_compares_numbers_in_place(expected: Json, actual: Json, passes: bool) -> None:
     rules = {"fields": {"x": {"type": "numeric"}}}
     assert ruled.compare({"x": expected, "y": "z"}, {"x": actual, "y": "z"}, rules).passed is passes
 
 
-def test_what_is_not_compared_is_told() -> None:
+def test_numeric_comparison_reports_uncompared_values() -> None:
     reports = ruled.compare(ROW, ["cpu", 0.93, 7], NUMERIC).reports
     assert [report.message for report in reports] == [
         "1 value other than numbers: not compared (type: numeric)"
@@ -84,7 +84,7 @@ def test_what_is_not_compared_is_told() -> None:
 )
 @pytest.mark.parametrize("rules", [{"type": "numeric"}, {"type": "structural"}])
 @pytest.mark.parametrize("bounds", [{"min_delta": 1}, {"max_delta": -1}])
-def test_a_tolerance_that_asks_for_a_change_is_not_met_by_the_same_number(
+def test_tolerance_requiring_change_fails_for_same_number(
     stored: Json, rules: dict[str, Any], bounds: dict[str, int]
 ) -> None:
     rules = {**rules, "tolerance": {"*": bounds}}

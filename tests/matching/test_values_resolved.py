@@ -67,14 +67,16 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], Json]] = [
 @pytest.mark.parametrize(
     ("name", "expected", "actual", "rules", "resolved"), CASES, ids=[case[0] for case in CASES]
 )
-def test_resolved(name: str, expected: Json, actual: Json, rules: dict[str, Any], resolved: Json) -> None:
+def test_compare_resolved_is_the_refreshed_template(
+    name: str, expected: Json, actual: Json, rules: dict[str, Any], resolved: Json
+) -> None:
     found = ruled.compare(expected, actual, rules)
     assert not found.passed
     assert repr(found.resolved) == repr(resolved)
     assert ruled.compare(found.resolved, actual, rules).passed
 
 
-def test_what_did_not_change_is_the_same_object() -> None:
+def test_resolved_unchanged_part_is_the_same_object() -> None:
     expected = {"a": {"x": ["<<any_integer>>", 2]}, "b": {"y": 1}}
     found = ruled.compare(expected, {"a": {"x": [1, 2]}, "b": {"y": 2}})
     assert found.resolved["a"] is expected["a"]

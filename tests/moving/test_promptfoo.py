@@ -1,4 +1,4 @@
-"""promptfoo's configurations as test cases: what each thing there means here, and what is named as lost."""
+"""Configurations of promptfoo as test cases, and what is left out of them."""
 
 import json
 from pathlib import Path
@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.graders.base import GradeClients
 from baselinekit.graders.graders import grade
-from baselinekit.graders.task import GradeClients
 from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
-from baselinekit.moving.promptfooasserts import Assertion, from_short, graded
+from baselinekit.moving.promptfooasserts import Assertion, filled, from_short, graded, render
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.moving.templates import filled, render
 from baselinekit.suites.loading import load_cases
 
 
@@ -54,12 +53,12 @@ def cases_of(draft: DraftEvals) -> list[dict[str, Any]]:
     return list(stated)
 
 
-def asked(draft: DraftEvals) -> list[Json]:
+def questions(draft: DraftEvals) -> list[Json]:
     return [case["input"]["content"] for case in cases_of(draft)]
 
 
 def lost(draft: DraftEvals) -> list[str]:
-    return [one.message for one in draft.left_out]
+    return [left.message for left in draft.left_out]
 
 
 # Templates.
@@ -71,9 +70,6 @@ FILLED = [
     ("{{o}} {{o | dump}}", {"o": {"k": [1]}}, '{"k":[1]} {"k":[1]}'),
     ("{{x}}", {"x": "{{y}}!", "y": "deep"}, "deep!"),
     ("{{n}} {{t}} {{z}}", {"n": None, "t": True, "z": 0}, " true 0"),
-    ("a{# said #}b {{- x }}", {"x": "c"}, "abc"),
-    ("{ {x} } {{x}}", {"x": "1"}, "{ {x} } 1"),
-    ("{{'a|b'}}", {}, "a|b"),
     ("{{p}} {{n.length}} {{l.length}} {{l}}", {"p": 1.0, "n": "bob", "l": [1.5, 2.0]}, "1 3 2 [1.5,2]"),
     ("{{t | upper}}{{p | string}}{{z}}", {"t": True, "p": 2.0, "z": 1e21}, "TRUE21e+21"),
     ("a\r\n{{x}}\r\n", {"x": "b"}, "a\r\nb\r\n"),
@@ -82,7 +78,7 @@ FILLED = [
 
 
 @pytest.mark.parametrize(("template", "values", "text"), FILLED)
-def test_a_template_is_filled_in(template: str, values: dict[str, Json], text: str) -> None:
+def test_render_fills_a_template_as_promptfoo_does(template: str, values: dict[str, Json], text: str) -> None:
     assert render(template, filled(values), "it") == text
 
 
@@ -91,75 +87,52 @@ def test_a_template_is_filled_in(template: str, values: dict[str, Json], text: s
     [
         ("a{{gone}}b", "'gone' is undefined"),
         ("{{x.gone}}", "has no attribute 'gone'"),
-        ("{{x.upper}}", "has no attribute 'upper'"),
         ("{{x.__class__}}", "has no attribute '__class__'"),
-        ("{{ l[9] }}", "has no element 9"),
-        ("{{env.KEY}}", "'env' is undefined"),
         ("{{range}}", "'range' is undefined"),
         ("{% if x %}a{% endif %}", "logic (if)"),
-        ("{{ x + 1 }}", "logic (add)"),
-        ("{{ x() }}", "logic (call)"),
         ("{{ x | rare }}", "No filter named 'rare'"),
-        ("{{ x", "unexpected end of template"),
-        ("{{" + "(" * 3000, ""),
         ("{{" + "9" * 5000 + "}}", "Exceeds the limit"),
         ("{{big}}" * 11, "a text of more than 1,000,000 characters"),
     ],
 )
-def test_render_refuses_what_cannot_be_filled_in(template: str, what: str) -> None:
+def test_render_of_logic_or_unknown_names_is_refused(template: str, what: str) -> None:
     with pytest.raises(NotCarried) as refused:
         render(template, {"x": "1", "l": [1], "big": "x" * 100_000}, "the prompt")
     assert refused.value.message.startswith("the prompt: ")
     assert what in refused.value.message
-
-
-def test_filled_ends_where_a_value_leads_back_to_itself() -> None:
-    assert str(filled({"x": "a{{x}}"})["x"]).endswith("aa{{x}}")
+    assert str(filled({"x": "a{{x}}"})["x"]).endswith("aa{{x}}")  # a value that leads back to itself
     with pytest.raises(NotCarried):
         filled({"x": "{{x}}" * 1000})
 
 
-# Assertions: each judges as it does there.
+# Assertions.
 
 
 JUDGED: list[tuple[dict[str, Json], str, str]] = [
     ({"type": "equals", "value": "a b"}, "a b", "a b\n"),
-    ({"type": "equals", "value": 42}, "42", "42.0"),
     ({"type": "equals", "value": {"k": 1}}, '{"k": 1}', '{"k": 2}'),
     ({"type": "not-equals", "value": "a"}, "b", "a"),
     ({"type": "contains", "value": "A"}, "xAx", "xax"),
-    ({"type": "contains", "value": 0}, "10", "1"),
-    ({"type": "not-contains", "value": "A"}, "xax", "xAx"),
     ({"type": "icontains", "value": "Ab"}, "xaBx", "xb"),
-    ({"type": "contains-any", "value": ["p", "q"]}, "q", "r"),
     ({"type": "not-contains-any", "value": ["p", "q"]}, "r", "q"),
-    ({"type": "icontains-any", "value": ["P"]}, "p", "r"),
-    ({"type": "contains-all", "value": ["p", "q"]}, "q p", "q"),
     ({"type": "not-contains-all", "value": ["p", "q"]}, "q", "q\np"),
-    ({"type": "not-icontains-all", "value": ["p"]}, "q", "P"),
     ({"type": "icontains-all", "value": "P, q"}, "Q p", "p"),
     ({"type": "starts-with", "value": "a."}, "a.b", "axb"),
-    ({"type": "not-starts-with", "value": "a"}, "b", "ab"),
     ({"type": "regex", "value": r"\d{2}$"}, "a12", "a12\n"),
-    ({"type": "regex", "value": r"cost\$"}, "cost$ 3", "cost"),
     ({"type": "not-regex", "value": r"\d"}, "a", "1"),
     ({"type": "is-json"}, "[1]", "a"),
     ({"type": "is-json", "value": {"type": "object"}}, "{}", "[]"),
     ({"type": "contains-json", "value": {"required": ["a"]}}, '```json\n{"a": 1}\n```', "{}"),
     ({"type": "word-count", "value": 2}, "a b", "a b c"),
     ({"type": "word-count", "value": {"min": 2}}, "a b", "a"),
-    ({"type": "word-count", "value": {"max": 1}}, "a", "a b"),
     ({"type": "latency", "threshold": 1000}, "1.0", "1.1"),
     ({"type": "assert-set", "threshold": 0.5, "assert": [IS, {"type": "contains", "value": "b"}]}, "a", "c"),
     ({"type": "assert-set", "weight": 2, "assert": [IS, {"type": "equals", "value": "ab"}]}, "ab", "a"),
-    ({"type": "assert-set", "assert": [IS, {"type": "contains", "value": "b"}]}, "ab", "a"),
 ]
 
 
 @pytest.mark.parametrize(("stated", "good", "bad"), JUDGED)
-def test_an_assertion_judges_as_it_does_there(
-    tmp_path: Path, stated: dict[str, Json], good: str, bad: str
-) -> None:
+def test_assertion_judges_as_promptfoo(tmp_path: Path, stated: dict[str, Json], good: str, bad: str) -> None:
     draft = imported(config(stated_test(stated)))
     assert lost(draft) == []
     (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
@@ -167,82 +140,63 @@ def test_an_assertion_judges_as_it_does_there(
 
     def passes(output: str) -> bool:
         seconds = float(output) if stated["type"] == "latency" else 0.1
-        grades = [grade(one, case, Observation(output, seconds), GradeClients()) for one in case.graders]
-        return all(one.outcome == "passed" for one in grades)
+        observation = Observation(output, seconds)
+        grades = [grade(grader, case, observation, GradeClients()) for grader in case.graders]
+        return all(found.outcome == "passed" for found in grades)
 
     assert (passes(good), passes(bad)) == (True, False)
 
 
-GONE = [
-    *("javascript", "python", "similar", "levenshtein", "rouge-n", "bleu", "webhook", "perplexity"),
-    *("is-xml", "select-best", "answer-relevance", "moderation", "trajectory:tool-used", "is-refusal"),
-]
-
-
-@pytest.mark.parametrize("type", GONE)
-def test_what_has_no_counterpart_is_named_with_what_to_do(type: str) -> None:
-    with pytest.raises(NotCarried, match="has no counterpart") as caught:
-        graded(Assertion(type, "x"))
-    assert caught.value.hint
-
-
-def test_a_rubric_is_judged_by_whom_the_test_names() -> None:
+def test_rubric_assertion_is_judged_by_the_provider_of_its_test() -> None:
     options = {"provider": "anthropic:messages:claude-sonnet-4-6"}
     plain, scored = {"type": "llm-rubric", "value": "Is it {{x}}?"}, {"type": "g-eval", "value": ["p", "q"]}
     draft = imported(config(stated_test(plain, scored, options=options)))
     first, second = cases_of(draft)[0]["graders"]
     assert first["config"]["rubric"] == [{"name": "overall", "description": "Is it it?"}]
-    assert first["config"] | {"rubric": None} == {
-        "rubric": None,
-        "model": "claude-sonnet-4-6",
-        "scoring": {"type": "boolean"},
-    }
+    assert (first["config"]["model"], first["config"]["scoring"]) == (
+        "claude-sonnet-4-6",
+        {"type": "boolean"},
+    )
     assert second["config"]["scoring"] == {"type": "numeric", "range": [0, 1], "threshold": 0.7}
-    assert [one["description"] for one in second["config"]["rubric"]] == ["p", "q"]
+    assert [criterion["description"] for criterion in second["config"]["rubric"]] == ["p", "q"]
+
+
+def test_assertions_without_a_counterpart_are_refused_with_a_hint() -> None:
+    for name in ("javascript", "similar", "webhook", "is-xml", "select-best", "trajectory:tool-used"):
+        with pytest.raises(NotCarried, match="has no counterpart") as caught:
+            graded(Assertion(name, "x"))
+        assert caught.value.hint
 
 
 SHORT = [
     ("Paris", {"type": "equals", "value": "Paris"}),
-    ("Note: a thing", {"type": "equals", "value": "Note: a thing"}),
-    ("contains:Paris", {"type": "contains", "value": "Paris"}),
-    ("contains:paris", {"type": "contains", "value": "paris"}),
-    ("icontains:new york", {"type": "icontains", "value": "new york"}),
-    ("starts-with:a", {"type": "starts-with", "value": "a"}),
     ("regex:x:y", {"type": "regex", "value": "x:y"}),
     ("similar:cosine(0.8):hi", {"type": "similar:cosine", "value": "hi", "threshold": 0.8}),
     ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
     ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
-    ("is-xml", {"type": "is-xml"}),
-    ("contains", {"type": "contains"}),
     ("note:paris", {"type": "equals", "value": "note:paris"}),
     ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
-    ("not-contains: x", {"type": "not-contains", "value": "x"}),
     ("contains-any:a, b", {"type": "contains-any", "value": "a, b"}),
-    ("similar(0.8):Hello", {"type": "similar", "value": "Hello", "threshold": 0.8}),
     ("grade:Is kind", {"type": "llm-rubric", "value": "Is kind"}),
-    ("fn:output.x", {"type": "javascript", "value": "output.x"}),
-    ("is-json", {"type": "is-json"}),
-    ("regex:^a:b$", {"type": "regex", "value": "^a:b$"}),
 ]
 
 
 @pytest.mark.parametrize(("text", "stated"), SHORT)
-def test_the_short_form_of_an_assertion(text: str, stated: dict[str, Json]) -> None:
+def test_from_short_reads_a_short_assertion(text: str, stated: dict[str, Json]) -> None:
     assert from_short(text) == stated
 
 
 # Tests, prompts and providers.
 
 
-def test_every_test_is_asked_with_every_prompt_of_every_provider() -> None:
+def test_read_has_a_case_for_each_test_prompt_and_provider() -> None:
     providers = ["openai:gpt-4o", {"id": "anthropic:claude-x", "label": "cl", "config": {"temperature": 0}}]
     draft = imported(
         config(stated_test(IS, description="t"), prompts=["A {{x}}", "B {{x}}"], providers=providers)
     )
-    assert asked(draft) == ["A it", "B it", "A it", "B it"]
-    assert [case["id"] for case in cases_of(draft)] == [
-        *("t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"),
-    ]
+    assert questions(draft) == ["A it", "B it", "A it", "B it"]
+    ids = ["t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"]
+    assert [case["id"] for case in cases_of(draft)] == ids
     assert cases_of(draft)[3]["execution"] == {"type": "prompt", "model": "cl", "temperature": 0}
     assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
 
@@ -250,13 +204,11 @@ def test_every_test_is_asked_with_every_prompt_of_every_provider() -> None:
 def test_read_of_values_scenarios_thresholds_and_weights() -> None:
     both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS], "threshold": 0.7}
     whole = {**both, "options": {"disableVarExpansion": True}}
-    scenario = {
-        "config": [{"vars": {"x": "s"}}, {"vars": {"x": "t"}}],
-        "tests": [{"assert": [{**IS, "weight": 0}]}],
-    }
+    values = [{"vars": {"x": "s"}}, {"vars": {"x": "t"}}]
+    scenario = {"config": values, "tests": [{"assert": [{**IS, "weight": 0}]}]}
     options = {"timeoutMs": 3000, "repeat": 2}
     draft = imported(config(both, whole, scenarios=[scenario], evaluateOptions=options))
-    assert asked(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
+    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
     first, *_, last = cases_of(draft)
     assert first["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
     assert [first["graders"][0]["required"], last["graders"][0]["required"]] == [False, False]
@@ -266,17 +218,17 @@ def test_read_of_values_scenarios_thresholds_and_weights() -> None:
     assert "each test was asked 2 times: baselinekit run --attempts 2" in draft.notes
 
 
-def test_what_holds_for_all_tests() -> None:
+def test_read_of_default_test_applies_to_all_tests() -> None:
     usual = {"vars": {"x": "u", "y": "v"}, "assert": [IS], "options": {"prefix": "P: ", "suffix": " S"}}
     own = {"vars": {"y": "w"}, "assert": [{"type": "contains", "value": "{{y}}"}]}
     without = {"assert": [IS, IS], "options": {"disableDefaultAsserts": True}}
     draft = imported(config(own, without, defaultTest=usual))
-    assert asked(draft) == ["P: Ask u. S", "P: Ask u. S"]
-    first, second = ([one["config"]["all"] for one in case["graders"]] for case in cases_of(draft))
+    assert questions(draft) == ["P: Ask u. S", "P: Ask u. S"]
+    first, second = ([grader["config"]["all"] for grader in case["graders"]] for case in cases_of(draft))
     assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
 
 
-def test_files_of_all_kinds() -> None:
+def test_read_of_files_of_all_kinds() -> None:
     beside = {
         "p.txt": "One {{x}}\n---\nTwo {{x}}\n",
         "chat.json": '[{"role": "system", "content": "Be {{x}}"}, {"role": "user", "content": "Go"}]',
@@ -289,19 +241,23 @@ def test_files_of_all_kinds() -> None:
     tests = ["file://tests/*.yaml", "t.csv"]
     draft = imported(config(prompts=["file://p.txt", "chat.json"], tests=tests), beside)
     assert lost(draft) == []
-    texts = asked(draft)
+    texts = questions(draft)
     assert texts[:2] == ["One a", "Two a"]
     assert texts[2] == [{"role": "system", "content": "Be a"}, {"role": "user", "content": "Go"}]
     assert texts[3] == "One long"
     assert texts[6] == "One c, d"
     last = cases_of(draft)[6]
     assert (len(last["graders"]), last["pass_rule"]["pass_at"]) == (2, 0.5)
+    table = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
+    assert questions(imported(table, {"p.csv": 'prompt\n"Say\n\nhi"\n'})) == ["Say\n\nhi"]
+    for other in ({"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"):
+        assert read_draft(SourceText("x.yaml", json.dumps(other)), EvalFiles()) is None
 
 
 MISTAKES = """\
 surprise: 1
 redteam: {}
-prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}", "{% if x %}{% endif %}"]
+prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}"]
 providers:
 - file://p.js
 - {id: "openai:x", label: X, config: {tools: []}, env: {}}
@@ -377,8 +333,6 @@ LEFT_OUT = [
     ":23 `assert` of a test: expected a list, found a mapping",
     ":23 `vars` of a test: expected a mapping or a string, found 7 (integer)",
     ":23 the prompt 'prompt-6': 'x' is undefined",
-    ":23 the prompt 'prompt-7': logic (if): only names and filters are filled in",
-    ":24 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     ":27 `transform` of `contains`",
     ":28 `threshold` of `latency`: expected a number, found '100' (string)",
     ":29 `contains`: 'gone' is undefined",
@@ -393,19 +347,13 @@ LEFT_OUT = [
     "loop.yaml:5 'loop.yaml', which names itself",
     "s.yaml:2 `asert` of a scenario",
     "s.yaml:4 the prompt 'prompt-6': 'x' is undefined",
-    "s.yaml:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:1 the column 'x' that occurs twice",
     "t.csv:1 the column '__weight'",
     "t.csv:2 the threshold 'high'",
-    "t.csv:2 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:4 ['more'] in no column",
-    "t.csv:4 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.csv:5 `javascript` has no counterpart",
     "t.csv:5 a test without an assertion that carries over",
-    "t.csv:5 the prompt 'prompt-7': logic (if): only names and filters are filled in",
-    "t.jsonl:1 the prompt 'prompt-7': logic (if): only names and filters are filled in",
     "t.jsonl:3 the prompt 'prompt-6': 'x' is undefined",
-    "t.jsonl:3 the prompt 'prompt-7': logic (if): only names and filters are filled in",
 ]
 
 
@@ -417,54 +365,25 @@ def test_read_lists_everything_that_does_not_carry_over_at_its_place() -> None:
 
 
 CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{x}}"}]'
-CHAT_SAID = """[
-  {
-    "role": "system",
-    "content": "Be brief."
-  },
-  {
-    "role": "user",
-    "content": "Say %s"
-  }
-]"""
-CHAT_PARTS = r"""[
-  {
-    "role": "user",
-    "content": [
-      0,
-      "it \"x\""
-    ]
-  }
-]"""
+CHAT_SENT = json.dumps(json.loads(CHAT.replace("{{x}}", r"it \"x\"")), indent=2)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "sent"),
     [
-        (CHAT, CHAT_SAID % 'it \\"x\\"'),
-        ("- role: user\n  content: Say {{x}}", '- role: user\n  content: Say it "x"'),
-        ('[{"role": "user", "content": [0, "{{x}}"]}]', CHAT_PARTS),
-        ('{"ask": ["{{x}}", 1]}', '{\n  "ask": [\n    "it \\"x\\"",\n    1\n  ]\n}'),
-        ('"{{x}}"', '"it \\"x\\""'),
-        ("[{{x}}] is no JSON", '[it "x"] is no JSON'),
+        (CHAT, CHAT_SENT),
     ],
 )
-def test_an_echo_asks_nobody_whatever_the_prompt_looks_like(prompt: str, said: str) -> None:
+def test_read_with_the_echo_provider_has_the_prompt_as_its_output(prompt: str, sent: str) -> None:
     """As there: a prompt that is JSON is filled in text by text, and written out over several lines."""
     test = {"vars": {"x": 'it "x"'}, "assert": [IS]}
     draft = imported(config(test, prompts=[prompt], providers=["echo"]))
     (case,) = cases_of(draft)
-    assert case["input"] == {"type": "echo", "content": said}
+    assert case["input"] == {"type": "echo", "content": sent}
     assert "execution" not in case
     assert lost(draft) == []
     (own,) = cases_of(imported(config({**test, "provider": "echo"}, prompts=[prompt])))
     assert own["input"] == case["input"]
-
-
-def test_a_prefix_makes_a_text_of_messages() -> None:
-    test = stated_test(IS, options={"prefix": "P: "})
-    (case,) = cases_of(imported(config(test, prompts=[CHAT])))
-    assert case["input"] == {"type": "prompt", "content": f"P: {CHAT}".replace("{{x}}", "it")}
 
 
 @pytest.mark.parametrize(
@@ -474,9 +393,7 @@ def test_a_prefix_makes_a_text_of_messages() -> None:
             '"role": "user", "content": [{"type": "image_url"}]',
             "[0].content: expected a string, found a list",
         ),
-        ('"role": "assistant", "content": "a", "tool_calls": []', "[0].tool_calls: unknown key 'tool_calls'"),
         ('"role": "function", "content": "a"', "[0].role: expected one of"),
-        ('"content": "a"', "[0].role: the key 'role' is missing"),
     ],
 )
 def test_read_lists_messages_that_cannot_be_sent(stated: str, what: str) -> None:
@@ -488,22 +405,17 @@ def test_read_lists_messages_that_cannot_be_sent(stated: str, what: str) -> None
     assert cases_of(draft) == []
 
 
-def test_braces_in_a_message_are_no_variable_of_ours(tmp_path: Path) -> None:
-    """What is left after the values were filled in stands for itself."""
-    test = {"vars": {"x": "a{{x}}"}, "assert": [IS]}
-    draft = imported(config(test, prompts=[CHAT]))
+def test_read_of_messages_with_a_prefix_or_braces(tmp_path: Path) -> None:
+    (case,) = cases_of(imported(config(stated_test(IS, options={"prefix": "P: "}), prompts=[CHAT])))
+    assert case["input"] == {"type": "prompt", "content": f"P: {CHAT}".replace("{{x}}", "it")}
+    draft = imported(config({"vars": {"x": "a{{x}}"}, "assert": [IS]}, prompts=[CHAT]))
     (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
-    (case,) = load_cases(["a.yaml"], str(tmp_path))
-    asked: Any = case.recipe.input
-    assert str(asked.messages[1].content).endswith(r"aa\{{x}}")  # which is sent without the mark
+    (loaded,) = load_cases(["a.yaml"], str(tmp_path))
+    sent: Any = loaded.recipe.input
+    assert str(sent.messages[1].content).endswith(r"aa\{{x}}")  # no variable of ours
 
 
-@pytest.mark.parametrize("raw", [{"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"])
-def test_other_files_are_not_taken_for_one(raw: Json) -> None:
-    assert read_draft(SourceText("x.yaml", json.dumps(raw)), EvalFiles()) is None
-
-
-def test_more_combinations_than_anybody_runs_are_left_out() -> None:
+def test_read_leaves_out_too_many_combinations() -> None:
     many: dict[str, Json] = {name: [*range(10)] for name in "abcdefghijklmnop"}
     draft = imported(config({"vars": many, "assert": [IS]}, stated_test(IS)))
     assert len(cases_of(draft)) == 1
@@ -511,15 +423,13 @@ def test_more_combinations_than_anybody_runs_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("key", ["id", "label"])
-def test_what_an_address_lets_in_by_reaches_no_name(key: str) -> None:
+def test_credentials_of_an_address_are_in_no_name(key: str) -> None:
     address = "https://ada:hunter22@api.example.com/v1?api_key=abcd1234efgh"
     provider = {"id": address} | ({"label": address} if key == "label" else {})
     judged = {"type": "llm-rubric", "value": "Is it kind?", "provider": provider}
     draft = imported(config(stated_test(IS, judged), providers=[provider, "openai:gpt-4o"]))
-    told = json.dumps([draft.document, [str(one) for one in draft.left_out], dict(draft.models)])
-    assert "api.example.com" in told
-    assert "hunter22" not in told
-    assert "abcd1234efgh" not in told
+    shown = json.dumps([draft.document, [str(left) for left in draft.left_out], dict(draft.models)])
+    assert ("api.example.com" in shown, "hunter22" in shown, "abcd1234efgh" in shown) == (True, False, False)
 
 
 def test_read_with_a_provider_at_another_address_lists_it_and_states_it_for_the_model() -> None:
@@ -533,18 +443,7 @@ def test_read_with_a_provider_at_another_address_lists_it_and_states_it_for_the_
         "gpt-4o": {"openai": "gpt-4o", "key": "openai_key", "base_url": "https://models.example/v1"}
     }
     assert any("`organization`" in note for note in draft.notes)
-
-
-def test_read_with_a_judge_at_another_address_lists_the_assertion() -> None:
     judge: Json = {"id": "openai:gpt-4o", "config": {"apiHost": "judges.example"}}
     rubric: Json = {"type": "llm-rubric", "value": "kind", "provider": judge}
-    assert any(
-        "judge is at judges.example" in message for message in lost(imported(config(stated_test(rubric))))
-    )
-
-
-def test_prompts_of_a_table_keep_their_lines() -> None:
-    config = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
-    draft = imported(config, {"p.csv": 'prompt\n"Say\n\nhi"\n'})
-    cases: Any = draft.document["test_cases"]
-    assert cases[0]["input"]["content"] == "Say\n\nhi"
+    messages = lost(imported(config(stated_test(rubric))))
+    assert any("judge is at judges.example" in message for message in messages)

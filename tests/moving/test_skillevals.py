@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.graders.by_rubric import RubricJudge
-from baselinekit.graders.by_template import TemplateJudge
+from baselinekit.graders.by_template import RubricJudge, TemplateJudge
 from baselinekit.importers.drafts import SourceText
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
@@ -32,7 +31,7 @@ def imported(*evals: Any, **more: Json) -> DraftEvals:
     return draft
 
 
-def test_each_expectation_is_judged(tmp_path: Path) -> None:
+def test_expectations_are_a_rubric_and_others_a_judge(tmp_path: Path) -> None:
     draft = imported(EVAL, {"id": "b", "prompt": "Why?", "expected_output": "It asks.", "files": ["a.txt"]})
     assert draft.left_out == ()
     (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
@@ -45,38 +44,30 @@ def test_each_expectation_is_judged(tmp_path: Path) -> None:
     assert isinstance(second.graders[0].method, TemplateJudge)
 
 
-SAID = [
-    (["a"], ["a"]),
-    ([{"text": "a"}], ["a"]),
-    ([{"name": "short", "description": "a"}], ["a"]),
-    ([{"id": 1, "assertion": "a"}], ["a"]),
-    ("a", ["a"]),
-]
-
-
-@pytest.mark.parametrize(("stated", "said"), SAID)
-@pytest.mark.parametrize("key", ["expectations", "assertions"])
-def test_an_expectation_has_several_forms(key: str, stated: Json, said: list[str]) -> None:
-    draft = imported({"id": 1, "prompt": "p", key: stated})
-    (case,) = list(draft.document["test_cases"] or [])
-    assert case["graders"][0]["config"]["rubrics"] == said
+def test_expectation_of_each_form_is_an_item_of_the_rubric() -> None:
+    for stated in (
+        ["a"],
+        [{"text": "a"}],
+        [{"name": "short", "description": "a"}],
+        [{"id": 1, "assertion": "a"}],
+        "a",
+    ):
+        for key in ("expectations", "assertions"):
+            (case,) = list(imported({"id": 1, "prompt": "p", key: stated}).document["test_cases"] or [])
+            assert case["graders"][0]["config"]["rubrics"] == ["a"]
 
 
 LOST: list[tuple[Any, str]] = [
     ({"id": 1, "prompt": "p"}, "an eval that does not say what is right"),
-    ({"id": 1, "expected_output": "x"}, "an eval without a prompt"),
     ("text", "an eval without a prompt"),
     ({**EVAL, "runs": 3}, "`runs` of an eval"),
     ({**EVAL, "expectations": ["a", {"weight": 1}]}, "an expectation that is no text"),
 ]
 
 
-@pytest.mark.parametrize(("one", "what"), LOST)
-def test_what_does_not_carry_over_is_named_with_its_line(one: Any, what: str) -> None:
-    (left,) = imported(one).left_out
+@pytest.mark.parametrize(("stated", "what"), LOST)
+def test_eval_that_does_not_carry_over_is_listed_with_its_line(stated: Any, what: str) -> None:
+    (left,) = imported(stated).left_out
     assert left.message == what
     assert left.line >= 4
-
-
-def test_a_key_of_the_file_that_nothing_reads_is_named() -> None:
-    assert [one.message for one in imported(EVAL, surprise=1).left_out] == ["`surprise`"]
+    assert [left.message for left in imported(EVAL, surprise=1).left_out] == ["`surprise`"]

@@ -1,5 +1,5 @@
-"""What becomes of the cassettes that vcrpy wrote itself: 15 answers that a service gave, whose originals are
-known, and requests that cannot be sent again. They were recorded with requests and httpx."""
+"""Cassettes that vcrpy wrote itself (with requests and httpx): known answers, and requests that cannot be
+sent again."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def cassette(name: str) -> Cassette:
     return found
 
 
-def test_each_recorded_answer_is_the_one_that_the_service_gave() -> None:
+def test_read_of_cassette_has_the_recorded_answers() -> None:
     found = cassette("many.yaml")
     assert found.imported.left_out == ()
     bodies = {
@@ -51,19 +51,17 @@ def test_each_recorded_answer_is_the_one_that_the_service_gave() -> None:
         assert (body if isinstance(wanted, bytes) else json.loads(body)) == wanted
 
 
-def test_what_is_sent_is_said_as_a_recipe_says_it_best() -> None:
-    asked = {draft.id: draft.current["input"] for draft in cassette("many.yaml").imported.drafts}
-    assert asked["post-orders"] == {
-        "method": "POST",
-        "endpoint": "/orders",
-        "headers": {"X-Trace": "t1"},
-        "json": {"a": [1, 2], "n": None},
-    }
-    assert asked["post-form"] == {"method": "POST", "endpoint": "/form", "form": {"a": "1", "b": ["x", "y"]}}
-    assert asked["put-text"]["body"] == "plain body"
+def test_read_of_cassette_states_json_form_and_body() -> None:
+    inputs = {draft.id: draft.current["input"] for draft in cassette("many.yaml").imported.drafts}
+    assert (inputs["post-orders"]["headers"], inputs["post-orders"]["json"]) == (
+        {"X-Trace": "t1"},
+        {"a": [1, 2], "n": None},
+    )
+    assert inputs["post-form"]["form"] == {"a": "1", "b": ["x", "y"]}
+    assert inputs["put-text"]["body"] == "plain body"
 
 
-def test_credentials_become_variables_and_stand_nowhere() -> None:
+def test_read_of_cassette_makes_credentials_variables() -> None:
     found = cassette("secrets.yaml").imported
     written = json.dumps([draft.current for draft in found.drafts])
     for secret in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234"):
@@ -71,9 +69,9 @@ def test_credentials_become_variables_and_stand_nowhere() -> None:
     assert sorted(found.secrets) == ["API_KEY", "API_TOKEN", "PASSWORD", "SESSION"]
 
 
-def test_what_cannot_be_sent_again_is_told_with_its_line() -> None:
+def test_read_of_cassette_lists_what_cannot_be_sent_again() -> None:
     found = cassette("binary.yaml").imported
-    assert [(one.line, one.message.partition("8765")[2]) for one in found.left_out] == [
+    assert [(left.line, left.message.partition("8765")[2]) for left in found.left_out] == [
         (2, "/bin: a body that is no text"),
         (34, "/file: a body of multipart/form-data"),
     ]
@@ -81,5 +79,18 @@ def test_what_cannot_be_sent_again_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(("name", "count"), [("again.yaml", 1), ("by_httpx.yaml", 2), ("plain.json", 2)])
-def test_the_same_answer_to_the_same_request_is_one(name: str, count: int) -> None:
+def test_read_of_cassette_has_the_same_answer_once(name: str, count: int) -> None:
     assert len(cassette(name).imported.drafts) == count
+
+
+def test_read_of_cassette_with_a_date_beyond_every_calendar_has_no_time() -> None:
+    answer = {
+        "status_code": 200,
+        "content": "x",
+        "headers": {"Date": ["Thu, 01 Jan 2026 00:00:00 +9999999999999"]},
+    }
+    recorded = {"request": {"method": "GET", "uri": "http://shop.test/y", "headers": {}}, "response": answer}
+    text = json.dumps({"version": 1, "interactions": [recorded]})
+    found = read_cassette(SourceText("c.yaml", text), ImportChoices())
+    assert found is not None
+    assert [answer.moment for answer in found.answers] == [None]

@@ -199,7 +199,7 @@ def template_of(text: str, words: PlaceholderContext | None = None) -> Placehold
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_is_that_of_its_standard(name: str) -> None:
+def test_format_accepts_and_refuses_cases_of_its_standard(name: str) -> None:
     """Measured: no error among these cases."""
     accepted, refused = FORMATS[name]
     alone, inside = template_of(f"<<{name}>>"), template_of(f"[<<{name}>>]")
@@ -210,7 +210,7 @@ def test_a_format_is_that_of_its_standard(name: str) -> None:
     assert [text for text in refused if inside.accepts(f"[{text}]", {})] == []
 
 
-def test_moments_in_every_unit() -> None:
+def test_any_unix_timestamp_accepts_every_unit() -> None:
     template = template_of("<<any_unix_timestamp>>")
     accepted: list[Json] = [10**9, 10**10 - 1, 10**12, 10**13 - 1, 10**15, 10**18, 10**19 - 1]
     refused: list[Json] = [10**9 - 1, 10**10, 10**12 - 1, 10**13, 10**19, -(10**9), "1705314600", True]
@@ -244,7 +244,7 @@ LINES: list[tuple[str, dict[str, str], str, bool]] = [
 
 
 @pytest.mark.parametrize(("text", "own", "value", "accepted"), LINES)
-def test_an_expression_takes_the_whole_value_and_a_dot_ends_with_the_line(
+def test_regex_matches_whole_value_and_dot_stops_at_line_end(
     text: str, own: dict[str, str], value: str, accepted: bool
 ) -> None:
     assert template_of(text, PlaceholderContext(own)).accepts(value, {}) is accepted
@@ -362,13 +362,13 @@ BOTH = [*((f"<<{name}>>", *values) for name, *values in ALONE), *INSIDE]
 
 
 @pytest.mark.parametrize(("text", "accepted", "refused"), BOTH, ids=[row[0] for row in BOTH])
-def test_each_placeholder_accepts_and_refuses(text: str, accepted: list[Json], refused: list[Json]) -> None:
+def test_placeholder_accepts_and_refuses_values(text: str, accepted: list[Json], refused: list[Json]) -> None:
     template = template_of(text, WORDS)
     assert [value for value in accepted if not template.accepts(value, {})] == []
     assert [value for value in refused if template.accepts(value, {})] == []
 
 
-def test_every_placeholder_is_in_the_tables_above() -> None:
+def test_every_placeholder_has_a_case() -> None:
     assert set(TABLE) <= {name.split("(")[0] for name in (*FORMATS, *(row[0] for row in ALONE))}
 
 
@@ -390,7 +390,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("code", WRONG)
-def test_what_cannot_be_one_gives_the_reason(code: str) -> None:
+def test_invalid_placeholder_is_an_error_with_reason(code: str) -> None:
     listed = WRONG[code]
     texts = (
         [f"<<{text.strip()}>>" for text in listed.replace(";", "\n").split("\n") if text.strip()]
@@ -407,7 +407,7 @@ def test_what_cannot_be_one_gives_the_reason(code: str) -> None:
         compile_text("<<any_string(0, 99999999999)>>!", WORDS)
 
 
-def test_the_nearest_name_is_suggested() -> None:
+def test_unknown_placeholder_suggests_nearest_name() -> None:
     for written, near in [("any_uid", "any_uuid"), ("order_nr", "order_no"), ("any_emal", "any_email")]:
         with pytest.raises(InvalidInput, match=f"did you mean '{near}'"):
             compile_text(f"<<{written}>>", WORDS)
@@ -416,7 +416,7 @@ def test_the_nearest_name_is_suggested() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
+def test_table_learnt_placeholder_needs_no_arguments(name: str) -> None:
     """Whatever is learnt can be written without arguments, so that it can be proposed."""
     learnt, types = TABLE[name].learnt, TABLE[name].types
     assert learnt is None or not isinstance(compile_text(f"<<{name}>>", WORDS), str)

@@ -54,7 +54,7 @@ def token(text: str) -> Token:
         ("<<x(9007199254740993)>>", "x", (9007199254740993,), False, False, None),
     ],
 )  # fmt: skip
-def test_a_placeholder_is_read(
+def test_split_reads_placeholder(
     text: str, name: str, args: tuple[Json, ...], optional: bool, nullable: bool, key: str | None
 ) -> None:
     found = token(text)
@@ -91,7 +91,7 @@ def test_a_placeholder_is_read(
         ("", ""),
     ],
 )
-def test_what_is_literal(text: str, literal: str) -> None:
+def test_split_literal_text(text: str, literal: str) -> None:
     assert split(text) == [literal]
     assert compile_text(text, PlaceholderContext()) == literal
 
@@ -107,7 +107,7 @@ def test_what_is_literal(text: str, literal: str) -> None:
         (r"\<<any>> <<any>>", ["<<any>> ", "<<any>>"]),
     ],
 )
-def test_the_parts_of_a_text(text: str, parts: list[str]) -> None:
+def test_split_parts_of_text(text: str, parts: list[str]) -> None:
     assert [part if isinstance(part, str) else part.text for part in split(text)] == parts
 
 
@@ -119,7 +119,7 @@ def test_the_parts_of_a_text(text: str, parts: list[str]) -> None:
         "<<any('x' y)>>", '<<any("\\q")>>', "<<any(1)", "<<any(1)?|null x>>",
     ],
 )  # fmt: skip
-def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> None:
+def test_split_malformed_placeholder_is_an_error_with_hint(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         split("some text " + text)
     (problem,) = caught.value.problems
@@ -127,7 +127,7 @@ def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> No
     assert "<<name(args)?|null as key>>" in problem.hint
 
 
-def test_markers_and_tokens_are_found_wherever_they_stand() -> None:
+def test_holds_marker_and_tokens_in_nested_value() -> None:
     value = {"a": ["x", {"b": "y<<any as k>>"}], "c": "a << b", "<<any>>": 1, "d": "{{any_uuid}}"}
     assert holds_marker(value)
     assert not holds_marker({"<<any>>": [1, None, True, "{{name}}"]})
@@ -143,7 +143,7 @@ TEXTS = st.one_of(MARKERS, st.text(max_size=10))
 
 
 @given(TEXTS)
-def test_an_escaped_text_stands_for_itself(text: str) -> None:
+def test_escape_text_accepts_only_itself(text: str) -> None:
     written = escape(text)
     compiled = compile_text(written, PlaceholderContext())
     if isinstance(compiled, str):
@@ -162,7 +162,7 @@ def test_an_escaped_text_stands_for_itself(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_an_escaped_text_before_a_placeholder_stands_for_itself(text: str, value: str) -> None:
+def test_escape_text_before_placeholder_accepts_only_itself(text: str, value: str) -> None:
     compiled = compile_text(escape(text, followed=True) + "<<one_of('!')>>", PlaceholderContext())
     assert not isinstance(compiled, str)
     assert compiled.accepts(text + "!", {})
@@ -170,7 +170,7 @@ def test_an_escaped_text_before_a_placeholder_stands_for_itself(text: str, value
 
 
 @given(TEXTS)
-def test_any_text_is_read_or_is_an_error(text: str) -> None:
+def test_split_any_text_is_read_or_an_error(text: str) -> None:
     with suppress(InvalidInput):
         parts = split(text)
         assert not any(isinstance(a, str) and isinstance(b, str) for a, b in pairwise(parts))
@@ -185,7 +185,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_escaping_a_value_changes_texts_alone(value: Json) -> None:
+def test_escape_value_changes_only_texts(value: Json) -> None:
     before = repr(value)
     escaped = escape_value(value)
     assert repr(value) == before
@@ -194,7 +194,7 @@ def test_escaping_a_value_changes_texts_alone(value: Json) -> None:
         assert list(escaped) == list(value)
 
 
-def test_long_hostile_texts_take_linear_time() -> None:
+def test_split_long_hostile_text_is_linear() -> None:
     began = time.process_time()
     for piece in ("<", "\\<<", "<<any(", "{{any_", "<<a ", "\\", "<<any as ", "<<x('"):
         text = piece * (200_000 // len(piece))

@@ -31,7 +31,7 @@ AT = "2026-01-02T10:14:00Z"
         ("<<regex('(?s).*')>>\nb", "a\nc", "<<regex('(?s).*')>>\nc", "a\nb"),
     ],
 )  # fmt: skip
-def test_what_still_matches_keeps_its_placeholder(stored: str, actual: str, wanted: str, shown: str) -> None:
+def test_with_placeholders_keeps_matching_ones(stored: str, actual: str, wanted: str, shown: str) -> None:
     assert with_placeholders(stored, actual) == wanted
     assert with_values(stored, actual) == shown
 
@@ -53,19 +53,19 @@ ACTUAL = st.lists(
 
 
 @given(LINES, ACTUAL)
-def test_what_is_stored_accepts_what_came(stored: list[str], actual: list[str]) -> None:
+def test_with_placeholders_result_accepts_actual_text(stored: list[str], actual: list[str]) -> None:
     text = "\n".join(actual)
     template = compile_text(with_placeholders("\n".join(stored), text), PlaceholderContext())
     assert template == text if isinstance(template, str) else template.accepts(text, {})
 
 
 @given(ACTUAL)
-def test_a_text_without_placeholders_is_stored_as_it_is(actual: list[str]) -> None:
+def test_with_placeholders_plain_text_is_escaped(actual: list[str]) -> None:
     text = "\n".join(actual)
     assert with_placeholders("a b\nc", text) == escape(text)
 
 
-def test_a_long_text_takes_no_longer_than_reading_it() -> None:
+def test_with_placeholders_long_text() -> None:
     lines = [f"line {n} <<any_integer>> of {n}" for n in range(3_000)]
     came = [f"line {n} 7 of {n}" for n in range(3_000)]
     came.insert(1_000, "new")

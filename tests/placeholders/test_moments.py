@@ -98,9 +98,7 @@ def accepted(text: str, value: Any) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), FORMS)
-def test_what_is_learnt_of_a_moment_outlives_a_second_a_midnight_and_years(
-    name: str, form: Callable[[float], Any]
-) -> None:
+def test_narrowest_of_moments_accepts_later_moments(name: str, form: Callable[[float], Any]) -> None:
     """Measured: none of the places is lost, alone or in a longer text."""
     for start in STARTS:
         for around in AROUND if isinstance(form(start), str) else ("{}",):
@@ -120,7 +118,7 @@ def test_what_is_learnt_of_a_moment_outlives_a_second_a_midnight_and_years(
                 assert learnt == f"<<{name}>>"
 
 
-def test_a_day_that_may_be_a_month_keeps_both_orders() -> None:
+def test_narrowest_ambiguous_day_and_month_keeps_both_orders() -> None:
     learnt = narrowest(["05/06/2026 10:00:00", "05/06/2026 10:00:01"])[0].text
     assert learnt == "<<any_datetime>>"
     assert accepted(learnt, "22/06/2026 10:00:01")
@@ -134,7 +132,7 @@ def test_a_day_that_may_be_a_month_keeps_both_orders() -> None:
         ("22 нояб. 2026 21:00:01", "22 нояб. 2026 21:00:03"),
     ],
 )
-def test_a_day_of_an_unknown_form_never_stays_beside_its_time(text: str, again: str) -> None:
+def test_narrowest_unknown_date_form_is_any_string(text: str, again: str) -> None:
     assert narrowest([text, again])[0].text == "<<any_nonempty_string>>"
 
 
@@ -145,12 +143,12 @@ def test_a_day_of_an_unknown_form_never_stays_beside_its_time(text: str, again: 
         "Sun Nov 22 25:00:00 2026", "1795381199 s", "n/a", "",
     ],
 )  # fmt: skip
-def test_what_is_no_moment_is_refused(text: str) -> None:
+def test_moment_of_refuses_invalid_text(text: str) -> None:
     assert moment_of(text) is None
     assert not accepted("<<any_datetime>>", text)
 
 
-def test_a_moment_of_now_is_told_from_any_other() -> None:
+def test_is_of_now_recognises_current_moments() -> None:
     now = STARTS[0]
     for _, form in FORMS[:-7]:
         value = form(now - 60)

@@ -91,23 +91,23 @@ CASES: list[tuple[list[Any], str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("values", "first"), CASES, ids=[first[:40] for _, first in CASES])
-def test_the_narrowest_comes_first(values: list[Any], first: str) -> None:
+def test_narrowest_first_proposal(values: list[Any], first: str) -> None:
     assert narrowest(values)[0].text == first
 
 
-def test_no_values_no_proposal() -> None:
+def test_narrowest_of_no_values_is_empty() -> None:
     assert narrowest([]) == []
 
 
-def test_the_wider_ones_follow_and_each_has_a_reason() -> None:
+def test_narrowest_wider_proposals_follow_with_reasons() -> None:
     found = narrowest([U1, U2])
     texts = ["<<any_uuid(4)>>", "<<any_uuid>>", "<<any_nonempty_string>>", "<<any_string>>"]
-    assert [one.text for one in found] == texts
+    assert [item.text for item in found] == texts
     assert found[0].reason == "UUIDs of version 4"
-    assert [one.says_little for one in found] == [False, False, True, True]
+    assert [item.says_little for item in found] == [False, False, True, True]
 
 
-def test_a_literal_part_is_written_as_the_file_has_it() -> None:
+def test_narrowest_writes_literal_part_with_writer() -> None:
     def write(text: str, followed: bool) -> str:
         return text.replace("http://host", "<<var(base_url)>>")
 
@@ -142,7 +142,7 @@ TEXTS = st.lists(PARTS, min_size=1, max_size=5).map("".join)
 
 @st.composite
 def alike(draw: st.DrawFn) -> list[Any]:
-    """Texts of one frame, of which some parts vary."""
+    """Texts of one frame in which some parts vary."""
     frame = draw(st.lists(st.one_of(PARTS, st.none()), min_size=1, max_size=5))
     filled = st.tuples(*(PARTS if part is None else st.just(part) for part in frame)).map("".join)
     return draw(st.lists(filled, min_size=1, max_size=4))
@@ -151,7 +151,7 @@ def alike(draw: st.DrawFn) -> list[Any]:
 VALUES = st.one_of(
     st.lists(PLAIN, min_size=1, max_size=5),
     st.sampled_from([st.integers(), st.floats(-1e6, 1e6), st.text(max_size=9), st.uuids().map(str)]).flatmap(
-        lambda one: st.lists(one, min_size=1, max_size=5)
+        lambda item: st.lists(item, min_size=1, max_size=5)
     ),
     alike(),
     st.lists(TEXTS, min_size=1, max_size=4),
@@ -165,14 +165,14 @@ def accepts(text: str, value: Any) -> bool:
 
 @pytest.mark.slow
 @given(VALUES)
-def test_every_proposal_accepts_every_value_seen(values: list[Any]) -> None:
+def test_narrowest_every_proposal_accepts_every_value(values: list[Any]) -> None:
     found = narrowest(values)
     assert found
     for proposal in found:
         assert all(accepts(proposal.text, value) for value in values), proposal
 
 
-def test_a_long_text_costs_little() -> None:
+def test_narrowest_long_text_is_not_taken_apart() -> None:
     """Texts without end are not taken apart."""
     found = narrowest(["x " * 120_000 + "1", "x " * 120_000 + "2"])
     assert found[0].text == "<<any_nonempty_string>>"

@@ -81,13 +81,13 @@ def misses() -> list[tuple[str, Any]]:
     return [(kind, value) for kind, key, value in cases if not looks_like_id(value, ("body", key))]
 
 
-def test_few_ids_are_overlooked() -> None:
+def test_looks_like_id_finds_most_ids() -> None:
     """Measured: 20 kinds of ids, 50 of each."""
     missed = misses()
     assert len(missed) <= 0.02 * len(IDS) * MANY, missed
 
 
-def test_hardly_a_name_is_taken_for_an_id() -> None:
+def test_looks_like_id_leaves_most_names() -> None:
     """Measured: names, numbers, versions and other words of people, under seven keys and as an id."""
     cases = [(value, key) for value in NAMES for key in (*KEYS, "id")]
     wrong = [(value, key) for value, key in cases if looks_like_id(value, ("body", key))]
@@ -173,7 +173,7 @@ CHANGES: list[tuple[str, Any, Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("key", "before", "after", "nature"), CHANGES)
-def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str | None) -> None:
+def test_nature_of_change_by_key_and_values(key: str, before: Any, after: Any, nature: str | None) -> None:
     span = SinceCapture(
         datetime(2026, 1, 1, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, tzinfo=UTC).timestamp()
     )
@@ -190,7 +190,7 @@ def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str |
         ("2026-01-03T00:00:00Z", "2025-12-03T00:00:00Z", False),
     ],
 )
-def test_a_moment_that_no_clock_wrote_since_is_a_change(before: str, after: str, is_of_a_clock: bool) -> None:
+def test_nature_of_change_moment_must_be_after_capture(before: str, after: str, is_of_a_clock: bool) -> None:
     span = SinceCapture(
         datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp(), datetime(2026, 1, 5, 10, tzinfo=UTC).timestamp()
     )

@@ -21,7 +21,7 @@ from baselinekit.placeholders.template import Inline, Placeholder, compile_text
     ],
     ids=lambda text: text[:40],
 )  # fmt: skip
-def test_f22_an_expression_that_would_fill_the_memory_is_refused(placeholder: str) -> None:
+def test_f22_regex_that_would_fill_memory_is_refused(placeholder: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     with pytest.raises(InvalidInput) as caught:
@@ -34,11 +34,11 @@ def test_f22_an_expression_that_would_fill_the_memory_is_refused(placeholder: st
 @pytest.mark.parametrize(
     "pattern", [r"\d{4}-\d{2}-\d{2}", "[0-9a-f]{64}", "(ab{2}){3}", r"[{3}]", r"\(?R+\)?", "a{,9}"]
 )
-def test_f22_ordinary_repeats_are_no_bomb(pattern: str) -> None:
+def test_f22_regex_ordinary_repeats_are_accepted(pattern: str) -> None:
     compile_text(f"<<regex('{pattern}')>>", PlaceholderContext())
 
 
-def test_f22_many_that_are_just_quick_enough_do_not_add_up() -> None:
+def test_f22_regex_budget_limits_sum_of_slow_matches() -> None:
     """A tenth of a second each: the second of the baseline is over after the tenth."""
     now = 0.0
 
@@ -62,7 +62,7 @@ ARGUMENTS |= dict.fromkeys(("contains", "starts_with", "ends_with"), "('a')")
 
 
 @pytest.mark.parametrize("name", sorted({*sorted(TABLE)} - {"var"}))
-def test_f22_no_built_in_one_is_slow(name: str) -> None:
+def test_f22_built_in_placeholders_are_fast(name: str) -> None:
     template = compile_text(f"<<{name}{ARGUMENTS.get(name, '')}>>", PlaceholderContext())
     templates = [template]
     if name not in ("any_object", "any_array", "contains"):  # that one has the time limit inside a text

@@ -24,12 +24,12 @@ def template(text: str) -> Placeholder | Inline:
     return compiled
 
 
-def test_optional_is_a_property_of_the_whole_value_alone() -> None:
+def test_is_optional_only_for_whole_value() -> None:
     texts = ("<<any?>>", "<<any>>", "x<<any?>>")
     assert [text for text in texts if Templates(WORDS).is_optional(text)] == ["<<any?>>"]
 
 
-def test_null_is_accepted_only_where_it_says_so() -> None:
+def test_nullable_placeholder_accepts_null() -> None:
     assert template("<<any_uuid|null>>").accepts(None, {})
     assert not template("<<any_uuid>>").accepts(None, {})
     assert not template("<<any_uuid?>>").accepts(None, {})
@@ -70,13 +70,13 @@ def test_null_is_accepted_only_where_it_says_so() -> None:
         (["n=<<any_integer? as k>>", "<<any as k>>"], ["n=4", 5], False),
     ],
 )
-def test_a_binding_is_one_value_everywhere(texts: list[str], values: list[Json], accepted: bool) -> None:
+def test_binding_accepts_only_equal_values(texts: list[str], values: list[Json], accepted: bool) -> None:
     bindings: Bindings = {}
     results = [template(text).accepts(value, bindings) for text, value in zip(texts, values, strict=True)]
     assert all(results) is accepted
 
 
-def test_what_is_not_accepted_binds_nothing() -> None:
+def test_binding_refused_value_binds_nothing() -> None:
     bindings: Bindings = {}
     assert not template("<<any_integer as k>>").accepts("x", bindings)
     assert bindings == {}
@@ -94,7 +94,7 @@ CATASTROPHES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "value"), CATASTROPHES, ids=[text for text, _ in CATASTROPHES])
-def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str) -> None:
+def test_slow_regex_ends_in_time_without_a_pass(text: str, value: str) -> None:
     """F22. The limit counts the processor's time, so that a busy machine makes no error of a pass."""
     compiled = template(text)
     began = time.process_time()
@@ -104,7 +104,7 @@ def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str)
 
 
 @pytest.mark.slow
-def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
+def test_slow_regex_is_an_error_and_other_threads_continue() -> None:
     """F22: `re` would hold the interpreter's lock for hours here."""
     compiled = template("<<regex('(a|aa)+[xy]')>>")
     ticks: list[float] = []
@@ -127,7 +127,7 @@ def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
     assert max(after - before for before, after in pairwise(ticks)) < 0.8
 
 
-def test_a_long_pattern_and_a_long_text_are_refused() -> None:
+def test_regex_long_pattern_or_text_is_refused() -> None:
     with pytest.raises(Exception, match="longer than 1000 characters"):
         compile_text(f"<<regex('{'a' * 1001}')>>", WORDS)
     with pytest.raises(CannotReplay, match="over the limit of 1,000,000"):

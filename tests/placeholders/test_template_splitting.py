@@ -41,7 +41,7 @@ def between_brackets(placeholder: str) -> Inline:
 
 
 def some_way(parts: list[str | Token], text: str) -> bool:
-    """Every way to cut the text in so many pieces."""
+    """Every way to cut the text into this number of pieces."""
     for cuts in combinations_with_replacement(range(len(text) + 1), len(parts) - 1):
         ends = [0, *cuts, len(text)]
         if fits(parts, [text[begin:end] for begin, end in pairwise(ends)], {}):
@@ -70,7 +70,7 @@ def fits(parts: list[str | Token], pieces: list[str], bindings: Bindings) -> boo
 @example(["<<any as k>>", "<<any as k>>"], "11")
 @example(["<<any as k>>", "a", "<<any as k>>"], "1aa1a")
 @example(["<<any_integer|null as k>>", "<<any as k>>"], "nullnull")
-def test_it_is_accepted_when_some_way_to_split_it_is(texts: list[str], value: str) -> None:
+def test_inline_accepts_when_some_split_fits(texts: list[str], value: str) -> None:
     written = "".join(texts)
     template = compile_text(written, PlaceholderContext())
     if isinstance(template, Inline):
@@ -90,23 +90,23 @@ def test_it_is_accepted_when_some_way_to_split_it_is(texts: list[str], value: st
         ("<<any as k>>/<<any_integer(5,9)>>/<<any as k>>", "1/4/1/7/1/4/1", True),
     ],
 )
-def test_splits(text: str, value: str, accepted: bool) -> None:
+def test_inline_accepts_known_splits(text: str, value: str, accepted: bool) -> None:
     assert inline(text).accepts(value, {}) is accepted
 
 
-def test_what_is_not_accepted_binds_nothing() -> None:
+def test_inline_refused_text_binds_nothing() -> None:
     bindings: Bindings = {}
     assert not inline("<<any as k>>-<<any_integer(5, 9)>>").accepts("a-4", bindings)
     assert bindings == {}
 
 
-def test_a_split_agrees_with_what_was_bound_before() -> None:
+def test_inline_split_agrees_with_earlier_binding() -> None:
     template = inline("<<any as k>>-<<any>>")
     assert template.accepts("a-b-c", {"k": "a-b"})
     assert not template.accepts("a-b-c", {"k": "b"})
 
 
-def test_many_placeholders_in_one_text() -> None:
+def test_inline_accepts_400_placeholders() -> None:
     text = "<<any_integer(0, 9)>>," * 400 + "<<any_integer(5, 9) as k>>"
     assert inline(text).accepts("7," * 400 + "7", {})
     assert not inline(text).accepts("7," * 400 + "4", {})
@@ -121,7 +121,7 @@ def test_many_placeholders_in_one_text() -> None:
         ("<<regex('[a-y]+')>><<regex('[a-z]+(?<!z)')>><<regex('^[a-y]+$')>>", "a" * 3_000 + "z"),
     ],
 )
-def test_too_many_ways_end_in_time_as_an_error_or_with_the_right_answer(text: str, value: str) -> None:
+def test_inline_too_many_splits_end_in_time(text: str, value: str) -> None:
     """F22. `a…b…a…b` has an answer among the first ones: everything is absent but the last."""
     began = time.process_time()
     with suppress(CannotReplay):
@@ -129,7 +129,7 @@ def test_too_many_ways_end_in_time_as_an_error_or_with_the_right_answer(text: st
     assert time.process_time() - began < 2.5
 
 
-def test_the_time_that_splitting_takes_counts_for_the_baseline() -> None:
+def test_inline_split_time_counts_towards_budget() -> None:
     ticks = iter(range(1_000))
     template = inline(
         "<<any_integer(1,9)>><<any_integer>>",

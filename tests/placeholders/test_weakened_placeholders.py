@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from test_formats import FORMATS
 
-from baselinekit.commands.weakened import is_narrower
+from baselinekit.commands.since import is_narrower
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
@@ -113,7 +113,7 @@ BOUND: list[dict[str, Json]] = [{}, {"k": 5}, {"k": "x"}]
 """What other places have given the binding."""
 
 MOST_OVER_REPORTED = 401
-"""Pairs that no value tells apart and that are reported as wider: the table does not know them."""
+"""Pairs that no value distinguishes and that are reported as wider: the table does not know them."""
 
 
 def accepted(form: str) -> list[bool]:
@@ -134,7 +134,7 @@ def table() -> dict[str, int]:
     return {form: sum(1 << place for place, yes in enumerate(accepted(form)) if yes) for form in FORMS}
 
 
-def test_every_form_accepts_some_values_and_refuses_some(table: dict[str, int]) -> None:
+def test_forms_accept_some_values_and_refuse_some(table: dict[str, int]) -> None:
     everything = (1 << len(VALUES) * len(BOUND) + 1) - 1
     assert len(FORMS) > 100
     assert all(found for found in table.values())
@@ -142,7 +142,7 @@ def test_every_form_accepts_some_values_and_refuses_some(table: dict[str, int]) 
     assert table["<<any>>"] == everything >> 1
 
 
-def test_is_narrower_never_passes_over_a_wider_placeholder(table: dict[str, int]) -> None:
+def test_is_narrower_never_misses_wider_placeholder(table: dict[str, int]) -> None:
     """Of all pairs. It may report pairs in which the new placeholder accepts no more, but not many."""
     templates = {form: template_of(form) for form in FORMS}
     passed_over, over_reported, right = [], [], 0

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.pytest_plugin.fixture import BaselineFixture
-
 pytestmark = pytest.mark.slow
 
 
 def files(pytester: pytest.Pytester) -> list[str]:
     found = (pytester.path / "baselines").rglob("*.yaml")
-    return sorted(one.relative_to(pytester.path / "baselines").as_posix() for one in found)
+    return sorted(path.relative_to(pytester.path / "baselines").as_posix() for path in found)
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -36,7 +34,7 @@ def passes_then_fails(pytester: pytest.Pytester, source: Path, old: str, new: st
 @pytest.mark.parametrize(
     "how", ["assert {'n': 1} == self.baseline", "self.assertEqual({'n': 1}, self.baseline)"]
 )
-def test_unittest(pytester: pytest.Pytester, how: str) -> None:
+def test_baseline_in_unittest(pytester: pytest.Pytester, how: str) -> None:
     source = pytester.makepyfile(
         test_it=f"""
         import unittest
@@ -55,7 +53,7 @@ def test_unittest(pytester: pytest.Pytester, how: str) -> None:
     assert files(pytester) == ["test_it/TestIt.test_it.yaml"]
 
 
-def test_doctest_of_a_module(pytester: pytest.Pytester) -> None:
+def test_baseline_in_doctest(pytester: pytest.Pytester) -> None:
     source = pytester.makepyfile(
         price='''
         def total(n):
@@ -66,19 +64,13 @@ def test_doctest_of_a_module(pytester: pytest.Pytester) -> None:
             return n * 2
         '''
     )
-    said = passes_then_fails(pytester, source, "n * 2", "n * 3", "--doctest-modules")
-    assert "    - 4\n    + 6\n" in said
-    assert "pytest --doctest-modules price.py::price.total --baseline-update=changed" in said
+    printed = passes_then_fails(pytester, source, "n * 2", "n * 3", "--doctest-modules")
+    assert "    - 4\n    + 6\n" in printed
+    assert "pytest --doctest-modules price.py::price.total --baseline-update=changed" in printed
     assert files(pytester) == ["price/price.total.yaml"]
 
 
-def test_nothing_is_broadcast() -> None:
-    """numpy and pandas ask whoever says that it goes before them."""
-    assert BaselineFixture.__array_ufunc__ is None
-    assert BaselineFixture.__pandas_priority__ > 5_000
-
-
-def test_a_baseline_that_is_to_be_skipped(pytester: pytest.Pytester) -> None:
+def test_baseline_with_skip_skips_its_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="def test_it(baseline):\n    assert 1 == baseline\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
     edit(pytester.path / "baselines/test_it/test_it.yaml", "metadata:", "metadata:\n  skip: see issue 7")
@@ -87,29 +79,11 @@ def test_a_baseline_that_is_to_be_skipped(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["SKIPPED*test_it.yaml: see issue 7"])
 
 
-def test_rules_that_were_written_before_there_is_a_value(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_it="def test_it(baseline):\n    assert {'a': 1, 'at': 2} == baseline\n")
-    file = pytester.path / "baselines/test_it/test_it.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        "id: test_it.test_it\n"
-        "current:\n  input:\n    test: test_it.py::test_it\n  execution:\n    type: pytest\n"
-        "comparison:\n  ignore_fields: [at]  # changes\n",
-        encoding="utf-8",
-    )
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
-    text = file.read_text(encoding="utf-8")
-    assert "  ignore_fields: [at]  # changes\n" in text
-    assert "    a: 1\n" in text
-    edit(pytester.path / "test_it.py", "'at': 2", "'at': 3")
-    pytester.runpytest_inprocess().assert_outcomes(passed=1)
-
-
-def test_a_large_value_stands_beside_its_file(pytester: pytest.Pytester) -> None:
+def test_baseline_of_a_large_value_has_an_output_file(pytester: pytest.Pytester) -> None:
     source = pytester.makepyfile(test_it="def test_it(baseline):\n    assert ['x' * 70_000] == baseline\n")
-    said = passes_then_fails(pytester, source, "70_000", "70_001")
-    assert "test_it.output.json:" in said
-    names = sorted(one.name for one in (pytester.path / "baselines/test_it").iterdir())
+    printed = passes_then_fails(pytester, source, "70_000", "70_001")
+    assert "test_it.output.json:" in printed
+    names = sorted(path.name for path in (pytester.path / "baselines/test_it").iterdir())
     assert names == ["test_it.output.json", "test_it.yaml"]
     pytester.runpytest_inprocess("--baseline-update").assert_outcomes(passed=1)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)

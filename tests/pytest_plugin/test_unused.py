@@ -63,41 +63,37 @@ def found(root: Path, run: Run, used: Iterable[str] = (), rootdir: Path | None =
 
 
 def files_of(unused: Iterable[Unused]) -> list[str]:
-    return [one.baseline.source.file for one in unused]
+    return [item.baseline.source.file for item in unused]
 
 
 def reasons(unused: Iterable[Unused]) -> list[str]:
-    return sorted(one.reason for one in unused)
+    return sorted(item.reason for item in unused)
 
 
 def removed(unused: Iterable[Unused]) -> list[str]:
-    return [line for one in unused for line in remove(one)]
+    return [line for item in unused for line in remove(item)]
 
 
-def test_what_every_test_uses_is_not_unused(root: Path) -> None:
+def test_find_unused_lists_tests_that_are_gone_or_passed_without(root: Path) -> None:
     assert found(root, covered(), [A, B, C]) == []
-
-
-def test_a_test_that_is_gone_and_one_that_passed_without(root: Path) -> None:
     assert reasons(found(root, covered([A, B]), [A])) == [f"{B} passed without it", f"{C} is gone"]
 
 
-def test_a_second_value_that_a_test_has_no_more(root: Path) -> None:
+def test_find_unused_lists_a_name_that_its_test_lost(root: Path) -> None:
     keep(root, A, name="second")
     second = found(root, covered(), [A, B, C])
     assert files_of(second) == ["baselines/tests/test_a/test_one.second.yaml"]
 
 
-def test_a_test_that_did_not_pass_says_nothing_of_its_files(root: Path) -> None:
+def test_find_unused_leaves_out_files_of_a_failed_test(root: Path) -> None:
     """It may have failed, or been skipped, before it came to them."""
     keep(root, A, name="second")
     assert found(root, covered(unproven={A}), [B, C]) == []
 
 
-@pytest.mark.parametrize("new", ["tests/test_a.py::test_two[y]", "tests/test_a.py::test_two"])
-def test_other_parameters(root: Path, new: str) -> None:
+def test_find_unused_leaves_out_other_parameters(root: Path) -> None:
     """An option such as `--browser`, or a variable, may have chosen them for this run."""
-    assert found(root, covered([A, new, C]), [A, C]) == []
+    assert found(root, covered([A, "tests/test_a.py::test_two[y]", C]), [A, C]) == []
 
 
 PARTIAL = [
@@ -110,7 +106,7 @@ PARTIAL = [
 
 
 @pytest.mark.parametrize(("facts", "why"), PARTIAL)
-def test_a_run_of_a_part_says_nothing(root: Path, facts: dict[str, Any], why: str) -> None:
+def test_find_unused_of_a_part_claims_nothing(root: Path, facts: dict[str, Any], why: str) -> None:
     keep(root, "tests/test_gone.py::test_it")
     assert find_unused(covered(**facts), str(root), {str(root): "baselines"}) == ([], why)
     assert list(lines_of_unused([], why, str(root), False)) == []
@@ -118,35 +114,28 @@ def test_a_run_of_a_part_says_nothing(root: Path, facts: dict[str, Any], why: st
     assert list(lines_of_unused([], why, str(root), True)) == [wanted]
 
 
-def test_a_file_of_tests_that_is_gone(root: Path) -> None:
+def test_find_unused_lists_a_test_file_that_is_gone(root: Path) -> None:
     """It need not be among the arguments: nobody can run it."""
     (root / "tests/test_b.py").unlink()
     looked = {"tests/test_a.py": "passed"}
     assert reasons(found(root, covered([A, B], looked=looked), [A, B])) == [f"{C} is gone"]
 
 
-def test_a_file_of_tests_that_skips_itself(root: Path) -> None:
-    looked = {"tests/test_a.py": "passed", "tests/test_b.py": "skipped"}
-    assert found(root, covered([A, B], looked=looked), [A, B]) == []
-
-
 _OURS = "baseline: {output: 1}\ncurrent: {input: {test: t.py::x}, execution: {type: pytest}}\n"
 NOT_OURS = {
-    "another kind": "id: x\ncurrent: {input: {method: GET, endpoint: /pytest}, execution: {type: http}}\n",
     "two in a file": f"id: x\n{_OURS}---\nid: y\n{_OURS}",
-    "no baseline": "pytest: {is: mentioned}\n",
     "no text": "pytest\x00",
 }
 
 
 @pytest.mark.parametrize("what", NOT_OURS)
-def test_what_holds_something_else_is_left(root: Path, what: str) -> None:
+def test_find_unused_leaves_out_other_files(root: Path, what: str) -> None:
     path = root / "baselines/x.yaml"
     path.write_text(NOT_OURS[what], "utf-8")
     assert found(root, covered(), [A, B, C]) == []
 
 
-def test_links_and_what_stands_in_another_project_are_left(root: Path) -> None:
+def test_find_unused_leaves_out_links_and_other_projects(root: Path) -> None:
     path = keep(root, "tests/test_gone.py::test_it")
     path.rename(root / "elsewhere.yaml")
     path.symlink_to(root / "elsewhere.yaml")
@@ -157,37 +146,30 @@ def test_links_and_what_stands_in_another_project_are_left(root: Path) -> None:
     assert found(root, covered(), [A, B, C]) == []
 
 
-def test_prune_removes_what_was_listed_and_nothing_else(root: Path) -> None:
+def test_prune_removes_only_what_was_listed(root: Path) -> None:
     gone = keep(
         root, "tests/unit/test_gone.py::test_it", output_file="tests.unit.test_gone.test_it.output.json"
     )
     beside = gone.with_name("tests.unit.test_gone.test_it.output.json")
     beside.write_text("[1]", "utf-8")
+    (root / "tests/x.output.json").write_text("1", "utf-8")
+    leads_out = keep(root, "tests/test_lost.py::test_it", output_file="../../../tests/x.output.json")
     keep(root, A, name="second")
     mine = root / "baselines/tests/test_a/notes.txt"
     mine.write_text("mine", "utf-8")
     unused = found(root, covered(), [A, B, C])
     before = {path for path in root.rglob("*") if path.is_file()}
-    assert len(unused) == 2
+    assert len(unused) == 3
     assert removed(unused) == []
     second = root / "baselines/tests/test_a/test_one.second.yaml"
     after = {path for path in root.rglob("*") if path.is_file() and ".baselinekit" not in path.parts}
-    assert before - after == {gone, beside, second}
+    assert before - after == {gone, beside, second, leads_out}
     assert not (root / "baselines/tests/unit").exists()
-    assert next(lines_of_unused(unused, "", str(root), True)) == "2 baselines that no test used were removed:"
+    assert next(lines_of_unused(unused, "", str(root), True)) == "3 baselines that no test used were removed:"
     assert found(root, covered(), [A, B, C]) == []
 
 
-def test_an_output_that_stands_elsewhere_is_not_removed(root: Path) -> None:
-    """A file names its output's own file; one that leads out of its folder is somebody's."""
-    (root / "tests/x.output.json").write_text("1", "utf-8")
-    keep(root, "tests/test_gone.py::test_it", output_file="../../../tests/x.output.json")
-    unused = found(root, covered(), [A, B, C])
-    assert removed(unused) == []
-    assert (root / "tests/x.output.json").exists()
-
-
-def test_what_cannot_be_removed_is_told(root: Path) -> None:
+def test_prune_reports_what_cannot_be_removed(root: Path) -> None:
     gone = keep(root, "tests/test_gone.py::test_it")
     unused = found(root, covered(), [A, B, C])
     gone.unlink()

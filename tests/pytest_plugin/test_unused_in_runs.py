@@ -1,10 +1,7 @@
 """Runs that leave tests out, in every way that pytest and its plugins have: none of them claims that a
 baseline is unused, and none removes one."""
 
-import os
-
 import pytest
-from startedpytest import run_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -51,45 +48,39 @@ def stored(project: pytest.Pytester) -> int:
 
 def run(project: pytest.Pytester, *words: str) -> str:
     """What it says."""
-    if "-n" in words:
-        return run_pytest(project.path, *words, env=os.environ)[1]
     return project.runpytest_inprocess(*words).stdout.str()
 
 
-def test_a_run_of_everything_lists_it(project: pytest.Pytester) -> None:
-    told = run(project, "-p", "no:cacheprovider")
-    assert "1 baseline is used by no test" in told
-    assert "test_c.py::test_gone is gone" in told
+def test_unused_baseline_is_listed_by_a_run_of_everything(project: pytest.Pytester) -> None:
+    printed = run(project, "-p", "no:cacheprovider")
+    assert "1 baseline is used by no test" in printed
+    assert "test_c.py::test_gone is gone" in printed
     assert stored(project) == 5
 
 
 PARTIAL = [
     ["-k", "one"],
-    ["-k", "one", "-n", "2"],
     ["--deselect", "test_a.py::test_two"],
     ["test_a.py", "test_b.py::TestIt"],
-    ["--ignore", "test_b.py"],
-    ["--setup-plan"],
     ["--collect-only"],
     ["-o", "python_functions=check_*"],
-    ["-p", "no:python"],
 ]
 
 
 def claims_nothing(project: pytest.Pytester, *words: str) -> None:
-    told = run(project, *words, "--baseline-prune")
-    assert "no test used" not in told
-    assert "used by no test" not in told
+    printed = run(project, *words, "--baseline-prune")
+    assert "no test used" not in printed
+    assert "used by no test" not in printed
     assert stored(project) == 5
 
 
 @pytest.mark.parametrize("words", PARTIAL, ids=" ".join)
-def test_a_run_of_a_part_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_prune_in_a_run_of_a_part_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     claims_nothing(project, *words)
 
 
 @pytest.mark.parametrize("words", [["--lf"], ["--sw"]], ids=" ".join)
-def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_prune_with_last_failed_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
     (project.path / "fail").touch()
     run(project, *words)
     for _ in range(2):
@@ -97,19 +88,18 @@ def test_what_goes_on_from_an_earlier_run_claims_nothing(project: pytest.Pyteste
         (project.path / "fail").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("words", [["-x"], ["-x", "-n", "2"]], ids=" ".join)
-def test_a_run_that_stops_claims_nothing(project: pytest.Pytester, words: list[str]) -> None:
+def test_prune_in_a_run_that_stops_claims_nothing(project: pytest.Pytester) -> None:
     (project.path / "fail").touch()
-    claims_nothing(project, *words, "test_a.py", "test_b.py")
+    claims_nothing(project, "-x", "test_a.py", "test_b.py")
 
 
-def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
+def test_prune_with_reruns_counts_every_attempt(project: pytest.Pytester) -> None:
     """What it used in any of its attempts is in use, and what it never came to is not unused."""
     pytest.importorskip("pytest_rerunfailures", reason="pytest-rerunfailures is not installed")
     (project.path / "fail").touch()
-    told = run(project, "--reruns", "1", "--baseline-prune")
-    assert "1 baseline that no test used was removed:" in told
-    assert "test_c.py::test_gone is gone" in told
+    printed = run(project, "--reruns", "1", "--baseline-prune")
+    assert "1 baseline that no test used was removed:" in printed
+    assert "test_c.py::test_gone is gone" in printed
     assert stored(project) == 4
     project.makepyfile(
         test_b="""
@@ -126,5 +116,5 @@ def test_a_test_that_is_run_again(project: pytest.Pytester) -> None:
         """
     )
     (project.path / "fail").unlink()
-    told = run(project, "--reruns", "1", "--baseline-prune")
-    assert "no baseline was removed: each is used by a test" in told
+    printed = run(project, "--reruns", "1", "--baseline-prune")
+    assert "no baseline was removed: each is used by a test" in printed

@@ -72,7 +72,7 @@ def accepts(folder: Path, value: object, update: str | None = None) -> bool:
 
 @settings(deadline=None)
 @given(value=storehelp.values, other=storehelp.values)
-def test_what_is_written_is_the_value_and_no_other(
+def test_baseline_accepts_the_written_value_and_no_other(
     tmp_path_factory: pytest.TempPathFactory, value: Any, other: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("round")

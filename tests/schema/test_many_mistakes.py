@@ -22,7 +22,7 @@ TWICE = (
 MANY_KEYS = "wrong{0}: 1\n"
 
 
-def told(folder: Path, text: str) -> tuple[list[Problem], float]:
+def problems_of(folder: Path, text: str) -> tuple[list[Problem], float]:
     (folder / "a.yaml").write_text(text)
     began = time.process_time()
     _, error = load_partly(["a.yaml"], str(folder))
@@ -37,7 +37,7 @@ def test_load_partly_with_many_problems_places_all_of_them(
     tmp_path: Path, row: str, times: int, in_all: int
 ) -> None:
     begins = "id: a\n" if row == MANY_KEYS else ""
-    found, _ = told(tmp_path, begins + "".join(row.format(n) for n in range(times)))
+    found, _ = problems_of(tmp_path, begins + "".join(row.format(n) for n in range(times)))
     assert len(found) == in_all
     assert all(problem.place and problem.place.line for problem in found)
 
@@ -52,9 +52,9 @@ def test_error_of_two_files_with_many_problems_shows_the_number_for_each(tmp_pat
 
 
 @pytest.mark.parametrize(("count", "lines"), [(20, 20), (21, 21), (40_000, 21)])
-def test_an_error_with_many_problems_of_a_file_shows_twenty_and_the_number(count: int, lines: int) -> None:
-    of_one = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
-    shown = str(InvalidInput(*of_one, Problem("BK503", "another", "", Place("b")))).split("\n")
+def test_error_of_file_with_many_problems_shows_twenty_and_the_number(count: int, lines: int) -> None:
+    problems = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
+    shown = str(InvalidInput(*problems, Problem("BK503", "another", "", Place("b")))).split("\n")
     assert len(shown) == lines + 1
     if count > 20:
         assert shown[-1] == (
@@ -69,7 +69,7 @@ REPEATED_KEY = "- id: x{0}\n  name: 1\n  name: 2\n"
 @pytest.mark.parametrize("row", [RECORD, REPEATED_KEY, TWICE])
 def test_load_partly_with_many_wrong_records_takes_time_in_proportion(tmp_path: Path, row: str) -> None:
     for _ in range(3):  # another process may have had the processor
-        few, many = (told(tmp_path, "".join(map(row.format, range(n))))[1] for n in (2_000, 8_000))
+        few, many = (problems_of(tmp_path, "".join(map(row.format, range(n))))[1] for n in (2_000, 8_000))
         if many / few < 6:
             return
     pytest.fail(f"{many / few:.1f} times")
@@ -91,19 +91,19 @@ WRONG_CASE = "  - id: c{0}\n    inptu: x\n    expectd: y\n"
 def test_doctor_with_many_problems_prints_few_of_them_and_all_as_json(
     tmp_path: Path, file: str, text: str
 ) -> None:
-    with console(tmp_path / "project") as here:
-        path = here.folder / file
+    with console(tmp_path / "project") as terminal:
+        path = terminal.folder / file
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         for words in ("doctor", "compare"):
-            run = here.run(f"baselinekit {words}")
+            run = terminal.run(f"baselinekit {words}")
             assert (run.exit_code == 2) or (words == "compare" and file.startswith("evals"))
             if run.exit_code == 2:
                 printed = run.stdout + run.stderr
                 found = re.search(r"… and ([0-9,]+) more problems in this file", printed)
                 assert found is not None
                 assert len(printed.splitlines()) < 60
-        run = here.run("baselinekit doctor --json")
+        run = terminal.run("baselinekit doctor --json")
         assert run.exit_code == 2
         findings = json.loads(run.stdout)
         assert len(findings["problems"]) == findings["problem_count"] == int(found[1].replace(",", "")) + 20

@@ -107,7 +107,7 @@ def mutate(value: Any, rng: random.Random) -> None:
         value[key] = deepcopy(rng.choice(OTHERS))
 
 
-def test_a_value_converts_or_has_mistakes_that_are_where_they_say() -> None:
+def test_read_as_value_converts_or_has_placed_mistakes() -> None:
     rng = random.Random(3)
     right = 0
     for _ in range(4_000):
@@ -128,7 +128,7 @@ def test_a_value_converts_or_has_mistakes_that_are_where_they_say() -> None:
 
 
 @pytest.mark.parametrize(("kind", "raw"), STATED)
-def test_what_is_written_is_read_as_the_same(kind: Any, raw: dict[str, Any]) -> None:
+def test_read_as_plain_value_is_the_same(kind: Any, raw: dict[str, Any]) -> None:
     value, _ = read_as(kind, raw)
     assert read_as(kind, plain(value)) == (value, [])
 
@@ -145,7 +145,7 @@ def test_what_is_written_is_read_as_the_same(kind: Any, raw: dict[str, Any]) -> 
         ("usd", 3, "unknown key 'usd'", "it belongs below `limits:`"),
     ],
 )
-def test_a_mistake_says_what_was_expected_and_found(key: str, value: Any, message: str, hint: str) -> None:
+def test_read_as_mistake_names_expected_and_found(key: str, value: Any, message: str, hint: str) -> None:
     _, (problem,) = read_as(Config, {key: value})
     assert problem.message == message
     assert hint in problem.hint

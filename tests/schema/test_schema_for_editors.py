@@ -1,4 +1,4 @@
-"""The JSON Schema that editors use says of a file what the loader says."""
+"""The JSON Schema for editors accepts the files that the loader accepts."""
 
 import json
 import os
@@ -14,20 +14,20 @@ from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.schema import dump_schema
-from baselinekit.store import schemafile
+from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema
 
 SCHEMA = json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
-def test_it_has_every_key_of_the_model() -> None:
+def test_json_schema_has_every_key_of_the_structs() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     for part in (Known, Metadata, Rules, HttpRequest):
         assert set(SCHEMA["$defs"][part.__name__]["properties"]) == set(part.__struct_fields__)
     assert "default" not in SCHEMA["$defs"]["HttpRequest"]["properties"]["json"]
     current = SCHEMA["$defs"]["Record"]["properties"]["current"]["oneOf"]
-    assert {one["$ref"].removeprefix("#/$defs/") for one in current} == {
+    assert {choice["$ref"].removeprefix("#/$defs/") for choice in current} == {
         f"{kind.capitalize()}Current" for kind in (*KINDS, "flow")
     }
 
@@ -56,14 +56,14 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
         ({"id": "a", "current": {"input": {"content": "x"}, "execution": {"type": "prompt"}}}, True),
     ],
 )  # fmt: skip
-def test_it_tells_a_baseline_from_others(value: Any, good: bool) -> None:
+def test_json_schema_accepts_baselines_only(value: Any, good: bool) -> None:
     assert VALIDATOR.is_valid(value) is good
 
 
-def test_the_schema_that_comes_with_the_package_is_that_of_the_classes() -> None:
+def test_baseline_schema_file_is_up_to_date() -> None:
     """BASELINEKIT_GOLDEN=write renews it."""
     if os.environ.get("BASELINEKIT_GOLDEN") == "write":
-        Path(schemafile.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
-    text = schemafile.baseline_schema()
+        Path(atomic.__file__).with_name("baseline.schema.json").write_text(dump_schema(SCHEMA), "utf-8")
+    text = atomic.baseline_schema()
     assert text == dump_schema(SCHEMA), "BASELINEKIT_GOLDEN=write renews it"
     assert json.loads(text)["$defs"]["Record"]["additionalProperties"] is False

@@ -14,7 +14,7 @@ from secretdrill import SECRETS, left, spellings
 from baselinekit.graders.judging import unusable_reply
 from baselinekit.secrets.declared import Declared
 from baselinekit.secrets.variables import MASK, Redactor, Secret
-from baselinekit.values.texts import beginning_of, end_of, mask_and_clip, shown
+from baselinekit.values.texts import end_of, mask_and_clip, shown
 
 PARTS = 4
 
@@ -23,7 +23,7 @@ def redactor_of(*secrets: str) -> Redactor:
     return Redactor({f"s{n}": Secret(secret) for n, secret in enumerate(secrets)})
 
 
-def test_what_is_left_of_a_secret_is_noticed() -> None:
+def test_left_finds_remains_of_secret() -> None:
     assert len(SECRETS) >= 300
     assert left("hunter2hunter2", "base64", base64.b64encode(b"hunter2hunter2").decode())
     assert left("p@ss-w&rd-123", "url", "p%40ss-w")
@@ -32,17 +32,19 @@ def test_what_is_left_of_a_secret_is_noticed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_each_spelling_of_300_secrets_is_masked(part: int) -> None:
+def test_mask_declared_each_spelling_of_300_secrets(part: int) -> None:
     """Alone, beside all the others, and cut anywhere after the mask."""
     others, chance = redactor_of(*SECRETS), random.Random(part)
     given_away = []
     for secret in SECRETS[part::PARTS]:
         alone = redactor_of(secret)
         for name, text in spellings(secret):
-            said = f"·· {text} ··"
-            masked = alone.mask_declared(said)
-            cut = mask_and_clip(said, chance.randrange(3, len(said)), alone.mask_declared, counted=False)
-            for shown_text in (masked, cut, others.mask_declared(said)):
+            sentence = f"·· {text} ··"
+            masked = alone.mask_declared(sentence)
+            cut = mask_and_clip(
+                sentence, chance.randrange(3, len(sentence)), alone.mask_declared, counted=False
+            )
+            for shown_text in (masked, cut, others.mask_declared(sentence)):
                 if lost := left(secret, name, shown_text):
                     given_away.append((secret, name, lost))
             if "more" not in name:
@@ -50,7 +52,7 @@ def test_each_spelling_of_300_secrets_is_masked(part: int) -> None:
     assert given_away == []
 
 
-def test_lines_of_a_secret_are_masked_wherever_they_stand() -> None:
+def test_mask_lines_of_secret_are_masked() -> None:
     secret = next(secret for secret in SECRETS if "BEGIN" in secret)
     redactor = redactor_of(secret)
     lines = secret.strip().split("\n")
@@ -79,16 +81,14 @@ GUIDS = st.text("0123456789abcdef", min_size=32, max_size=32)
 
 
 @given(HEX | GUIDS, st.data())
-def test_a_hexadecimal_secret_is_masked_in_any_case_with_and_without_hyphens(
-    digits: str, data: st.DataObject
-) -> None:
+def test_mask_declared_hexadecimal_secret_in_any_case_and_grouping(digits: str, data: st.DataObject) -> None:
     sizes = data.draw(st.sampled_from([(), (4, 4), GUID]))
     declared = _hyphenated(digits, sizes)
     forms = {declared, digits, _hyphenated(digits, GUID) if len(digits) == 32 else declared}
     redactor = redactor_of(data.draw(st.sampled_from([declared, declared.upper(), f"{{{declared}}}"])))
     cases = data.draw(st.lists(st.booleans(), min_size=50, max_size=50))
     for form in forms:
-        text = "".join(one.upper() if up else one for one, up in zip(form, cases, strict=False))
+        text = "".join(char.upper() if up else char for char, up in zip(form, cases, strict=False))
         assert redactor.mask_declared(f"id: {text};") == f"id: {MASK};"
         assert redactor.mask_declared(f"ïd: {text};") == f"ïd: {MASK};"
     assert redactor.mask_declared("id: nothing-of-it;") == "id: nothing-of-it;"
@@ -102,14 +102,14 @@ ORDINARY = [
 
 def _ordinary() -> dict[str, str]:
     chance = random.Random(5)
-    here = Path(__file__).parents[2]
+    root = Path(__file__).parents[2]
     images = [base64.b64encode(chance.randbytes(30_000)).decode() for _ in range(8)]
     return {
         "json": json.dumps(ORDINARY)
         + " ".join(f"2026-11-{n:02d}T10:20:30Z 0{n}:20:40" for n in range(10, 30)),
-        "prose": "\n".join(file.read_text("utf-8") for file in sorted((here / "docs").glob("*.md"))),
+        "prose": "\n".join(file.read_text("utf-8") for file in sorted((root / "docs").glob("*.md"))),
         "code": "\n".join(
-            file.read_text("utf-8") for file in sorted((here / "baselinekit/cli").glob("*.py"))
+            file.read_text("utf-8") for file in sorted((root / "baselinekit/cli").glob("*.py"))
         ),
         "images": json.dumps(images),
         "checksums": "\n".join(chance.randbytes(32).hex() for _ in range(3_000)),
@@ -119,7 +119,7 @@ def _ordinary() -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", _ordinary())
-def test_nothing_ordinary_is_taken_for_a_spelling(kind: str) -> None:
+def test_declared_finds_nothing_in_ordinary_text(kind: str) -> None:
     """300 secrets against what answers hold, the short ones and the digits among them."""
     text = _ordinary()[kind]
     words = [secret for secret in SECRETS if all(line not in text for line in (secret, *secret.split("\n")))]
@@ -128,7 +128,7 @@ def test_nothing_ordinary_is_taken_for_a_spelling(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_hostile_takes_no_longer() -> None:
+def test_declared_find_is_fast_on_hostile_text() -> None:
     declared = Declared({str(n): secret for n, secret in enumerate((*SECRETS[40:60], "a1", "x"))})
     started = time.process_time()
     for text in ("\\" * 300_000, "%25" * 100_000, "&amp;" * 60_000, "ab:" * 100_000, "QUJD" * 75_000):
@@ -138,31 +138,28 @@ def test_what_is_hostile_takes_no_longer() -> None:
 
 @pytest.mark.slow
 @given(st.data())
-def test_a_text_that_is_kept_in_part_holds_no_part_of_a_secret(data: st.DataObject) -> None:
+def test_cut_text_contains_no_part_of_secret(data: st.DataObject) -> None:
     """Whatever is spelt how around the cut."""
     secret = data.draw(st.sampled_from(SECRETS[40:]))
     name, text = data.draw(st.sampled_from(list(spellings(secret))))
     redactor = redactor_of(secret)
     words = data.draw(st.lists(st.sampled_from(["lorem", "ipsum\n", text]), min_size=3, max_size=40))
-    said = " ".join(words)
-    limit = data.draw(st.integers(1, len(said)))
-    first, last = (cut(said, limit, redactor.mask_declared) for cut in (beginning_of, end_of))
-    assert max(len(first), len(last)) <= limit
-    for kept in (first, last):
-        assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
+    sentence = " ".join(words)
+    limit = data.draw(st.integers(1, len(sentence)))
+    kept = end_of(sentence, limit, redactor.mask_declared)
+    assert len(kept) <= limit
+    assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
 
 
-def test_what_is_kept_in_part_is_as_much_as_may_be() -> None:
+def test_beginning_of_and_end_of_keep_as_much_as_possible() -> None:
     mask = redactor_of("correct horse battery").mask_declared
-    said = "one two correct horse battery three four"
-    assert beginning_of(said, 20, mask) == "one two"
-    assert beginning_of(said, 34, mask) == "one two correct horse battery thre"
-    assert end_of(said, 20, mask) == "three four"
-    assert end_of(said, 36, mask) == end_of(said, 39, mask) == "two correct horse battery three four"
-    assert beginning_of(said, 99, mask) == end_of(said, 99, mask) == said
+    sentence = "one two correct horse battery three four"
+    assert end_of(sentence, 20, mask) == "three four"
+    assert end_of(sentence, 36, mask) == end_of(sentence, 39, mask) == "two correct horse battery three four"
+    assert end_of(sentence, 99, mask) == sentence
 
 
-def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:
+def test_mask_note_with_word_of_secret_is_dropped() -> None:
     redactor = redactor_of("Xk4 9931 Teapot")
     note = "the numbers differ: 9931, 12; another name: teapot -> Berlin"
     about = ("in Berlin, 12 of Xk4 9931 Teapot", "in Berlin, 12 of 13")
@@ -171,7 +168,7 @@ def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:
     assert redactor.mask_note(None) is None
 
 
-def test_an_error_is_shown_without_secrets_whatever_its_kind_is_made_of() -> None:
+def test_shown_error_of_any_type_is_masked() -> None:
     error = unusable_reply("says nothing of use", "hunter2hunter2 " * 200)
     hidden = shown(error, redactor_of("hunter2hunter2").mask)
     assert isinstance(hidden, type(error))

@@ -76,7 +76,7 @@ def stored(answer: Json, *, hide: bool) -> Json:
     return hide_secrets(output, Redactor({}), hide=hide, allow=False)[0]
 
 
-def test_what_is_ordinary_is_stored_as_it_came() -> None:
+def test_hide_secrets_leaves_ordinary_answers() -> None:
     refused = []
     for answer in ORDINARY:
         try:
@@ -89,7 +89,7 @@ def test_what_is_ordinary_is_stored_as_it_came() -> None:
 
 
 @pytest.mark.parametrize(("answer", "secret"), SECRET, ids=[str(number) for number in range(len(SECRET))])
-def test_a_secret_is_refused_or_hidden(answer: Json, secret: str) -> None:
+def test_hide_secrets_refuses_or_hides_secret(answer: Json, secret: str) -> None:
     with pytest.raises(Refused, match="--placeholder-like secrets"):
         stored(answer, hide=False)
     found = stored(answer, hide=True)
@@ -110,5 +110,5 @@ def test_a_secret_is_refused_or_hidden(answer: Json, secret: str) -> None:
         ("api_key=9f8e7d6c5b4a at <<any_uuid>>", "api_key=<<any_hex>> at <<any_uuid>>"),
     ],
 )
-def test_only_the_secret_becomes_a_placeholder(answer: Json, expected: Json) -> None:
+def test_hide_secrets_replaces_only_the_secret(answer: Json, expected: Json) -> None:
     assert stored(answer, hide=True) == {"status": 200, "body": expected}

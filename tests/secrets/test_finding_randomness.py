@@ -35,7 +35,7 @@ MADE: dict[str, tuple[Callable[[], str], float]] = {
 
 
 @pytest.mark.parametrize("how", MADE)
-def test_a_random_token_is_found(how: str) -> None:
+def test_likeness_finds_random_token(how: str) -> None:
     make, missed_at_most = MADE[how]
     missed = sum(likeness(make(), ("body", "value")) is None for _ in range(1_000))
     assert missed <= 1_000 * missed_at_most
@@ -62,32 +62,32 @@ ORDINARY: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize("what", ORDINARY)
-def test_what_is_ordinary_does_not_alarm(what: str) -> None:
+def test_likeness_ignores_ordinary_values(what: str) -> None:
     for _ in range(300):
         text = ORDINARY[what]()
         assert likeness(text, ("body", "value")) is None, text
 
 
 @pytest.mark.parametrize("name", ["id", "user_id", "nodeId", "etag", "sha256", "avatar", "next_page_token"])
-def test_what_its_name_explains_does_not_alarm(name: str) -> None:
+def test_likeness_ignores_random_values_with_explaining_name(name: str) -> None:
     for _ in range(100):
         assert likeness(letters(32), ("body", name)) is None
         assert likeness(letters(32), ("body", name, 0)) is None
 
 
 WORDS = ["OAUTH2", "PASSWORD", "BEARER", "API", "KEY", "V2", "TOKEN", "X", "RATE", "S3", "AUTH0", "ID", "MD5"]
-STANDS_FOR = ["…", "<value>", "${VALUE}", "{{value}}", "$VALUE", "[value]", ""]
+SAMPLE_VALUES = ["…", "<value>", "${VALUE}", "{{value}}", "$VALUE", "[value]", ""]
 
 
-@pytest.mark.parametrize("value", STANDS_FOR)
-def test_the_name_of_a_variable_that_is_given_a_value_does_not_alarm(value: str) -> None:
+@pytest.mark.parametrize("value", SAMPLE_VALUES)
+def test_likeness_ignores_variable_name_with_sample_value(value: str) -> None:
     """As in the hint to pass one: `--secret OAUTH2_PASSWORD_BEARER=…`."""
     for _ in range(300):
         name = "_".join(CHANCE.choices(WORDS, k=CHANCE.randrange(2, 7)))
         assert likeness(f"pass --secret {name}={value}", ("body", "value")) is None, name
 
 
-def test_what_such_a_name_is_given_is_still_found() -> None:
+def test_secret_parts_finds_token_after_variable_name() -> None:
     missed = 0
     for _ in range(1_000):
         token = letters(32)
@@ -110,13 +110,13 @@ def test_what_such_a_name_is_given_is_still_found() -> None:
         "com.example.App/2.14.3-rc.1+build.20240101", "AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDhA",
     ],
 )  # fmt: skip
-def test_names_and_paths_do_not_alarm(text: str) -> None:
+def test_likeness_ignores_names_and_paths(text: str) -> None:
     assert likeness(text, ("body", "value")) is None
 
 
 @pytest.mark.parametrize("padding", ["", "=", "=="])
 @pytest.mark.parametrize("lead", ["", "key=", "token: "])
-def test_the_padding_of_a_token_is_no_value_of_what_stands_before(lead: str, padding: str) -> None:
+def test_secret_parts_token_with_padding_is_one_part(lead: str, padding: str) -> None:
     """`TOKEN==` was taken for a name with the value `=`, and the token itself could not be hidden."""
     token = f"YmluYXJ5IGNvbnRlbnRzIP//3g9Xq{padding}"
     assert secret_parts(lead + token) == [(len(lead), len(lead) + len(token))]

@@ -37,7 +37,7 @@ from baselinekit.secrets.finding import (
         ("Tokenizer", False),
     ],
 )
-def test_is_secret_header(name: str, secret: bool) -> None:
+def test_is_secret_header_by_name(name: str, secret: bool) -> None:
     assert is_secret_header(name) is secret
 
 
@@ -71,13 +71,13 @@ def test_is_secret_header(name: str, secret: bool) -> None:
         ("d41d8cd98f00b204e9800998ecf8427e", None),
     ],
 )
-def test_secret_shape(text: str, what: str | None) -> None:
+def test_spans_finds_secret_shapes(text: str, what: str | None) -> None:
     found = [kind for _, _, kind in spans(f"see {text} there") if kind != RANDOM]
     assert next(iter(found), None) == what
 
 
 @pytest.mark.slow
-def test_looking_is_quick_on_hostile_text() -> None:
+def test_spans_is_fast_on_hostile_text() -> None:
     started = time.process_time()
     for text in (
         "eyJaaaaaaaa-" * 20_000,
@@ -95,7 +95,7 @@ def test_looking_is_quick_on_hostile_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["password", "apiKey", "client_secret", "access-token", "SecretAccessKey"])
-def test_what_is_called_a_secret(name: str) -> None:
+def test_is_secret_key_by_name(name: str) -> None:
     assert is_secret_key(name)
     assert not may_be_random(name)
     assert likeness("short-or-plain", ("body", name)) == "a value whose name says that it is a secret"
@@ -105,12 +105,12 @@ def test_what_is_called_a_secret(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["id", "user_id", "ETag", "nodeId", "sha256", "CodeSha256", "next_page_token"]
 )
-def test_what_is_called_like_something_random(name: str) -> None:
+def test_may_be_random_by_name(name: str) -> None:
     assert may_be_random(name)
     assert not is_secret_key(name)
 
 
-def test_each_place_is_covered_and_the_rest_stays() -> None:
+def test_mask_secrets_covers_each_secret_only() -> None:
     github, key = "ghp_" + "a1" * 18, "sk_live_" + "b2" * 12
     assert mask_secrets(f"from {github} to {key}!") == "from *** (a GitHub token) to *** (an API key)!"
     assert mask_secrets(repr(f"x\n{github}")) == r"'x\n*** (a GitHub token)'", "also after an escape"

@@ -62,7 +62,7 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("text", WHOLE)
-def test_masked_as_a_whole_value(text: str) -> None:
+def test_mask_short_secret_as_whole_value(text: str) -> None:
     assert REDACTOR.mask(text) == WHOLE[text]
     assert REDACTOR.mask_said(text) == WHOLE[text]
     assert REDACTOR.mask_value({"v": [text]}) == {"v": [WHOLE[text]]}
@@ -70,14 +70,14 @@ def test_masked_as_a_whole_value(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", INSIDE)
-def test_left_inside_of_a_text(text: str) -> None:
+def test_mask_short_secret_inside_text_stays(text: str) -> None:
     assert REDACTOR.mask(text) == text
     assert REDACTOR.mask_said(text) == text
     assert REDACTOR.mask_value({"v": text}) == {"v": text}
     assert REDACTOR.found_in(text) == set()
 
 
-def test_values_and_numbers_but_no_keys() -> None:
+def test_mask_value_short_secret_values_and_numbers_but_no_keys() -> None:
     value = {"root": {"pin": 1234, "pins": [Decimal("1234"), 12345, True], "user": "root"}, "password": "a1"}
     assert REDACTOR.mask_value(value) == {
         "root": {"pin": MASK, "pins": [MASK, 12345, True], "user": MASK},
@@ -92,7 +92,7 @@ def test_values_and_numbers_but_no_keys() -> None:
     st.text("abcdefgh0123456789", min_size=1, max_size=4),
     st.text("abcdefgh0123456789", min_size=1, max_size=4),
 )
-def test_the_length_decides(secret: str, before: str, after: str) -> None:
+def test_mask_value_inside_text_depends_on_length(secret: str, before: str, after: str) -> None:
     redactor = Redactor({"it": Secret(secret)})
     inside, whole = redactor.mask_value([f"{before}{secret}{after}", f"k={secret}"])
     assert whole == f"k={MASK}"
@@ -115,11 +115,11 @@ SCOPE = Scope(secrets={name: Secret(value) for name, value in SECRETS.items()})
         ("p%40s%26", "p%40s%26"),
     ],
 )
-def test_a_recipe_names_them_where_they_are_whole(typed: Json, written: Json) -> None:
+def test_with_names_short_secret_only_as_whole_value(typed: Json, written: Json) -> None:
     assert with_names(typed, SCOPE) == written
 
 
-def test_an_output_names_them_where_they_are_whole() -> None:
+def test_output_templater_short_secret_only_as_whole_value() -> None:
     output: Json = {"user": "root", "home": "/root/a1", "link": "/x?key=a1", "ok": "x-ray"}
     assert OutputTemplater(SCOPE).template(output) == {
         "user": "<<var(user)>>",
@@ -129,7 +129,7 @@ def test_an_output_names_them_where_they_are_whole() -> None:
     }
 
 
-def test_json_that_is_printed_stays_json() -> None:
+def test_mask_said_keeps_json_valid() -> None:
     document = json.dumps({"root": "root", "pin": 1234, "list": ["a1", "data1"]})
     assert REDACTOR.mask_said(document) == document.replace('"root",', f'"{MASK}",').replace(
         "1234", MASK

@@ -37,11 +37,11 @@ SCOPE = Scope(
         (12, 12),
     ],
 )
-def test_expand(written: object, expanded: object) -> None:
+def test_expand_variables(written: object, expanded: object) -> None:
     assert SCOPE.expand(written) == expanded
 
 
-def test_a_recipe_is_expanded_as_a_whole() -> None:
+def test_expand_recipe() -> None:
     recipe = Recipe(
         HttpRequest(endpoint="/u/{{n}}", headers={"Authorization": "Bearer {{token}}"}, json={"n": "{{n}}"}),
         HttpExecution("http", base_url="https://{{host}}"),
@@ -55,7 +55,7 @@ def test_a_recipe_is_expanded_as_a_whole() -> None:
     assert sorted(names_in(recipe)) == ["host", "n", "n", "token"]
 
 
-def test_an_undefined_variable_says_where_and_what_is_near() -> None:
+def test_expand_undefined_variable_names_place_and_nearest() -> None:
     with pytest.raises(InvalidInput) as caught:
         SCOPE.expand({"headers": ["{{tokn}}"]}, ("current", "input"))
     (problem,) = caught.value.problems
@@ -66,21 +66,21 @@ def test_an_undefined_variable_says_where_and_what_is_near() -> None:
         Scope().expand("{{elsewhere}}")
 
 
-def test_the_process_environment_is_not_searched() -> None:
+def test_expand_does_not_read_process_environment() -> None:
     with pytest.raises(InvalidInput):
         SCOPE.expand("{{PATH}}")
 
 
-def test_what_a_step_saved_goes_before_what_was_declared() -> None:
+def test_with_saved_overrides_declared_variable() -> None:
     assert SCOPE.with_saved({"host": "other", "id": 3}).expand("{{host}}/{{id}}/{{n}}") == "other/3/7"
 
 
-def test_the_longest_secret_is_masked_first() -> None:
+def test_mask_longest_secret_first() -> None:
     redactor = Redactor({"short": Secret("abcdef"), "long": Secret("abcdefgh")})
     assert redactor.mask("abcdefgh abcdef") == f"{MASK} {MASK}"
 
 
-def test_values_keys_and_numbers_are_masked() -> None:
+def test_mask_value_masks_values_keys_and_numbers() -> None:
     redactor = Redactor({"pin": Secret("12345678"), "word": Secret("hunter2!")})
     value = {
         "a hunter2! b": ["hunter2!", 12345678, Decimal("12345678"), 1234, True, None],
@@ -93,8 +93,8 @@ def test_values_keys_and_numbers_are_masked() -> None:
 TAG, PASSED = 'W/"44-tp3E1UXTZ2V1aJaeGnzoTeDK7Cs"', "q7ZxP0vT4mKs9LwB2nRd8YcF"
 
 
-def test_what_was_judged_in_its_place_is_said_as_it_is() -> None:
-    """On the terminal nothing says any more what stands where: two tags are told apart all the same."""
+def test_mask_said_shows_values_judged_in_their_place() -> None:
+    """On the terminal the place of a value is no longer known, but two tags stay distinct."""
     redactor = Redactor({"word": Secret("hunter2!")})
     knowing = redactor.knowing({"password": "Xx12345678"})
     assert MASK in redactor.mask_said(f"  + {json.dumps(TAG)}")
@@ -110,7 +110,7 @@ def test_what_was_judged_in_its_place_is_said_as_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_masking_is_quick_on_hostile_text() -> None:
+def test_mask_is_fast_on_hostile_text() -> None:
     redactor = Redactor({"a": Secret('"q"u"o"t"e"d'), "b": Secret("%%%%%%%x"), "c": Secret("plain-one")})
     started = time.process_time()
     for text in ("\\" * 300_000, "%25" * 100_000, "plain-on" * 40_000):
@@ -138,11 +138,11 @@ def test_masking_is_quick_on_hostile_text() -> None:
         ("K=\u2028x", "\u2028x".strip()),
     ],
 )
-def test_env_file(line: str, value: str) -> None:
+def test_parse_env_file_values(line: str, value: str) -> None:
     assert parse_env_file(f"\ufeff# head\r\nHOST=h.example\r\n\r\n{line}\r\n", "a.env")["K"] == value
 
 
-def test_env_file_errors_come_together_and_show_no_value() -> None:
+def test_parse_env_file_reports_all_errors_without_values() -> None:
     text = 'A=1\nhunter2\n=x\nB=\'hunter2\nC="hunter2" x\nD=${NOPE}hunter2\n'
     with pytest.raises(InvalidInput) as caught:
         parse_env_file(text, "test.env")

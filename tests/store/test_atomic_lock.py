@@ -21,7 +21,7 @@ with lock(sys.argv[1], "f.yaml"):
 """
 
 
-def test_whoever_waits_too_long_is_told_for_whom(tmp_path: Path) -> None:
+def test_f03_lock_held_by_another_process_is_an_error(tmp_path: Path) -> None:
     owner = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], cwd=PROJECT, stdout=subprocess.PIPE)
     try:
         assert owner.stdout is not None
@@ -44,7 +44,7 @@ def test_whoever_waits_too_long_is_told_for_whom(tmp_path: Path) -> None:
         owner.stdout.close()
 
 
-def test_threads_exclude_each_other_and_an_error_frees_the_lock(tmp_path: Path) -> None:
+def test_lock_excludes_threads_and_is_freed_by_an_error(tmp_path: Path) -> None:
     inside: list[int] = []
     most: list[int] = []
 
@@ -66,14 +66,14 @@ def test_threads_exclude_each_other_and_an_error_frees_the_lock(tmp_path: Path) 
     work()
 
 
-def test_the_number_of_lock_files_is_bounded(tmp_path: Path) -> None:
+def test_lock_files_are_bounded(tmp_path: Path) -> None:
     for number in range(300):
         with lock(str(tmp_path), f"{number}.yaml"):
             pass
     assert 40 <= len(list((tmp_path / ".baselinekit/locks").iterdir())) <= STRIPES
 
 
-def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_lock_refuses_a_link(tmp_path: Path) -> None:
     with lock(str(tmp_path), "f.yaml"):
         (name,) = (tmp_path / ".baselinekit/locks").iterdir()
     name.unlink()

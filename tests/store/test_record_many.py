@@ -19,7 +19,7 @@ OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_coun
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.data())
-def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, data: st.DataObject) -> None:
+def test_record_at_a_known_place_equals_a_search(tmp_path_factory: Any, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("p")
 
     def choose(options: list[Any]) -> Any:
@@ -31,7 +31,7 @@ def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, d
         write(folder, name, choose(["", "\ufeff"]) * (name == "known.yaml") + text)
     passed = [choose([True, False]) for _ in cases]
     for name in ("known.yaml", "searched.yaml"):
-        marks = [Mark(one.source, it) for one, it in zip(load([name], str(folder)), passed, strict=True)]
+        marks = [Mark(first.source, it) for first, it in zip(load([name], str(folder)), passed, strict=True)]
         assert all(None not in mark.source.spans for mark in marks), text
         if name == "searched.yaml":
             marks = [replace(mark, source=replace(mark.source, spans=(None, None))) for mark in marks]
@@ -54,13 +54,13 @@ def case(number: int, choose: Any) -> dict[str, Any]:
     }
 
 
-def test_what_an_anchor_shares_has_no_place_of_its_own(tmp_path: Path) -> None:
+def test_record_of_a_shared_anchor_writes_each_baseline(tmp_path: Path) -> None:
     current = "current: {input: {endpoint: /x}, execution: {type: http}}"
     shared = "{last_passed: null, failure_count: 0}"
     text = f"- id: a\n  {current}\n  metadata: &m {shared}\n- id: b\n  {current}\n  metadata: *m\n"
     write(tmp_path, "f.yaml", text)
-    one, two = load(["f.yaml"], str(tmp_path))
-    record([Mark(one.source, False), Mark(two.source, True)], str(tmp_path), NOW)
-    one, two = load(["f.yaml"], str(tmp_path))
-    assert (one.metadata.failure_count, one.metadata.last_passed) == (1, None)
+    first, two = load(["f.yaml"], str(tmp_path))
+    record([Mark(first.source, False), Mark(two.source, True)], str(tmp_path), NOW)
+    first, two = load(["f.yaml"], str(tmp_path))
+    assert (first.metadata.failure_count, first.metadata.last_passed) == (1, None)
     assert (two.metadata.failure_count, two.metadata.last_passed) == (0, NOW)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.files.languages import language
-from baselinekit.store.recordmerge import merge_records, without_record
+from baselinekit.store.record import merge_records, without_record
 
 BLOCK = """\
 # what the team says
@@ -64,9 +64,7 @@ def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:0
     ("base", "ours", "theirs", "last", "count"),
     [
         (yaml(), yaml(OLD), yaml(NEW), NEW, 0),  # the later one
-        (yaml(NEWER, 2), yaml(OLD, 2), yaml("null", 2), OLD, 2),
         (yaml(OLD, 2), yaml(OLD, 3), yaml(OLD, 5), OLD, 6),  # the failures of both
-        (yaml(OLD, 2), yaml(OLD, 2), yaml(OLD, 5), OLD, 5),
         (yaml(OLD, 4), yaml(NEW, 0), yaml(OLD, 5), NEW, 1),  # begun anew by hand, and one more meanwhile
         (yaml(OLD, 4), yaml(OLD, 1), yaml(OLD, 2), OLD, 3),  # both have begun anew
         (yaml(OLD, 4), yaml(OLD, 0, NEW), yaml(NEWER, 9), NEWER, 5),  # a refresh begins anew, too
@@ -74,46 +72,38 @@ def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:0
         (yaml('"2026-01-01T01:00:00+01:00"', 0), yaml(OLD, 0), yaml(NEW, 0), NEW, 0),
     ],
 )
-def test_the_rule(tmp_path: Path, base: bytes, ours: bytes, theirs: bytes, last: str, count: int) -> None:
-    for one, other in ((ours, theirs), (theirs, ours)):
-        conflicts, text = merged(tmp_path, base, one, other)
+def test_merge_records(
+    tmp_path: Path, base: bytes, ours: bytes, theirs: bytes, last: str, count: int
+) -> None:
+    for left, right in ((ours, theirs), (theirs, ours)):
+        conflicts, text = merged(tmp_path, base, left, right)
         assert conflicts == 0, text.decode()
         about = language("x.yaml").load(text.decode(), "x.yaml")[0]["metadata"]
         assert (about["last_passed"], about["failure_count"]) == (last, count)
 
 
-def test_two_different_refreshes_are_a_conflict(tmp_path: Path) -> None:
-    one, other = yaml(OLD, 1, NEW).replace(b"Ada", b"Ada L"), yaml(OLD, 2, NEWER).replace(b"Ada", b"A. L")
-    conflicts, text = merged(tmp_path, yaml(OLD, 7), one, other)
+def test_merge_records_of_two_refreshes_is_a_conflict(tmp_path: Path) -> None:
+    left, right = yaml(OLD, 1, NEW).replace(b"Ada", b"Ada L"), yaml(OLD, 2, NEWER).replace(b"Ada", b"A. L")
+    conflicts, text = merged(tmp_path, yaml(OLD, 7), left, right)
     assert conflicts >= 1
     assert b"failure_count: 3\n" in text  # both have begun anew
     assert text.count(b"failure_count") == 1
 
 
-def test_what_one_side_took_out_is_not_kept_for_its_record(tmp_path: Path) -> None:
-    pair = BLOCK.format(id="a", last="null", count=0) + "---\n" + BLOCK.format(id="b", last="null", count=3)
-    alone = BLOCK.format(id="a", last="null", count=0)
-    failed = pair.replace("failure_count: 3", "failure_count: 4")
-    for one, other in ((alone, failed), (failed, alone)):
-        assert merged(tmp_path, pair.encode(), one.encode(), other.encode()) == (0, alone.encode())
-    bare = pair.replace("  failure_count: 3\n", "")
-    assert merged(tmp_path, pair.encode(), bare.encode(), failed.encode()) == (0, bare.encode())
-
-
 @pytest.mark.parametrize("broken", [b"a: [1", b"\xff\xfe", b"<<<<<<< x\na: 1\n=======\n>>>>>>> y\n"])
-def test_what_cannot_be_read_is_left_to_git_as_it_is(broken: bytes) -> None:
+def test_merge_records_leaves_unreadable_texts_to_git(broken: bytes) -> None:
     texts = (yaml(OLD), yaml(NEW), yaml(NEWER))
     for place in range(3):
         some = [broken if n == place else text for n, text in enumerate(texts)]
         assert merge_records(some, "x.yaml") == some
 
 
-def test_an_id_that_is_there_twice_is_left_alone() -> None:
+def test_merge_records_leaves_a_repeated_id() -> None:
     twice = [text + b"---\n" + text for text in (yaml(OLD, 1), yaml(NEW, 2), yaml(NEWER, 3))]
     assert merge_records(twice, "x.yaml") == twice
 
 
-def test_the_other_json_form_has_its_id_elsewhere(tmp_path: Path) -> None:
+def test_merge_records_of_the_json_form(tmp_path: Path) -> None:
     form = '{"metadata": {"id": "a", "failure_count": %d}, "test_case": {"input": {}}, "baseline": {}}\n'
     texts = ((form % count).encode() for count in (1, 2, 4))
     assert merged(tmp_path, *texts, "x.json") == (0, (form % 5).encode())
@@ -168,12 +158,10 @@ NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
     ("text", "name", "shown"),
     [
         (ALONE.replace("  last", "  tags: [x]\n  last"), "x.yaml", "id: a\nmetadata:\n  tags: [x]\n"),
-        (ALONE + "name: b\n", "x.yaml", "id: a\nname: b\n"),
         ("id: a\nmetadata: {failure_count: 3}\n", "x.yaml", "id: a\n"),
         (SHARED, "x.yaml", SHARED.replace(": 3", ": …")),
         (ALONE.replace(": 3", ": 3  # why"), "x.yaml", "id: a\nmetadata:\n  …  # why\n"),
         (NOT_OURS, "x.yaml", NOT_OURS),
-        ("failure_count: 3\n", "x.yaml", "failure_count: 3\n"),
         (
             IN_JSON,
             "x.json",
@@ -182,10 +170,9 @@ NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
             ).replace('    "captured_at": "2025-12-01T10:00:00Z"\n', ""),
         ),
         (CAPTURED, "x.yaml", CAPTURED_FOLDED),
-        (CAPTURED.replace("id: a", '"id": a'), "x.yaml", CAPTURED_FOLDED.replace("id: a", '"id": a')),
         ("- " + CAPTURED.replace("\n", "\n  ").rstrip(" "), "x.yaml", "- " + IN_LIST),
         (SHORT_FORM, "x.yaml", SHORT_FORM.replace("2026-01-01", "…").replace("{git: {commit: abc}}", "…")),
     ],
 )
-def test_a_diff_shows_the_file_without_its_record(text: str, name: str, shown: str) -> None:
+def test_without_record_leaves_out_record_and_provenance(text: str, name: str, shown: str) -> None:
     assert without_record(text.encode(), name).decode() == shown

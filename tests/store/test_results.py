@@ -1,13 +1,12 @@
 """What a run keeps for the next one, and reports where the operator wants them."""
 
-import os
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from storehelp import write
 
-from baselinekit.errors import InvalidInput, NotRecorded
+from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import KeptOutput
 from baselinekit.model.values import Json
 from baselinekit.store.results import (
@@ -21,17 +20,17 @@ from baselinekit.store.results import (
 from baselinekit.structs import replace
 
 
-def seen(id: str, output: Json) -> KeptOutput:
+def kept_output(id: str, output: Json) -> KeptOutput:
     return KeptOutput(id, "hash", output, "2026-11-21", {"git": {"dirty": True}}, {"seconds": 0.5}, "with")
 
 
-def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
+def test_pending_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
     root = str(tmp_path)
     assert load_pending(root, "a") is None
     assert pending_ids(root) == frozenset()
-    kept = seen("a", [Decimal("1e400"), "\ud800", {"n": 1.0}])
+    kept = kept_output("a", [Decimal("1e400"), "\ud800", {"n": 1.0}])
     kept = replace(kept, masked=(("a", 0), ()), unsettled=("x",), settled=("y", "z"), variant=2, flaw="cut")
-    save_pending(root, seen("a", {"old": 1}))
+    save_pending(root, kept_output("a", {"old": 1}))
     save_pending(root, kept)
     assert load_pending(root, "a") == kept
     assert pending_ids(root) == {"a"}
@@ -40,14 +39,14 @@ def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
     assert load_pending(root, "a") is None
 
 
-def test_an_id_is_no_path(tmp_path: Path) -> None:
+def test_save_pending_refuses_an_id_that_is_a_path(tmp_path: Path) -> None:
     for id in ("../a", "a/b", ""):
         with pytest.raises(InvalidInput, match=r"BK108"):
-            save_pending(str(tmp_path), seen(id, {}))
+            save_pending(str(tmp_path), kept_output(id, {}))
 
 
-def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    save_pending(str(tmp_path), seen("b", {}))
+def test_load_pending_of_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    save_pending(str(tmp_path), kept_output("b", {}))
     other = (tmp_path / ".baselinekit/pending/b.json").read_text()
     for text in ("[1]", "{}", other, other.replace('"b"', '"a"').replace('"hash"', "1")):
         write(tmp_path, ".baselinekit/pending/a.json", text)
@@ -58,7 +57,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
         load_pending(str(tmp_path), "a")
 
 
-def test_a_report_is_written_whole_with_its_folders(tmp_path: Path) -> None:
+def test_write_text_makes_folders_and_follows_links(tmp_path: Path) -> None:
     path = tmp_path / "a/b/report.md"
     write_text(str(path), "é \ud800\n")
     assert path.read_bytes() == "é \\ud800\n".encode()
@@ -70,21 +69,11 @@ def test_a_report_is_written_whole_with_its_folders(tmp_path: Path) -> None:
     assert path.read_text() == "through"
 
 
-def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    write_text(os.devnull, "x")
-    assert not os.path.isfile(os.devnull)
-    with pytest.raises(NotRecorded, match=r"BK120 .* is a folder"):
-        write_text(str(tmp_path), "x")
-    write(tmp_path, "file", "")
-    with pytest.raises(NotRecorded, match=r"BK120"):
-        write_text(str(tmp_path / "file/report.md"), "x")
-
-
 @pytest.mark.parametrize(
     ("kept", "ids"),
     [('["a", "b"]', {"a", "b"}), ('["a", ["b"], {}, 1]', {"a"}), ("[" * 100_000, set()), ('"\\ud800', set())],
 )
-def test_a_last_run_that_is_damaged_is_no_obstacle(tmp_path: Path, kept: str, ids: set[str]) -> None:
+def test_load_not_passed_ignores_damage(tmp_path: Path, kept: str, ids: set[str]) -> None:
     assert load_not_passed(str(tmp_path)) == frozenset()
     write(tmp_path, ".baselinekit/last-run.json", kept)
     assert load_not_passed(str(tmp_path)) == ids

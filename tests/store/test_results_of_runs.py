@@ -1,10 +1,9 @@
 """What is kept of earlier runs: bounded, in order, and never in the way; and what is checked out."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from checkouts import Checkout
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store.project import head_commit
@@ -13,7 +12,7 @@ from baselinekit.store.results import MOST_FILES, keep_results, load_results, re
 T = "2024-01-20T14:00:{:02}Z"
 
 
-def test_runs_are_kept_in_their_order_also_within_a_second(tmp_path: Path) -> None:
+def test_keep_results_keeps_the_order_within_a_second(tmp_path: Path) -> None:
     root = str(tmp_path)
     assert result_files(root) == []
     for number in (3, 1, 2):
@@ -24,7 +23,7 @@ def test_runs_are_kept_in_their_order_also_within_a_second(tmp_path: Path) -> No
     assert len(result_files(root)) == 4  # the same once
 
 
-def test_the_oldest_go_and_what_is_older_than_all_is_not_kept(tmp_path: Path) -> None:
+def test_keep_results_drops_the_oldest(tmp_path: Path) -> None:
     root = str(tmp_path)
     for number in range(MOST_FILES + 5):
         keep_results(root, f"2024-01-20T14:{number // 60:02}:{number % 60:02}Z", b"%d" % number)
@@ -34,7 +33,7 @@ def test_the_oldest_go_and_what_is_older_than_all_is_not_kept(tmp_path: Path) ->
     assert next(load_results(root))[1] == 5
 
 
-def test_what_cannot_be_read_is_passed_over_and_named(tmp_path: Path) -> None:
+def test_load_results_passes_over_unreadable_files(tmp_path: Path) -> None:
     root = str(tmp_path)
     keep_results(root, T.format(1), b"{")
     keep_results(root, T.format(2), b"[" * 100_000)
@@ -44,7 +43,7 @@ def test_what_cannot_be_read_is_passed_over_and_named(tmp_path: Path) -> None:
     assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
 
 
-def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_keep_results_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "p").mkdir()
     (tmp_path / "p/.baselinekit").symlink_to(tmp_path / "elsewhere")
@@ -52,37 +51,20 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> No
         keep_results(str(tmp_path / "p"), T.format(1), b"{}")
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    ran = subprocess.run(
-        ["git", *who, *words],
-        cwd=folder,
-        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ran.stdout.strip()
-
-
-def test_the_commit_is_what_git_says(tmp_path: Path) -> None:
-    repo = tmp_path / "repo"
-    (repo / "deep/er").mkdir(parents=True)
-    git(repo, "init", "-q", "-b", "main")
-    assert head_commit(str(repo)) is None
-    git(repo, "commit", "-q", "--allow-empty", "-m", "one")
-    git(repo, "commit", "-q", "--allow-empty", "-m", "two")
-    assert head_commit(str(repo / "deep/er")) == git(repo, "rev-parse", "HEAD")
-    git(repo, "pack-refs", "--all")
-    assert head_commit(str(repo)) == git(repo, "rev-parse", "HEAD")
-    git(repo, "worktree", "add", "-q", "-b", "feature/x", str(tmp_path / "tree"), "HEAD~1")
-    assert head_commit(str(tmp_path / "tree")) == git(repo, "rev-parse", "HEAD~1")
-    git(repo, "checkout", "-q", "--detach", "HEAD~1")
-    assert head_commit(str(repo)) == git(repo, "rev-parse", "HEAD")
-
-
 @pytest.mark.parametrize("text", ["", "ref: a/../../secret", "ref: HEAD", "x" * 40, "ref: refs/heads/gone"])
-def test_a_head_that_is_none_is_no_commit(tmp_path: Path, text: str) -> None:
+def test_head_commit_of_a_damaged_head_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/HEAD").write_text(text)
     assert head_commit(str(tmp_path)) is None
+
+
+def test_head_commit_is_that_of_git(tmp_path: Path) -> None:
+    repository = Checkout(tmp_path / "repository")
+    (repository.folder / "deep/er").mkdir(parents=True)
+    assert head_commit(str(repository.folder)) is None
+    first, second = repository.commit(), repository.commit()
+    assert head_commit(str(repository.folder / "deep/er")) == second
+    repository.git("pack-refs", "--all")
+    assert head_commit(str(repository.folder)) == second
+    repository.git("worktree", "add", "-q", "-b", "feature/x", str(tmp_path / "tree"), "HEAD~1")
+    assert head_commit(str(tmp_path / "tree")) == first

@@ -24,7 +24,7 @@ def tree(folder: Path) -> list[str]:
         ("gone/x.json", "name a file in a folder that you may write"),
     ],
 )
-def test_what_nothing_can_be_written_to_is_refused(place: str, why: str, tmp_path: Path) -> None:
+def test_check_place_refuses_what_cannot_be_written(place: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept")
     (tmp_path / "gone").symlink_to("/proc/nowhere")
@@ -36,7 +36,7 @@ def test_what_nothing_can_be_written_to_is_refused(place: str, why: str, tmp_pat
 
 
 @pytest.mark.parametrize("place", ["new.json", "one/two/three/new.json", "there.json", "link.json"])
-def test_a_place_that_can_be_written_is_left_as_it_is(place: str, tmp_path: Path) -> None:
+def test_check_place_leaves_the_place_as_it_is(place: str, tmp_path: Path) -> None:
     (tmp_path / "there.json").write_text("kept")
     (tmp_path / "link.json").symlink_to("there.json")
     before = tree(tmp_path)
@@ -45,7 +45,7 @@ def test_a_place_that_can_be_written_is_left_as_it_is(place: str, tmp_path: Path
     assert (tmp_path / "there.json").read_text() == "kept"
 
 
-def test_a_device_is_a_place_and_a_closed_folder_is_none(tmp_path: Path) -> None:
+def test_check_place_accepts_a_device_and_refuses_a_closed_folder(tmp_path: Path) -> None:
     check_place(os.devnull)
     tmp_path.chmod(0o555)
     try:
@@ -56,7 +56,7 @@ def test_a_device_is_a_place_and_a_closed_folder_is_none(tmp_path: Path) -> None
         tmp_path.chmod(0o755)
 
 
-def test_a_folder_for_a_new_baseline_is_tried_before_anything_is_asked(tmp_path: Path) -> None:
+def test_check_folder_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     check_folder(str(tmp_path), "folder")

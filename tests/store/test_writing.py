@@ -52,29 +52,26 @@ def new(root: Path, record: dict[str, Any] = RECORD, group: str = "x.org", limit
     return file
 
 
-def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:
+def test_write_file_writes_a_page_and_overwrites_none(tmp_path: Path) -> None:
     assert new(tmp_path) == "baselines/x.org/users-list.yaml"
     path = tmp_path / "baselines/x.org/users-list.yaml"
     assert path.read_text() == PAGE
     (baseline,) = load(["baselines/x.org/users-list.yaml"], str(tmp_path))
     assert baseline.baseline is not None
     assert baseline.baseline.output == RECORD["baseline"]["output"]
-    with pytest.raises(
-        InvalidInput,
-        match=r"BK113 baselines/x.org/users-list.yaml: the file already exists: give it another --id",
-    ):
+    with pytest.raises(InvalidInput, match=r"BK113 .*users-list.yaml: the file already exists"):
         new(tmp_path, {**RECORD, "name": "other"})
     assert path.read_text() == PAGE
 
 
 @pytest.mark.parametrize(("id", "group"), [("../x", "g"), ("a/b", "g"), ("a", ".."), ("a", "x/y"), ("a", "")])
-def test_a_name_is_no_path(id: str, group: str, tmp_path: Path) -> None:
+def test_check_names_refuses_paths(id: str, group: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"BK108"):
         new(tmp_path, {**RECORD, "id": id}, group)
     assert not (tmp_path / "baselines").exists()
 
 
-def test_nothing_is_written_outside_the_project(tmp_path: Path) -> None:
+def test_write_file_refuses_a_link_out_of_the_project(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -92,7 +89,7 @@ def test_nothing_is_written_outside_the_project(tmp_path: Path) -> None:
         ("\ud800" * 60, "users-list.output.json"),
     ],
 )
-def test_an_output_over_the_limit_has_a_file_of_its_own(output: Any, name: str, tmp_path: Path) -> None:
+def test_write_file_over_the_limit_has_an_output_file(output: Any, name: str, tmp_path: Path) -> None:
     record = {**RECORD, "baseline": {"output": output, "captured_at": "2024-01-20T14:00:00Z"}}
     file = new(tmp_path, record, limit=150)
     text = (tmp_path / file).read_text()
@@ -119,7 +116,7 @@ DRAFTS = [
 
 
 @pytest.mark.parametrize(("old", "new_text"), DRAFTS)
-def test_a_draft_gets_its_baseline_in_place(old: str, new_text: str, tmp_path: Path) -> None:
+def test_add_baseline_writes_into_the_draft(old: str, new_text: str, tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", old)
     draft = load(["f.yaml"], str(tmp_path))[0]
     add_baseline(draft, {"output": {"x": 1}}, str(tmp_path), 1_000)
@@ -131,7 +128,7 @@ def test_a_draft_gets_its_baseline_in_place(old: str, new_text: str, tmp_path: P
     assert (tmp_path / "f.yaml").read_bytes().decode() == new_text
 
 
-def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
+def test_add_baseline_in_the_json_form_adds_a_response(tmp_path: Path) -> None:
     raw = load_json((EXAMPLES / "users-endpoint.json").read_text(), "")
     del raw["baseline"]
     write(tmp_path, "f.json", dump_json(raw))
@@ -141,17 +138,5 @@ def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
     (filled,) = load(["f.json"], str(tmp_path))
     assert filled.baseline is not None
     assert filled.baseline.output == {"status": 200}
-    assert list(load_json((tmp_path / "f.json").read_text(), ""))[:4] == [
-        "schema_version",
-        "eval_type",
-        "metadata",
-        "baseline",
-    ]
-
-
-def test_a_draft_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    write(tmp_path, "f.yaml", DRAFTS[0][0])
-    draft = load(["f.yaml"], str(tmp_path))[0]
-    write(tmp_path, "f.yaml", DRAFTS[0][0].replace("/x", "/y"))
-    with pytest.raises(NotRecorded, match=r"BK122 f.yaml: a changed since it was read"):
-        add_baseline(draft, {"output": 1}, str(tmp_path), 1_000)
+    keys = list(load_json((tmp_path / "f.json").read_text(), ""))
+    assert keys[:4] == ["schema_version", "eval_type", "metadata", "baseline"]

@@ -1,4 +1,4 @@
-"""A new form of eval file is one file and one row: what it recognises, how it is read, its schema."""
+"""A new form of eval file is one file and one row."""
 
 from pathlib import Path
 
@@ -12,14 +12,11 @@ from baselinekit.kinds.prompt import PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
-from baselinekit.model.values import Json
 from baselinekit.schema import Parts, Schema, add_part, prefix_paths, read_as, ref
 from baselinekit.structs import Struct
 from baselinekit.suites.authoring import schema_with
-from baselinekit.suites.dialects import capability
-from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
-from baselinekit.suites.dialects.table import DIALECTS
-from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.dialect import Defaults, Dialect, EvalDocument, EvalItem
+from baselinekit.suites.loading import DIALECTS, load_cases, load_evals
 
 # The file.
 
@@ -28,10 +25,6 @@ class Question(Struct):
     ask: str
     answer: str
     id: str = "question"
-
-
-def recognises(raw: dict[str, Json]) -> bool:
-    return "ask" in raw
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
@@ -51,7 +44,7 @@ def schema(parts: Parts) -> list[Schema]:
 
 # The row.
 
-TOY = Dialect("question", read_item, schema, recognises, "questions")
+TOY = Dialect("question", read_item, schema, lambda raw: "ask" in raw, "questions")
 ALL = (*DIALECTS, TOY)
 
 
@@ -63,18 +56,15 @@ def load(root: Path, text: str, name: str = "evals/q.yaml") -> list[Case]:
     ("name", "text"),
     [
         ("evals/q.yaml", "- {ask: six times seven?, answer: '42'}\n- {id: b, ask: 2?, answer: '2'}\n"),
-        (
-            "evals/q.json",
-            '{"questions": [{"ask": "1", "answer": ""}, {"id": "b", "ask": "2", "answer": ""}]}',
-        ),
+        ("evals/q.json", '{"questions": [{"ask": "1", "answer": ""}, {"id": "b", "ask": "", "answer": ""}]}'),
         ("evals/q.jsonl", '{"ask": "1?", "answer": "1"}\n\n{"id": "b", "ask": "2?", "answer": "2"}\n'),
     ],
 )
-def test_its_files_are_read_in_every_language(tmp_path: Path, name: str, text: str) -> None:
+def test_added_dialect_is_read_in_every_language(tmp_path: Path, name: str, text: str) -> None:
     assert [case.id for case in load(tmp_path, text, name)] == ["question", "b"]
 
 
-def test_what_is_wrong_in_it_has_its_place(tmp_path: Path) -> None:
+def test_added_dialect_with_a_mistake_has_its_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(tmp_path, '{"ask": "1?", "answer": "1"}\n{"ask": "2?", "answre": "2"}\n', "evals/q.jsonl")
     assert [f"{problem.code} {problem.place}" for problem in caught.value.problems] == [
@@ -83,23 +73,12 @@ def test_what_is_wrong_in_it_has_its_place(tmp_path: Path) -> None:
     ]
 
 
-def test_it_lies_among_cases_of_other_forms_and_in_suites(tmp_path: Path) -> None:
+def test_added_dialect_is_part_of_suites_and_of_the_schema(tmp_path: Path) -> None:
     write(tmp_path, "evals/a.yaml", "{id: a, input: {type: prompt, content: x}, expected: {value: x}}\n")
     text = "eval_suite:\n  name: s\n  evals:\n    - $ref: a.yaml\n    - {ask: 'b?', answer: b}\n"
     suite = load_evals([write(tmp_path, "evals/eval-suite.yaml", text)], str(tmp_path), dialects=ALL)
     assert [case.id for case in suite.cases] == ["a", "question"]
-
-
-def test_without_its_row_it_is_unknown(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="BK710"):
-        load_cases([write(tmp_path, "evals/q.yaml", "{ask: x, answer: y}\n")], str(tmp_path))
-
-
-def test_editors_know_it() -> None:
     stated = schema_with(GRADERS, ALL)
     assert {"$ref": "#/$defs/Question"} in stated["anyOf"]
-    wrapped = [
-        form["properties"] for form in stated["anyOf"] if capability.WRAPPER in form.get("properties", {})
-    ]
-    assert "questions" in wrapped[0]
     assert "Question" in stated["$defs"]
+    assert any("questions" in form.get("properties", {}) for form in stated["anyOf"])

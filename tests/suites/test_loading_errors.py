@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
@@ -13,18 +13,12 @@ from baselinekit.suites.loading import load_cases, load_evals, load_suite
 CODE = "grader: {type: code, config: {%s}}"
 CALLS = "expected: {type: functional, value: {function_name: f, test_cases: [%s]}}"
 CASES = {  # the rest of a case, and what is wrong with it
-    "expected: {type: exact}": "the key 'value' is missing: state what would be right",
     "expected: {value: y}, expected_output: {value: y}": "both `expected` and `expected_output` are given",
-    "name: x": "it is not stated what would be right: add `grader`, or `expected: ",
     "reference_answer: y": "did you mean 'reference'?",
-    CODE % "method: exact_mach": "there is no method 'exact_mach': did you mean 'exact_match'?",
-    CODE % "method: 3": "there is no method 3: one of exact_match, regex",
     CODE % "": "the grader has no method: one of exact_match, regex, contains",
     "grader: {type: model, config: {method: regex}}": "a method: {type: code, config: {method: regex}}",
     "grader: {type: code, method: regex, config: {pattern: y}}": "'method' is beside the grader's config",
-    "grader: {method: regex, pattern: y}": "'pattern' is beside the grader's config",
     "graders: [{type: model, config: {}, rubric: kind?}]": "'rubric' is beside the grader's config",
-    "grader: {type: code, method: regex, config: {patern: y}}": "did you mean 'pattern'?",
     "grader: exact_match": "it is a method: {type: code, config: {method: exact_match}}",
     "grader: polite": "no grader 'polite': describe it in config/graders.yaml, beside the suite",
     "grader: {type: human, config: {criteria: [tone]}}": "unknown key 'criteria': it belongs below",
@@ -35,27 +29,21 @@ CASES = {  # the rest of a case, and what is wrong with it
     f"{CALLS % '{input: [5], output: 1}'}, {CODE % 'test_cases: [{args: [5], expected: 1}]'}": "keep one",
     "expected: {type: semantic, value: like y}": "nothing checks whether the meaning is the same",
     "expected: {type: semantic, value: {}}": "both lists are empty: such as must_include: [total]",
-    "expected: {value: y}, metadata: {timeout_seconds: 1e300}": "above 0, at most a year",
     "expected: {value: y}, execution: {type: promt}": "'promt' (string): did you mean 'prompt'?",
     "expected: {value: y}, execution: {type: http}": "a prompt is for a model or a skill, not for http",
     "expected: {value: y}, pass_rule: best": "expected one of all, mean or a mapping, found 'best'",
     "expected: {value: y}, pass_rule: {pass_at: 0}": "expected a number above 0, up to 1, found 0",
     "expected: {value: y}, pass_rule: {borderline_at: 0.9}": "is 0.9, above pass_at, which is 0.8",
-    "expected_output: the answer": "expected a mapping, found 'the answer'",
     "expected: [{role: assistant, content: hi}]": "expected a mapping, found a list",
     "expected_outcome: it is polite": "it is not stated what would be right",
-    "expected: {}": "the key 'value' is missing",
-    "expected: null": "it is not stated what would be right",
 }
 INPUTS = {
     "[{role: user, content: x}]": "found a list: write messages as {type: messages",
     "{role: user, content: x}": "expected a mapping with `type`, found a message",
-    "{type: promt, content: x}": "found 'promt' (string): did you mean 'prompt'?",
     "{type: prompt, content: [x]}": "expected a text, found a list",
     "{type: file, content: no.md}": "evals/no.md: cannot be read: no such file",
     "{type: skill, content: x}": "`type: skill` cannot be sent to an execution of `type: prompt`:",
     "{type: api_call, content: {method: GET}}": "the request names no target",
-    "{type: command, content: []}": "`argv` names no program",
     "{type: prompt, content: x, case: y}": "`case` has no effect on `type: prompt`",
 }
 FILES = {
@@ -63,17 +51,14 @@ FILES = {
     "[]": "1:1: an empty list: add a case",
     "[1]": "1:2: not a case but a JSON number",
     "hello": "1:1: not a case but a JSON string",
-    "nothing: 1": "1:1: not a case: it has nothing: a case has id, input, expected and grader",
     "test_case: []": "the key 'metadata' is missing",
     "tests_cases: []": "1:1: not a case: it has tests_cases: did you mean 'test_cases'?",
     "human: good": "this looks like labels for a judge: move them into config/",
     "eval_trigger: {}": "this looks like an eval trigger: give it to the gate: baselinekit gate evals/",
     "capability_eval: {id: a}\nname: x": "2:1: unknown key 'name' beside capability_eval",
     "metadata: {id: f}\ntest_cases: []": "2:13: expected a list, found an empty list: add an entry",
-    "metadata: {id: f}\ntest_cases: [1]": "2:14: not a case but a JSON number",
     "test_cases: [{id: a}]": "1:1: the key 'metadata' is missing",
     "id: r\ncurrent: {input: {endpoint: /}, execution: {type: http}}": "capture it: baselinekit capture",
-    "id: a b\ninput: x\nexpected: {value: y}": "1:5: 'a b' is not a valid id",
     "id: a\ninput: x\nexpected: {value: y}\nexpected: {value: z}": "occurs twice",
     "grader: {type: human, config: {rating_scale: {labels: {1: a, 1: b}}}}": "the key '1' occurs twice",
     "cases: []\ntest_cases: []": "(by 'cases') and a file of test cases (by 'test_cases')",
@@ -88,37 +73,23 @@ def mistakes(root: Path, *files: str) -> list[Problem]:
     return list(caught.value.problems)
 
 
-def test_h17_x3_x8_what_is_wrong_is_reported_with_its_place(tmp_path: Path) -> None:
+def test_h17_x3_x8_load_cases_reports_every_mistake_of_a_file_with_its_place(tmp_path: Path) -> None:
     cases = [f"{{id: c{number}, input: x, {rest}}}" for number, rest in enumerate(CASES)]
-    cases += [
-        f"{{id: i{number}, input: {text}, expected: {{value: y}}}}" for number, text in enumerate(INPUTS)
-    ]
+    cases += [f"{{id: i{n}, input: {text}, expected: {{value: y}}}}" for n, text in enumerate(INPUTS)]
     write(tmp_path, "evals/c.yaml", "metadata: {id: m}\ntest_cases:\n- " + "\n- ".join(cases))
     found = [str(problem) for problem in mistakes(tmp_path, "evals/c.yaml")]
     for line, message in enumerate([*CASES.values(), *INPUTS.values()], 3):
         assert [text for text in found if f" evals/c.yaml:{line}:" in text and message in text], message
 
 
-def test_h17_x2_what_is_wrong_with_a_whole_file(tmp_path: Path) -> None:
+def test_h17_x2_load_cases_reports_mistakes_of_all_files(tmp_path: Path) -> None:
     files = [write(tmp_path, f"evals/f{number}.yaml", text) for number, text in enumerate(FILES)]
     found = [str(problem) for problem in mistakes(tmp_path, *files)]
     for file, message in zip(files, FILES.values(), strict=True):
         assert [text for text in found if f" {file}:" in text and message in text], message
 
 
-def test_h17_all_mistakes_of_all_files_come_at_once(tmp_path: Path) -> None:
-    one = (
-        "id: 3\ninptu: 1\ninput: {type: promt, content: x}\nexpected: {type: exakt, value: 1}\n"
-        "grader: {type: code, config: {method: exact}}\ngraders: [{type: code}, {type: person}]\n"
-        "metadata: {retries: lots}\n"
-    )
-    files = [write(tmp_path, f"{name}.yaml", text) for name, text in (("a", one), ("b", "id: ["))]
-    found = [str(problem.place) for problem in mistakes(tmp_path, *files, "d.yaml")]
-    places = ["a.yaml:1:5", "a.yaml:2:1", "a.yaml:3:15", "a.yaml:4:18", "a.yaml:5:39", "a.yaml:6:32"]
-    assert found == [*places, "a.yaml:7:21", "b.yaml:1:6", "d.yaml"]
-
-
-def test_h60_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None:
+def test_h60_load_cases_with_an_id_twice_names_both_places(tmp_path: Path) -> None:
     text = "id: %s\ninput: x\nexpected: {value: y}"
     for file, id in (("a", "a"), ("b", "A"), ("c", "a")):
         write(tmp_path, f"{file}.yaml", text % id)
@@ -130,7 +101,7 @@ def test_h60_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", ["../../secret.txt", "/etc/hostname", "link.txt"])
-def test_f41_x5_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
+def test_f41_x5_input_file_outside_the_project_is_refused(tmp_path: Path, path: str) -> None:
     root = tmp_path / "project"
     write(tmp_path, "secret.txt", "the crown jewels")
     write(root, "evals/c.yaml", f"id: a\ninput: {{type: file, content: {path}}}\nexpected: {{value: y}}")
@@ -141,7 +112,7 @@ def test_f41_x5_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, 
     assert path == "/etc/hostname" or isinstance(caught.value, Refused)
 
 
-def test_x8_a_file_that_grows_when_it_is_read_is_refused(tmp_path: Path) -> None:
+def test_x8_file_of_nested_aliases_is_refused(tmp_path: Path) -> None:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True)]
     (problem,) = mistakes(tmp_path, write(tmp_path, "f.yaml", "\n".join(lines)))
@@ -158,9 +129,8 @@ TEXTS = ("string-processing", "capability-codegen", "capability-semantic", "regr
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.data())
-def test_f25_a_mangled_eval_file_is_an_error_or_a_suite(
+def test_f25_mangled_eval_file_is_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     lines = (EXAMPLES / f"{data.draw(st.sampled_from(TEXTS))}.yaml").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Suites: what they refer to, the settings for their cases, the files beside them, which files are found."""
+"""Suites: their references, the settings for their cases, the config folder, and the files that are found."""
 
 import os
 import textwrap
@@ -44,7 +44,7 @@ def mistakes(root: Path, file: str = SUITE) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_h60_the_suite_of_the_document(tmp_path: Path) -> None:
+def test_h60_load_suite_reads_the_suite_of_the_document(tmp_path: Path) -> None:
     for name, example in (
         ("suite.yaml", "suite"),
         ("evals/capability/cap-001.yaml", "capability-codegen"),
@@ -61,21 +61,11 @@ def test_h60_the_suite_of_the_document(tmp_path: Path) -> None:
     assert [case.retries for case in suite.cases] == [2, 1, 1, 1, 1, 2]
 
 
-def test_h60_everything_that_a_reference_may_be(tmp_path: Path) -> None:
-    put(
-        tmp_path,
-        SUITE,
-        """
-        eval_suite:
-          name: all
-          evals:
-          - $ref: one.yaml
-          - $ref: ./many/
-          - $ref: ../baselines/known.yaml
-          - $ref: inner.yaml
-          - {id: here, input: {type: prompt, content: x}, expected: {value: y}}
-        """,
-    )
+def test_h60_load_suite_follows_references_of_every_kind(tmp_path: Path) -> None:
+    refs = ("one.yaml", "./many/", "../baselines/known.yaml", "inner.yaml")
+    own = "{id: own, input: {type: prompt, content: x}, expected: {value: y}}"
+    entries = ", ".join([*(f"{{$ref: {ref}}}" for ref in refs), own])
+    write(tmp_path, SUITE, f"eval_suite: {{name: all, evals: [{entries}]}}\n")
     put_cases(tmp_path, "evals/one.yaml", "evals/many/b/two.yaml", "evals/inner/four.yaml")
     write(tmp_path, "evals/many/three.json", '{"id": "three", "input": "x", "expected": {"value": 1}}')
     write(tmp_path, "evals/many/results/run-1.json", '{"format": "baselinekit.results/1"}')
@@ -83,11 +73,11 @@ def test_h60_everything_that_a_reference_may_be(tmp_path: Path) -> None:
     put_suite(tmp_path, "inner/four.yaml", name="evals/inner.yaml")
     suite = load_suite(SUITE, str(tmp_path))
     assert suite.name == "all"
-    assert ids(suite) == ["one", "two", "three", "known", "four", "here"]
+    assert ids(suite) == ["one", "two", "three", "known", "four", "own"]
     assert suite.cases[-1].source.at == ("eval_suite", "evals", 4)
 
 
-def test_h60_h17_references_that_lead_nowhere_are_all_reported(tmp_path: Path) -> None:
+def test_h60_h17_load_suite_reports_every_wrong_reference(tmp_path: Path) -> None:
     put(
         tmp_path,
         SUITE,
@@ -98,17 +88,14 @@ def test_h60_h17_references_that_lead_nowhere_are_all_reported(tmp_path: Path) -
           - $ref: one.yml
           - $ref: one.yaml
           - $ref: ./one.yaml
-          - {$ref: two.yaml, tags: [x]}
-          - $ref: 3
           - three.yaml
           - $ref: ./empty/
           - $ref: inner.yaml
           - $ref: suite.yaml
           - {idd: 1}
-          - {ref: one.yaml}
         """,
     )
-    put_cases(tmp_path, "evals/one.yaml", "evals/two.yaml")
+    put_cases(tmp_path, "evals/one.yaml")
     (tmp_path / "evals/empty").mkdir()
     put_suite(tmp_path, "suite.yaml", name="evals/inner.yaml")
     cycle = "the suite leads back to itself: evals/suite.yaml ->"
@@ -117,40 +104,39 @@ def test_h60_h17_references_that_lead_nowhere_are_all_reported(tmp_path: Path) -
         "BK716 evals/suite.yaml:4:11: there is no file evals/one.yml: did you mean 'one.yaml'?",
         "BK716 evals/suite.yaml:6:11: evals/one.yaml is referred to twice, already by evals/suite.yaml: "
         "remove one of the two references",
-        "BK103 evals/suite.yaml:7:22: unknown key 'tags' beside $ref: move it into the file",
-        "BK716 evals/suite.yaml:8:11: a reference is the path of a file",
-        "BK716 evals/suite.yaml:9:5: 'three.yaml' is not a reference: write $ref: three.yaml",
-        "BK716 evals/suite.yaml:10:11: no eval file is below evals/empty: add one",
-        f"BK716 evals/suite.yaml:12:11: {cycle} evals/suite.yaml: remove this reference",
-        "BK710 evals/suite.yaml:13:5: not a case: it has idd: a case has id, input, expected and grader",
-        "BK710 evals/suite.yaml:14:5: not a case: this looks like a reference: in a suite, write: "
-        "$ref: ./cases.yaml",
+        "BK716 evals/suite.yaml:7:5: 'three.yaml' is not a reference: write $ref: three.yaml",
+        "BK716 evals/suite.yaml:8:11: no eval file is below evals/empty: add one",
+        f"BK716 evals/suite.yaml:10:11: {cycle} evals/suite.yaml: remove this reference",
+        "BK710 evals/suite.yaml:11:5: not a case: it has idd: a case has id, input, expected and grader",
     ]
-
-
-def test_h60_a_folder_is_not_referred_to_twice_either(tmp_path: Path) -> None:
-    put_cases(tmp_path, "evals/cases/one.yaml")
-    for refs in (("cases", "./cases/"), ("cases/one.yaml", "cases"), ("cases", "cases/one.yaml")):
-        put_suite(tmp_path, *refs)
-        (line,) = mistakes(tmp_path)
-        assert "evals/cases/one.yaml is referred to twice, already by evals/suite.yaml: remove one" in line
 
 
 @pytest.mark.parametrize(
     "ref", ["../../outside.yaml", "../../project-evil/x.yaml", "/etc/passwd", "link.yaml", ".git/config.yaml"]
 )
-def test_f41_x5_a_reference_out_of_the_project_is_refused(tmp_path: Path, ref: str) -> None:
+def test_f41_x5_reference_out_of_the_project_is_refused(tmp_path: Path, ref: str) -> None:
     root = tmp_path / "project"
     put_cases(tmp_path, "outside.yaml", "project-evil/x.yaml", "project/evals/.git/config.yaml")
     put_suite(root, ref)
     (root / "evals/link.yaml").symlink_to(tmp_path / "outside.yaml")
     with pytest.raises(Refused, match=r"evals/suite\.yaml:1:42: .*leads "):
         load_suite(SUITE, str(root))
+    put_suite(tmp_path, "one.yaml", name="other/suite.yaml")  # a suite that the operator names elsewhere
+    put_cases(tmp_path, "other/one.yaml")
+    assert ids(load_suite(str(tmp_path / "other/suite.yaml"), str(root))) == ["one"]
+    put_suite(tmp_path, "../outside.yaml", name="other/suite.yaml")
+    with pytest.raises(Refused):
+        load_suite(str(tmp_path / "other/suite.yaml"), str(root))
 
 
-def test_f42_a_pipe_does_not_block(tmp_path: Path) -> None:
-    put_suite(tmp_path, "pipe.yaml")
+def test_f42_h60_suite_with_a_pipe_or_a_folder_twice_is_refused(tmp_path: Path) -> None:
+    put_cases(tmp_path, "evals/cases/one.yaml")
+    for refs in (("cases", "./cases/"), ("cases/one.yaml", "cases")):
+        put_suite(tmp_path, *refs)
+        (line,) = mistakes(tmp_path)
+        assert "evals/cases/one.yaml is referred to twice, already by evals/suite.yaml: remove one" in line
     os.mkfifo(tmp_path / "evals/pipe.yaml")
+    put_suite(tmp_path, "pipe.yaml")
     assert mistakes(tmp_path) == [
         "BK111 evals/pipe.yaml: cannot be read: it is not a regular file: name a file"
     ]
@@ -158,16 +144,13 @@ def test_f42_a_pipe_does_not_block(tmp_path: Path) -> None:
 
 WRONG = {
     "max_workers: 4": "unknown key 'max_workers': it belongs below `config:`",
-    "reporting: {format: json}": "expected a list, found 'json' (string): write [json]",
     "config: {max_workers: 0, retry_count: -2}": "expected an integer from 0 to 1,000, found -2",
-    "config: {execution: {type: skil}}": "unknown type 'skil' (string): did you mean 'skill'?",
     "thresholds: {pass@0: 1}": "there is no metric 'pass@0'",
-    "thresholds: {pass_at_1: 1.5}": "the lowest value is 1.5 (number): a number from 0 to 1",
     "thresholds: productoin": "there is no preset 'productoin': did you mean 'production'?",
 }
 
 
-def test_h17_what_is_wrong_with_a_suite(tmp_path: Path) -> None:
+def test_h17_load_suite_with_a_mistake_is_refused(tmp_path: Path) -> None:
     put_cases(tmp_path, "evals/one.yaml")
     for more, message in WRONG.items():
         put_suite(tmp_path, "one.yaml", more=f", {more}")
@@ -183,7 +166,7 @@ SETTINGS = f"timeout_seconds: 9, retry_failed: true, judge_after_failure: false,
 OWN = "timeout_seconds: 3, retries: 0, judge_after_failure: true, execution: {type: prompt, model: m}"
 
 
-def test_h60_e3_a_suite_says_what_its_cases_do_not(tmp_path: Path) -> None:
+def test_h60_e3_settings_of_a_suite_apply_where_cases_have_none(tmp_path: Path) -> None:
     put_suite(tmp_path, "one.yaml", "two.yaml", more=f", config: {{{SETTINGS}}}")
     put_cases(tmp_path, "evals/one.yaml")
     case = "{id: a, input: {type: prompt, content: x}, expected: {value: y}}"
@@ -195,27 +178,18 @@ def test_h60_e3_a_suite_says_what_its_cases_do_not(tmp_path: Path) -> None:
     assert settings == (3, 0, True, PromptExecution("prompt", "m"))
 
 
-def test_h64_graders_have_names_in_the_config_folder(tmp_path: Path) -> None:
+def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None:
     write(
         tmp_path,
         "evals/config/graders.yaml",
         "polite: {type: model, config: {rubric: is it polite?}, weight: 2}\n"
         "factorial: {type: code, config: {method: function_output, function_name: factorial}}\n",
     )
-    put(
-        tmp_path,
-        "evals/capability/c.yaml",
-        """
-        - id: a
-          input: {type: prompt, content: x}
-          grader: polite
-          graders: [{ref: polite, name: kind, weight: 0.5, required: false}]
-        - id: b
-          input: {type: prompt, content: x}
-          expected: {type: functional, value: {test_cases: [{input: [3], output: 6}]}}
-          grader: {ref: factorial}
-        """,
-    )
+    kind = "{ref: polite, name: kind, weight: 0.5, required: false}"
+    calls = "{type: functional, value: {test_cases: [{input: [3], output: 6}]}}"
+    case = f"- {{id: a, input: x, grader: polite, graders: [{kind}]}}\n"
+    case += f"- {{id: b, input: x, grader: {{ref: factorial}}, expected: {calls}}}\n"
+    write(tmp_path, "evals/capability/c.yaml", case)
     a, b = load_cases(["evals/capability/c.yaml"], str(tmp_path))
     found = [(grader.name, grader.weight, grader.required, grader.method) for grader in a.graders]
     judge = ModelJudge("is it polite?")
@@ -226,9 +200,7 @@ def test_h64_graders_have_names_in_the_config_folder(tmp_path: Path) -> None:
 CONFIG = """\
 graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite': did
 graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code, model, human
-graders | polite: {type: code} | config/graders.yaml:1:9: the grader has no method
 graders | - polite | config/graders.yaml:1:1: expected a mapping, found a list
-graders | graders: 3 | config/graders.yaml:1:1: expected a mapping, found 3
 graders | polite: [ | config/graders.yaml:1:10: not valid YAML
 thresholds | pass@1: 2 | config/thresholds.yaml:1:9: the lowest value is 2 (integer)
 thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset 'produktion': did you
@@ -236,7 +208,7 @@ thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset
 
 
 @pytest.mark.parametrize("row", CONFIG.splitlines())
-def test_h64_what_is_wrong_in_the_config_folder_is_reported_once(tmp_path: Path, row: str) -> None:
+def test_h64_mistake_in_the_config_folder_is_reported_once(tmp_path: Path, row: str) -> None:
     name, text, line = row.split(" | ")
     write(tmp_path, f"evals/config/{name}.yaml", text)
     rest = "grader: polite" if name == "graders" else "expected: {value: 1}"
@@ -254,17 +226,13 @@ CRITICAL = {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.9}
 @pytest.mark.parametrize(
     ("file", "own", "least"),
     [
-        ("", "", {}),
         ("preset: staging", "", STAGING),
-        ("thresholds: {pass_at_1: 0.5}", "", {"pass@1": 0.5}),
         ("pass@1: 0.5\npreset: staging", "", STAGING | {"pass@1": 0.5}),
         ("pass@1: 0.5", "{pass^3: 1, pass_rate: 0}", {"pass@1": 0.5, "pass^3": 1.0, "pass_rate": 0.0}),
         ("pass@1: 0.5", "Critical", CRITICAL),
     ],
 )
-def test_h54_h64_thresholds_by_metric_or_by_preset(
-    tmp_path: Path, file: str, own: str, least: dict[str, float]
-) -> None:
+def test_h54_h64_thresholds_by_name(tmp_path: Path, file: str, own: str, least: dict[str, float]) -> None:
     if file:
         write(tmp_path, "evals/config/thresholds.yaml", file)
     put_cases(tmp_path, "evals/one.yaml")
@@ -272,7 +240,7 @@ def test_h54_h64_thresholds_by_metric_or_by_preset(
     assert load_suite(SUITE, str(tmp_path)).thresholds == least
 
 
-def test_h64_what_is_found_below_evals(tmp_path: Path) -> None:
+def test_h64_load_evals_finds_files_below_a_folder(tmp_path: Path) -> None:
     names = ("capability/deep/a.yaml", "b.yml", ".hidden/x.yaml", "fixtures/x.yaml", "results/x.yaml")
     put_cases(tmp_path, *(f"evals/{name}" for name in names))
     others = ("config/graders.yaml", "baselines/raw.json", "capability/spec.md", "regression/r.output.json")
@@ -296,7 +264,7 @@ def test_h64_what_is_found_below_evals(tmp_path: Path) -> None:
             load_evals(["evals", path], root)
 
 
-def test_h64_one_suite_says_how_everything_that_was_found_is_run(tmp_path: Path) -> None:
+def test_h64_only_suite_of_a_folder_applies_to_all_cases(tmp_path: Path) -> None:
     put_suite(tmp_path, "a/a.yaml", more=", config: {timeout_seconds: 7}", name="evals/eval-suite.yaml")
     put_cases(tmp_path, "evals/a/a.yaml", "evals/a/b.yaml")
     suite = load_evals(["evals"], str(tmp_path))
@@ -310,18 +278,7 @@ def test_h64_one_suite_says_how_everything_that_was_found_is_run(tmp_path: Path)
     assert load_evals(["evals"], str(tmp_path)).name == "eval-suite"
 
 
-def test_x5_a_suite_that_the_operator_names_outside_of_the_project(tmp_path: Path) -> None:
-    root, file = tmp_path / "project", str(tmp_path / "other/suite.yaml")
-    root.mkdir()
-    put_cases(tmp_path, "other/one.yaml", "secret.yaml")
-    put_suite(tmp_path, "one.yaml", name="other/suite.yaml")
-    assert ids(load_suite(file, str(root))) == ["one"]
-    put_suite(tmp_path, "../secret.yaml", name="other/suite.yaml")
-    with pytest.raises(Refused):
-        load_suite(file, str(root))
-
-
-def test_h60_a_file_by_itself_has_the_settings_of_the_suite_of_its_folder(tmp_path: Path) -> None:
+def test_h60_file_named_alone_has_the_settings_of_the_suite_of_its_folder(tmp_path: Path) -> None:
     config = ", config: {timeout_seconds: 7, execution: {type: skill, skill_name: s}}"
     put_suite(tmp_path, "a/one.yaml", more=config, name="evals/eval-suite.yaml")
     put_cases(tmp_path, "evals/a/one.yaml")

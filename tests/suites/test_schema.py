@@ -1,4 +1,4 @@
-"""The JSON Schema for editors accepts what the loader reads, and marks what it refuses by its shape."""
+"""The JSON Schema for editors accepts what the loader reads, and refuses what it refuses by its shape."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from storehelp import EXAMPLES, write
-from test_loading_cases import ASKED, GRADERS
+from test_loading_cases import GRADERS, INPUTS
 
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import language
@@ -15,8 +15,8 @@ from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import FunctionOutput
+from baselinekit.suites import capability, suite
 from baselinekit.suites.authoring import example_files, json_schema
-from baselinekit.suites.dialects import capability, suite
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.settings import NUMBERED
 
@@ -38,14 +38,12 @@ def test_schema_accepts_every_file_that_runs() -> None:
     files += [*ours.glob("capability/**/*.yaml"), *ours.glob("regression/**/*.yaml")]
     assert [file for file in files if not fits(file.read_text(), file.name)] == []
     made = {name: text for name, text in example_files().items() if name.endswith(".yaml")}
-    assert [name for name, text in made.items() if not fits(text)] == [
-        "config/graders.yaml",
-        "config/thresholds.yaml",
-    ]
+    others = ["config/graders.yaml", "config/thresholds.yaml"]
+    assert [name for name, text in made.items() if not fits(text)] == others
 
 
 FORMS = [
-    *(f"id: a\ninput: {asked}\nexpected: {{value: y}}\n" for asked, _, _ in ASKED),
+    *(f"id: a\ninput: {stated}\nexpected: {{value: y}}\n" for stated, _, _ in INPUTS),
     *(HEAD + "expected: {value: y}\n" + (EXAMPLES / f"grader-{name}.yaml").read_text() for name in GRADERS),
     "eval_trigger: {suite: a.yaml, filters: {tags: [x]}, thresholds: {pass@1: 1}}",
     "phase: {name: x, steps: [{type: test}, {type: eval, config: {suite: a.yaml}}]}",
@@ -63,42 +61,32 @@ def test_schema_accepts_every_form() -> None:
 
 WRONG_KEYS = [
     "expcted: {value: y}",
-    "expected: {tpe: exact, value: y}",
     "expected: {type: exakt, value: y}",
     "reference_answer: y",
-    "grader: {type: cod}",
     "grader: {type: [code], config: {method: regex}}",
-    "grader: {type: code, config: {method: regex, patern: y}}",
     "grader: {type: code, method: regex, config: {patern: y}}",
     "grader: {type: human, config: {criteria: [tone]}}",
     "grader: {type: model, config: {rubric: ok}, weight: -1}",
-    "expected: {type: functional, value: {function_name: f, test_cases: [{input: [5]}]}}",
     "expected: {type: functional, value: {function_name: f, test_cases: [{input: [5], outptu: 1}]}}",
     "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}",
-    "expected: {type: semantic, value: {must_includes: [y]}}",
     "expected: {value: y}\nmetadata: {dificulty: easy}",
-    "expected: {value: y}\nmetadata: {difficulty: eas}",
     "expected: {value: y}\nmetadata: {timeout_seconds: 0}",
-    "expected: {value: y}\nmetadata: {retries: -1}",
     "expected: {value: y}\nexecution: {type: prompt, modle: x}",
     "expected: {value: y}\npass_rule: {pass_at: 2}",
 ]
 WRONG_FILES = [
     "[]",
-    "id: a\nexpected: {value: y}",
     "input: {type: prompt, content: x}\nexpected: {value: y}",
-    "id: a\ninput: {type: prompt}\nexpected: {value: y}",
     "id: a\ninput: {type: api_call, content: {mthod: GET}}\nexpected: {value: y}",
     "capability_eval: {id: a}\nname: x",
     "metadata: {id: m}\ninput: x\ntest_cases: [{id: a, input: {content: x}, expected: {value: y}}]",
     "metadata: {id: f}\nconfig: {retires: 1}\ntest_cases: []",
-    "metadata: {id: f}\nconfig: 3\ntest_cases: []",
     "id: r\nbaseline: {output: 1}\ncomparison: {type: structral}\ncurrent: {execution: {type: echo}}",
     "id: r\nbaseline: {output: 1}\ncurent: {}",
 ]
 
 
-def test_h17_what_the_loader_refuses_by_its_shape_is_underlined(tmp_path: Path) -> None:
+def test_h17_schema_refuses_what_the_loader_refuses_by_its_shape(tmp_path: Path) -> None:
     for text in [*(HEAD + keys for keys in WRONG_KEYS), *WRONG_FILES]:
         write(tmp_path, "evals/c.yaml", text)
         with pytest.raises(InvalidInput, match=r"evals/c\.yaml:"):

@@ -1,4 +1,4 @@
-"""A prompt folder as a skill folder: what an agent loads, and what keeps it from being one."""
+"""A prompt folder as a skill folder, and folders that cannot be one."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import YAML
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable
 from baselinekit.structs import replace
-from baselinekit.suites.skillfolders import as_skill, described
+from baselinekit.suites.promptfolders import as_skill, described
 
 META = PromptMeta(
     "refactor",
@@ -25,81 +25,51 @@ META = PromptMeta(
         "code": PromptVariable(),
     },
 )
-FOLDER = PromptFolder(
-    "prompts/refactor",
-    META,
-    "prompts/refactor/meta.yml",
-    "prompts/refactor/prompt.xml",
-)
+PATH = "prompts/refactor"
+FOLDER = PromptFolder(PATH, META, f"{PATH}/meta.yml", f"{PATH}/prompt.xml")
 TEMPLATE = "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{other}}\n</prompt>\n"
 
 
-def test_a_skill_holds_what_the_folder_says() -> None:
+def test_as_skill_writes_a_skill_and_its_examples() -> None:
     skill = as_skill(FOLDER, TEMPLATE, {"happy-path": "code: a = 1\n"})
-    assert skill == {
-        "SKILL.md": (
-            "---\n"
-            "name: refactor\n"
-            'description: "Refactors one file and answers with a diff. Use when: refactor a file; remove'
-            ' global state. Do not use for: explaining code."\n'
-            "---\n\n"
-            "# Refactor one file\n\n"
-            "Changes one file as the constraints say.\n\n"
-            "## Variables\n\n"
-            "The instructions contain names in double braces. Read each as the value that the request gives"
-            " for it; where the request gives none for a required one, ask for it.\n\n"
-            "- `{{code}}` (required)\n"
-            "- `{{constraints}}` (optional; nothing if not given): What must stay.\n"
-            "- `{{other}}` (required)\n\n"
-            "## Instructions\n\n"
-            "<prompt>\nRefactor.\n{{code}}\nKeep: {{constraints}}, {{code}} {{other}}\n</prompt>\n\n"
-            "## Examples of inputs\n\n"
-            "- [happy-path](examples/happy-path.md)\n"
-        ),
-        "examples/happy-path.md": "# Example: happy-path\n\n```yaml\ncode: a = 1\n```\n",
-    }
-
-
-def test_a_bare_folder_is_a_skill_too() -> None:
+    assert skill["examples/happy-path.md"] == "# Example: happy-path\n\n```yaml\ncode: a = 1\n```\n"
+    for part in (
+        "Use when: refactor a file; remove global state. Do not use for: explaining code.",
+        "- `{{constraints}}` (optional; nothing if not given): What must stay.\n- `{{other}}` (required)\n",
+        f"## Instructions\n\n{TEMPLATE}\n## Examples of inputs\n\n- [happy-path](examples/happy-path.md)\n",
+    ):
+        assert part in skill["SKILL.md"]
     bare = replace(FOLDER, meta=PromptMeta("a-b", summary="Says it. Well"))
-    assert as_skill(bare, "Say it.\n", {}) == {
-        "SKILL.md": (
-            "---\nname: a-b\ndescription: Says it. Well.\n---\n\n# a-b\n\nSays it. Well\n\n"
-            "## Instructions\n\nSay it.\n"
-        )
-    }
+    head = "---\nname: a-b\ndescription: Says it. Well.\n---\n\n# a-b\n\nSays it. Well\n\n"
+    assert as_skill(bare, "Say it.\n", {}) == {"SKILL.md": f"{head}## Instructions\n\nSay it.\n"}
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"id": "Refactor"}, "the id 'Refactor' cannot name a skill"),
         ({"id": "re_factor"}, "single hyphens"),
-        ({"id": "re--factor"}, "single hyphens"),
-        ({"id": "-refactor"}, "single hyphens"),
         ({"id": "r" * 65}, "at most 64 characters, and this one 65"),
-        ({"id": "my-claude-helper"}, "may not contain 'claude'"),
         ({"id": "anthropic-tone"}, "may not contain 'anthropic'"),
+        ({"id": "my-claude-helper"}, "may not contain 'claude'"),
         ({"description": None, "summary": "", "triggers": (), "not_for": ()}, "what the prompt is for"),
         ({"description": "d" * 1_000}, "a skill has at most 1,024"),
-        ({"description": "makes a <diff>"}, "contains < or >"),
         ({"not_for": ("a > b",)}, "contains < or >"),
     ],
 )
-def test_what_no_agent_could_load_is_refused(changed: dict[str, Any], told: str) -> None:
+def test_as_skill_refuses_what_no_agent_could_load(changed: dict[str, Any], message: str) -> None:
     folder = replace(FOLDER, meta=replace(META, **changed))
     with pytest.raises(InvalidInput) as refused:
         as_skill(folder, TEMPLATE, {})
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert all(problem.code == "BK772" and problem.at for problem in refused.value.problems)
 
 
-@given(
-    st.text(max_size=60),
-    st.lists(st.text(max_size=20), max_size=3),
-    st.lists(st.text(max_size=20), max_size=3),
-)
-def test_the_front_matter_reads_back(description: str, triggers: list[str], not_for: list[str]) -> None:
+WORDS = st.lists(st.text(max_size=20), max_size=3)
+
+
+@given(st.text(max_size=60), WORDS, WORDS)
+def test_front_matter_of_a_skill_is_read(description: str, triggers: list[str], not_for: list[str]) -> None:
     """Whatever the description says, the front matter is YAML with two keys, and ends where it should."""
     meta = replace(META, description=description, triggers=tuple(triggers), not_for=tuple(not_for))
     folder = replace(FOLDER, meta=meta)

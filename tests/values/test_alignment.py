@@ -22,12 +22,12 @@ ITEMS = st.lists(st.sampled_from("abcdefgh"), max_size=12).map("".join)
         ("aaa", "aa", [(2, 3, 2, 2)]),
     ],
 )
-def test_the_stretches_that_differ(before: str, after: str, found: list[Gap]) -> None:
+def test_pair_equal_gives_gaps(before: str, after: str, found: list[Gap]) -> None:
     assert pair_equal(before, after)[1] == found
 
 
 @given(ITEMS, ITEMS)
-def test_between_two_stretches_both_sequences_go_on_with_the_same(before: str, after: str) -> None:
+def test_pair_equal_pairs_and_gaps_cover_both_sequences(before: str, after: str) -> None:
     pairs, gaps = pair_equal(before, after)
     assert all(before[b] == after[a] for b, a in pairs)
     old = [n for b1, b2, _, _ in gaps for n in range(b1, b2)]
@@ -47,13 +47,13 @@ def test_between_two_stretches_both_sequences_go_on_with_the_same(before: str, a
         ("abc", "", ""),
     ],
 )
-def test_align(before: str, after: str, pairs: str) -> None:
+def test_align_pairs_rows(before: str, after: str, pairs: str) -> None:
     found = align(before, after, freeze)
     assert " ".join(before[e] + after[a] for e, a in found.pairs) == pairs
 
 
 @given(ITEMS, ITEMS)
-def test_an_alignment_has_each_row_once_and_in_order(before: str, after: str) -> None:
+def test_align_has_each_row_once_and_in_order(before: str, after: str) -> None:
     found = align(before, after, freeze)
     assert found.pairs == sorted(found.pairs)
     assert [a for _, a in found.pairs] == sorted(a for _, a in found.pairs)
@@ -66,7 +66,7 @@ def test_an_alignment_has_each_row_once_and_in_order(before: str, after: str) ->
     st.integers(0, 6),
     st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5))),
 )
-def test_a_matching_is_as_large_as_can_be(kinds: list[int], size: int, edges: set[tuple[int, int]]) -> None:
+def test_pair_most_is_a_largest_matching(kinds: list[int], size: int, edges: set[tuple[int, int]]) -> None:
     """Rows of one kind fit the same columns. Every set of columns is tried: one bit for each."""
     reached, pairs, rows = {0: 0}, dict[int, int](), range(len(kinds))
     for kind in kinds:

@@ -35,7 +35,7 @@ def applied(whole: Rewrite | None, old: Json) -> Json:
 
 
 @given(VALUES, VALUES, HINTS)
-def test_a_change_makes_the_old_value_the_new_one(old: Json, new: Json, hints: Hints) -> None:
+def test_rewrite_turns_old_value_into_new(old: Json, new: Json, hints: Hints) -> None:
     before = copy.deepcopy((old, new))
     whole = rewrite(old, new, hints)
     assert (whole is None) == identical(old, new, hints.ordered)

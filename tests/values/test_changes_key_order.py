@@ -11,7 +11,7 @@ from baselinekit.values.changes import with_new_keys
     [
         ("abc", "abc", "abc"),
         ("abc", "abxc", "abxc"),
-        ("abc", "axc", "axbc"),  # b was renamed: the new one stands where it stood
+        ("abc", "axc", "axbc"),  # b was renamed: the new one takes its place
         ("abc", "xyabc", "xyabc"),
         ("abc", "xbc", "axbc"),
         ("abc", "cxa", "abcx"),
@@ -20,12 +20,12 @@ from baselinekit.values.changes import with_new_keys
         ("ab", "", "ab"),
     ],
 )
-def test_a_new_key_goes_behind_the_one_that_it_follows(old: str, new: str, order: str) -> None:
+def test_with_new_keys_places_key_after_its_predecessor(old: str, new: str, order: str) -> None:
     assert "".join(with_new_keys(old, new)) == order
 
 
 @given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdefxyz"), unique=True))
-def test_no_key_is_lost_and_the_known_ones_keep_their_order(old: list[str], new: list[str]) -> None:
+def test_with_new_keys_loses_no_key_and_keeps_order(old: list[str], new: list[str]) -> None:
     order = with_new_keys(old, new)
     assert [key for key in order if key in old] == old
     assert sorted(order) == sorted({*old, *new})

@@ -35,11 +35,11 @@ CASES: list[tuple[list[Any], list[Any], list[int | None]]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "found"), CASES)
-def test_partners(old: list[Any], new: list[Any], found: list[int | None]) -> None:
+def test_match_elements_finds_partners(old: list[Any], new: list[Any], found: list[int | None]) -> None:
     assert match_elements(old, new) == found
 
 
-def test_a_key_decides_where_it_names_an_element() -> None:
+def test_match_elements_by_key() -> None:
     assert match_elements([A, B], [like(A, id=1), like(B, id=0)]) == [1, 0]
     swapped = [like(A, price=B["price"]), like(B, price=A["price"])]
     assert match_elements([A, B], swapped) == [0, 1]
@@ -51,7 +51,7 @@ def test_a_key_decides_where_it_names_an_element() -> None:
     assert match_elements([A, "x"], ["x", A], "id") == [1, 0]
 
 
-def test_many_elements_that_all_changed_are_told_by_the_field_that_names_them() -> None:
+def test_match_elements_many_changed_rows_by_identifying_field() -> None:
     old = [{"n": n, "price": n} for n in range(3_000)]
     new = [{"n": -1, "price": -1}, *({"n": n, "price": 0} for n in range(3_000))]
     assert match_elements(old, new) == [None, *range(3_000)]
@@ -61,7 +61,7 @@ def test_many_elements_that_all_changed_are_told_by_the_field_that_names_them() 
     st.lists(st.sampled_from([0, 1, A, B, [1]]), max_size=9),
     st.lists(st.sampled_from([1, A, C, [1]]), max_size=9),
 )
-def test_no_element_has_two_partners_and_equal_ones_find_each_other(old: list[Any], new: list[Any]) -> None:
+def test_match_elements_partners_are_unique_and_equal_ones_match(old: list[Any], new: list[Any]) -> None:
     found = [place for place in match_elements(old, new) if place is not None]
     assert len(found) == len({*found})
     assert match_elements(old, old) == [*range(len(old))]

@@ -1,5 +1,5 @@
 """The laws of equality: each notion is an equivalence, each key is as fine as the notion it stands for, and
-what is told apart is told apart at any depth."""
+values that differ do so at any depth."""
 
 import json
 from decimal import Decimal
@@ -32,7 +32,7 @@ def reordered(value: Json) -> Json:
 
 
 @given(VALUES, VALUES, VALUES)
-def test_each_is_an_equivalence(a: Json, b: Json, c: Json) -> None:
+def test_each_equality_is_an_equivalence(a: Json, b: Json, c: Json) -> None:
     for equal in (identical, alike, same_json):
         assert equal(a, a)
         assert equal(a, b) == equal(b, a)
@@ -40,20 +40,20 @@ def test_each_is_an_equivalence(a: Json, b: Json, c: Json) -> None:
 
 
 @given(VALUES, VALUES)
-def test_from_the_finest_to_the_coarsest(a: Json, b: Json) -> None:
+def test_equalities_from_finest_to_coarsest(a: Json, b: Json) -> None:
     assert alike(a, b) or not identical(a, b)
     assert same_json(a, b) or not alike(a, b)
 
 
 @given(VALUES, VALUES)
-def test_the_keys_are_as_fine_as_what_they_stand_for(a: Json, b: Json) -> None:
+def test_equality_keys_agree_with_equalities(a: Json, b: Json) -> None:
     assert (bytes_of(a) == bytes_of(b)) == identical(a, b)
     assert (canonical(a) == canonical(b)) == alike(a, b)
     assert (freeze(a) == freeze(b)) == same_json(a, b)
 
 
 @given(VALUES)
-def test_the_order_of_keys_counts_where_it_is_said_to(value: Json) -> None:
+def test_identical_depends_on_key_order_only_if_ordered(value: Json) -> None:
     other = reordered(value)
     assert alike(value, other)
     assert freeze(value) == freeze(other)
@@ -64,7 +64,7 @@ def test_the_order_of_keys_counts_where_it_is_said_to(value: Json) -> None:
 
 @pytest.mark.parametrize("around", [lambda value: value, lambda value: {"a": [1, value]}])
 @pytest.mark.parametrize(
-    ("one", "other", "as_json"),
+    ("first", "other", "as_json"),
     [
         (1, True, False),
         (0, False, False),
@@ -84,9 +84,9 @@ def test_the_order_of_keys_counts_where_it_is_said_to(value: Json) -> None:
         ({"a": 1}, {"b": 1}, False),
     ],
 )
-def test_what_is_told_apart(around: object, one: Json, other: Json, as_json: bool) -> None:
+def test_equality_of_similar_values(around: object, first: Json, other: Json, as_json: bool) -> None:
     assert callable(around)
-    left, right = around(one), around(other)
+    left, right = around(first), around(other)
     assert not identical(left, right)
     assert not alike(left, right)
     assert canonical(left) != canonical(right)
@@ -94,7 +94,7 @@ def test_what_is_told_apart(around: object, one: Json, other: Json, as_json: boo
 
 
 @pytest.mark.parametrize("depth", [50, MAX_DEPTH, MAX_DEPTH + 9])
-def test_what_is_as_deep_as_json_may_be_has_bytes(depth: int) -> None:
+def test_bytes_of_deep_value(depth: int) -> None:
     shared: list[Json] = ["shared", {"key": 1}]
 
     def nested(value: Json) -> Json:

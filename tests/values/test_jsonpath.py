@@ -53,7 +53,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "why"), REFUSED, ids=[path[:40] for path, _ in REFUSED])
-def test_what_is_refused(path: str, why: str) -> None:
+def test_parse_unsupported_jsonpath_is_refused(path: str, why: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse(path)
     (problem,) = caught.value.problems
@@ -88,6 +88,6 @@ DOCUMENTS: list[Json] = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), st.sampled_from(DOCUMENTS))
-def test_whatever_can_be_read_can_be_followed(text: str, document: Json) -> None:
+def test_find_follows_every_parsed_path(text: str, document: Json) -> None:
     with suppress(InvalidInput):
         assert len(find(parse("$" + text), document)) < 1_000

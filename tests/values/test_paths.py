@@ -1,4 +1,4 @@
-"""Paths: both forms lead where they say, and what cannot be a path says why (F54)."""
+"""Paths of both forms lead to their places; a text that is not a path is an error with its reason (F54)."""
 
 import time
 from contextlib import suppress
@@ -72,7 +72,7 @@ DOC = {
         ("$.users[?(@.name == 'Ada')].id", ["users[0].id"]),
     ],
 )
-def test_where_a_path_leads(text: str, places: list[str]) -> None:
+def test_find_gives_places_of_path(text: str, places: list[str]) -> None:
     found = find(parse(text), DOC)
     assert [render(path) for path, _ in found] == places
     assert [value for _, value in found] == [_at(DOC, path) for path, _ in found]
@@ -103,7 +103,7 @@ def test_where_a_path_leads(text: str, places: list[str]) -> None:
         ("$.users[0].id\t", "ends with a blank"),
     ],
 )
-def test_what_is_no_path(text: str, why: str) -> None:
+def test_parse_invalid_path_is_an_error(text: str, why: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse(text)
     (problem,) = caught.value.problems
@@ -123,11 +123,11 @@ def test_what_is_no_path(text: str, why: str) -> None:
         ("*", ""),
     ],
 )
-def test_the_nearest_path_is_suggested(text: str, hint: str) -> None:
+def test_suggest_path_names_nearest(text: str, hint: str) -> None:
     assert suggest_path(parse(text), DOC) == hint
 
 
-def test_a_suggestion_survives_odd_keys() -> None:
+def test_suggest_path_with_odd_keys() -> None:
     assert suggest_path(parse("it.s"), {"it's": 1, 'a"b': 2, "back\\slash": 3}) != ""
     assert suggest_path(parse("back.slas"), {"back\\slash": 3}) == "did you mean '\"back\\\\\\\\slash\"'?"
 
@@ -148,7 +148,7 @@ OUTPUT = {"status": 200, "headers": {"date": "x"}, "body": {"users": [{"id": 1}]
         ("nothing", []),
     ],
 )
-def test_from_where_a_path_starts_in_an_http_output(text: str, found: list[Path]) -> None:
+def test_roots_of_path_in_http_output(text: str, found: list[Path]) -> None:
     assert roots(parse(text), OUTPUT) == found
 
 
@@ -159,11 +159,11 @@ MORE_EXACT = [
 
 
 @pytest.mark.parametrize("texts", MORE_EXACT)
-def test_the_more_exact_of_two_paths(texts: list[str]) -> None:
+def test_specificity_orders_paths(texts: list[str]) -> None:
     assert sorted(texts, key=lambda text: parse(text).specificity, reverse=True) == texts
 
 
-def test_endless_paths_and_deep_documents_take_linear_time() -> None:
+def test_find_endless_path_in_deep_document_is_linear() -> None:
     deep: Json = {"a": 1}
     for _ in range(60):
         deep = {"a": deep, "b": [deep]} if _ < 8 else {"a": deep}
@@ -189,7 +189,7 @@ DOCUMENTS = st.recursive(
 
 @pytest.mark.slow
 @given(DOCUMENTS)
-def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json) -> None:
+def test_render_path_leads_back_to_its_place(document: Json) -> None:
     for path in _places(document):
         assume(len(render(path)) <= 1024)
         assert find(parse(render(path)), document) == [(path, _at(document, path))]
@@ -197,14 +197,14 @@ def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json
 
 @pytest.mark.slow
 @given(DOCUMENTS)
-def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
+def test_find_deep_wildcard_gives_every_place_once(document: Json) -> None:
     assert [path for path, _ in find(parse("**"), document)] == list(_places(document))
     assert [path for path, _ in find(parse("**.*"), document)] == list(_places(document))[1:]
 
 
 @pytest.mark.slow
 @given(st.text(max_size=12) | st.text("ab.*[]$'\"0-\\ ", max_size=10))
-def test_any_text_is_a_path_or_an_error(text: str) -> None:
+def test_parse_any_text_is_a_path_or_an_error(text: str) -> None:
     with suppress(InvalidInput):
         find(parse(text), DOC)
 

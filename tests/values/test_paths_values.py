@@ -22,7 +22,7 @@ def places(value: Json, path: Path = ()) -> list[Path]:
 
 
 @given(VALUES, st.data())
-def test_what_is_set_is_read_and_all_else_stays(value: Json, data: st.DataObject) -> None:
+def test_with_values_sets_chosen_places_only(value: Json, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(places(value)), unique=True, max_size=3))
     before = copy.deepcopy(value)
     after = with_values(value, {path: ["new", number] for number, path in enumerate(chosen)})
@@ -37,7 +37,7 @@ def test_what_is_set_is_read_and_all_else_stays(value: Json, data: st.DataObject
 
 
 @given(VALUES, st.data())
-def test_a_value_set_where_it_was_changes_nothing(value: Json, data: st.DataObject) -> None:
+def test_with_values_same_value_changes_nothing(value: Json, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(places(value)))
     assert identical(with_values(value, {path: value_at(value, path)}), value)
 
@@ -53,13 +53,13 @@ def test_a_value_set_where_it_was_changes_nothing(value: Json, data: st.DataObje
         ([1], {(): 2}, 2),
     ],
 )
-def test_where_it_goes(value: Json, values: dict[Path, Json], after: Json) -> None:
+def test_with_values_creates_missing_mappings(value: Json, values: dict[Path, Json], after: Json) -> None:
     assert with_values(value, values) == after
 
 
 @pytest.mark.parametrize(
     ("value", "path"), [([1], (1,)), ([1], ("a",)), ("text", (0,)), (True, ("a",)), ({"a": 1}, ("a", "b"))]
 )
-def test_where_nothing_can_be(value: Any, path: Path) -> None:
+def test_with_values_impossible_place_is_an_error(value: Any, path: Path) -> None:
     with pytest.raises(LookupError):
         with_values(value, {path: 1})

@@ -10,8 +10,8 @@ from baselinekit.values.texts import count_noun, mask_and_clip, no_mask, split_n
 
 
 def counted(shown: str) -> int:
-    said = re.search(r" … and (?:over )?([\d,]+) more characters?\Z", shown)
-    return int(said[1].replace(",", "")) if said else 0
+    note = re.search(r" … and (?:over )?([\d,]+) more characters?\Z", shown)
+    return int(note[1].replace(",", "")) if note else 0
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ def counted(shown: str) -> int:
         ("", 3, ""),
     ],
 )
-def test_a_text_is_cut_and_counted(text: str, limit: int, shown: str) -> None:
+def test_mask_and_clip_counts_cut_characters(text: str, limit: int, shown: str) -> None:
     assert mask_and_clip(text, limit, no_mask) == shown
 
 
 @given(st.text(max_size=300), st.lists(st.integers(1, 200), min_size=1, max_size=4))
-def test_what_is_shown_and_what_is_counted_are_the_whole_text(text: str, limits: list[int]) -> None:
+def test_mask_and_clip_again_counts_the_whole_text(text: str, limits: list[int]) -> None:
     shown = text
     for limit in sorted(limits, reverse=True):
         shown = mask_and_clip(shown, limit, no_mask)
@@ -40,7 +40,7 @@ def test_what_is_shown_and_what_is_counted_are_the_whole_text(text: str, limits:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=300), st.integers(1, 100))
-def test_a_line_counts_the_characters_of_its_text(text: str, limit: int) -> None:
+def test_cut_line_counts_cut_characters(text: str, limit: int) -> None:
     shown = cut_line(text, limit)
     assert "\n" not in shown
     if " … and " not in text:
@@ -64,10 +64,10 @@ LONG = "\n".join(f"line {number}" for number in range(3_000))
         (mask_and_clip("x" * 400_000, 20_000, no_mask), 12, "x" * 500 + " … and 399,500 more characters"),
     ],
 )
-def test_lines_are_counted_as_well(text: str, most: int, last: str) -> None:
+def test_first_lines_counts_cut_lines(text: str, most: int, last: str) -> None:
     assert first_lines(text, most)[-1] == last
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (1204, "1,204 cases")])
-def test_count_noun(number: int, words: str) -> None:
+def test_count_noun_singular_and_plural(number: int, words: str) -> None:
     assert count_noun(number, "case") == words

@@ -6,16 +6,7 @@ from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
 from baselinekit.files.jsontext import encode
-from baselinekit.model.recipes import (
-    Answer,
-    Limits,
-    Model,
-    ModelQuestion,
-    ModelUsage,
-    Prices,
-    Usage,
-    added_usage,
-)
+from baselinekit.model import recipes
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 
@@ -30,28 +21,28 @@ class Reservation(Struct):
     """The reservation for one question. `known`: the dollars are an estimate, and not all that is left."""
 
     model: str
-    usage: ModelUsage
+    usage: recipes.ModelUsage
     known: bool = True
 
 
 class Budget:
     """Shared by all threads of a run."""
 
-    def __init__(self, limits: Limits):
+    def __init__(self, limits: recipes.Limits):
         usd = None if limits.usd is None else _exact(limits.usd)
         self._stated = {"calls": limits.calls, "tokens": limits.tokens, "usd": usd}
         self._limits: Mapping[str, int | Decimal | None] = self._stated
-        self._is_limited = limits != Limits()
+        self._is_limited = limits != recipes.Limits()
         self._changed = threading.Condition()
-        self._spent = ModelUsage()
-        self._held = ModelUsage()
+        self._spent = recipes.ModelUsage()
+        self._held = recipes.ModelUsage()
         self._dearest: dict[str, Decimal] = {}
 
     @property
-    def spent(self) -> ModelUsage:
+    def spent(self) -> recipes.ModelUsage:
         return self._spent
 
-    def grant(self, spent: ModelUsage, limits: Mapping[str, Decimal] | None = None) -> None:
+    def grant(self, spent: recipes.ModelUsage, limits: Mapping[str, Decimal] | None = None) -> None:
         """Count from the usage of all processes from now on, up to these limits if there are any. Messages
         still name the limits that were stated."""
         with self._changed:
@@ -63,19 +54,19 @@ class Budget:
         what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
         the highest so far, and for the first question all that is left."""
         if not self._is_limited:  # nothing to wait for
-            return Reservation(model, ModelUsage(1, tokens, usd or Decimal(0)))
+            return Reservation(model, recipes.ModelUsage(1, tokens, usd or Decimal(0)))
         with self._changed:
             while True:
                 cost, limit = self._dearest.get(model) if usd is None else usd, self._limits.get("usd")
                 known = cost is not None or limit is None
                 if cost is None:
                     cost = Decimal(0) if limit is None else max(_LEAST, limit - self._spent.at_most.usd)
-                held = Reservation(model, ModelUsage(1, tokens, cost), known)
-                total = added_usage(self._spent.at_most, held.usage)
+                held = Reservation(model, recipes.ModelUsage(1, tokens, cost), known)
+                total = recipes.added_usage(self._spent.at_most, held.usage)
                 if exceeded := self._exceeded_limit(total):
                     raise OutOfBudget(self._refusal(exceeded, held))
-                if not self._exceeded_limit(added_usage(total, self._held)):
-                    self._held = added_usage(self._held, held.usage)
+                if not self._exceeded_limit(recipes.added_usage(total, self._held)):
+                    self._held = recipes.added_usage(self._held, held.usage)
                     return held
                 self._changed.wait()
 
@@ -85,25 +76,26 @@ class Budget:
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = added_usage(self._spent, ModelUsage(1, tokens, cost, full_price=full_price))
+            used = recipes.ModelUsage(1, tokens, cost, full_price=full_price)
+            self._spent = recipes.added_usage(self._spent, used)
             self.release(held)
 
     def fail(self, held: Reservation) -> None:
         """The question was asked, and its usage is unknown: the budget counts the estimate."""
         with self._changed:
             may_usd = held.usage.usd if held.known else Decimal(0)
-            usage = ModelUsage(1, unanswered=1, may_tokens=held.usage.tokens, may_usd=may_usd)
-            self._spent = added_usage(self._spent, usage)
+            usage = recipes.ModelUsage(1, unanswered=1, may_tokens=held.usage.tokens, may_usd=may_usd)
+            self._spent = recipes.added_usage(self._spent, usage)
             self.release(held)
 
     def release(self, held: Reservation) -> None:
         """Release the reservation of a question that did not reach the model, or whose usage is counted."""
         with self._changed:
             if self._is_limited:
-                self._held = added_usage(self._held, held.usage, -1)
+                self._held = recipes.added_usage(self._held, held.usage, -1)
                 self._changed.notify_all()
 
-    def _exceeded_limit(self, total: ModelUsage) -> str:
+    def _exceeded_limit(self, total: recipes.ModelUsage) -> str:
         """The limit that this usage would exceed, or an empty text."""
         limits = self._limits.items()
         return next((name for name, most in limits if most is not None and getattr(total, name) > most), "")
@@ -135,7 +127,7 @@ MOST_OF_ANTHROPIC = 4_096
 _A_MILLION = 1_000_000
 
 
-def estimate(ask: ModelQuestion, model: Model) -> tuple[int, int]:
+def estimate(ask: recipes.ModelQuestion, model: recipes.Model) -> tuple[int, int]:
     """Estimate the tokens of a question, and those that its answer may have."""
     characters = sum(len(message.content) for message in ask.messages)
     characters += sum(len(tool.name + tool.description + encode(tool.parameters)) for tool in ask.tools)
@@ -145,7 +137,7 @@ def estimate(ask: ModelQuestion, model: Model) -> tuple[int, int]:
     return _tokens(characters), count(limits[0]) or usual
 
 
-def price(prices: Prices | None, tokens_in: int, tokens_out: int, cached: int = 0) -> Decimal | None:
+def price(prices: recipes.Prices | None, tokens_in: int, tokens_out: int, cached: int = 0) -> Decimal | None:
     """The price of so many tokens, of which some were read from a cache."""
     if prices is None:
         return None
@@ -154,12 +146,12 @@ def price(prices: Prices | None, tokens_in: int, tokens_out: int, cached: int = 
     return (dollars + tokens_out * _exact(prices.output)) / _A_MILLION
 
 
-def at_full_price(usage: Usage, prices: Prices | None) -> int:
+def at_full_price(usage: recipes.Usage, prices: recipes.Prices | None) -> int:
     """The tokens from a cache that were priced as any others."""
     return (usage.tokens_cached or 0) if prices is not None and prices.cached is None else 0
 
 
-def with_cost(usage: Usage, prices: Prices | None) -> Usage:
+def with_cost(usage: recipes.Usage, prices: recipes.Prices | None) -> recipes.Usage:
     """The usage with its cost: as the model reported it, else by the prices of its entry."""
     if usage.cost_usd is not None or usage.tokens_in is None or usage.tokens_out is None:
         return usage
@@ -167,7 +159,9 @@ def with_cost(usage: Usage, prices: Prices | None) -> Usage:
     return replace(usage, cost_usd=cost)
 
 
-def usage_of(ask: ModelQuestion, model: Model, answer: Answer) -> tuple[int, Decimal | None]:
+def usage_of(
+    ask: recipes.ModelQuestion, model: recipes.Model, answer: recipes.Answer
+) -> tuple[int, Decimal | None]:
     """The usage of an answer in tokens and dollars, estimated where it was not reported."""
     usage = answer.usage
     tokens_in = estimate(ask, model)[0] if usage.tokens_in is None else usage.tokens_in

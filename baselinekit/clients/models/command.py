@@ -72,13 +72,9 @@ def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
         raise cannot_replay("BK612", message, hint) from None
     usage, calls = stated.usage or {}, stated.tool_calls
     tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
-    return Answer(
-        text=stated.text or "",
-        tool_calls=None if calls is None else tuple(call.as_call() for call in calls),
-        usage=Usage(*tokens, dollars(usage.get("cost_usd"))),
-        served=stated.model,
-        seconds=seconds,
-    )
+    called = None if calls is None else tuple(call.as_call() for call in calls)
+    used = Usage(*tokens, dollars(usage.get("cost_usd")))
+    return Answer(stated.text or "", called, used, stated.model, seconds)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
@@ -150,7 +146,7 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
 # process of its own, returns a text, or an answer as a mapping.
 
 
-def ask_callable(question: post.Question) -> post.Reply:
+def ask_python(question: post.Question) -> post.Reply:
     argv = children.callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": post.as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = run(question, argv, to_bytes(question_json))
@@ -166,14 +162,12 @@ def ask_callable(question: post.Question) -> post.Reply:
     raise cannot_replay("BK612", f"{question.name} returned no text", hint)
 
 
-def check_callable(model: Model, world: post.World) -> Iterator[Problem]:
+def check_python(model: Model, world: post.World) -> Iterator[Problem]:
     if not children.callable_argv(model.python or "", world.root):
         yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
 
 
-CALLABLE = post.Form(
-    ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=lambda model: True
-)
+PYTHON = post.Form(ask_python, frozenset(("env", "settings")), check=check_python, tells_cost=lambda _: True)
 
 
 # A model of the `llm` package, with its plugins and its keys. It is asked through its command line: the

@@ -29,7 +29,7 @@ FORMS = {
     "openai": openai.FORM,
     "anthropic": anthropic.FORM,
     "command": command.COMMAND,
-    "python": command.CALLABLE,
+    "python": command.PYTHON,
     "llm": command.LLM,
 }
 GROUP = "baselinekit.models"

@@ -204,14 +204,12 @@ _USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "s
 _AT_ONCE = 512
 """A server reports when it is too busy, so the limits are `-j`, and `concurrency` of the entry."""
 
-_UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
+_UNHEARD = frozenset((429, 503, 529))
 _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
-_NO_CREDIT = lazy_pattern(
-    r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
-)
+_NO_CREDIT = lazy_pattern(r"(?i)insufficient_quota|balance is too low|insufficient[ _](?:balance|credits)")
 _FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
 CUT_OFF = {
     "model_context_window_exceeded": "send less text, or use a model with a larger context",
@@ -224,18 +222,11 @@ _FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|e
 _BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 
 
-def post(
-    question: Question, path: str, default: str, extra: dict[str, str], body: Json
-) -> tuple[Json, float]:
+def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
     """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
     model = question.model
-    headers = {
-        "User-Agent": f"baselinekit/{__version__}",
-        "Accept": "application/json",
-        "Accept-Encoding": "gzip, deflate",
-        "Content-Type": "application/json",
-        **extra,
-    }
+    headers = dict.fromkeys(("Accept", "Content-Type"), "application/json")
+    headers |= {"User-Agent": f"baselinekit/{__version__}", "Accept-Encoding": "gzip, deflate", **own}
     stated_headers = {name.lower() for name in model.headers}
     request = recipes.Request(
         "POST",
@@ -354,14 +345,12 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
 
 def tools_of(question: Question, schema_key: str) -> list[Json]:
     """Its tools, each with the schema of its parameters under this key."""
-    return [
-        {
-            "name": tool.name,
-            **({"description": tool.description} if tool.description else {}),
-            schema_key: tool.parameters or {"type": "object", "properties": {}},
-        }
-        for tool in question.ask.tools
-    ]
+    tools: list[Json] = []
+    for tool in question.ask.tools:
+        described = {"description": tool.description} if tool.description else {}
+        schema = tool.parameters or {"type": "object", "properties": {}}
+        tools.append({"name": tool.name, **described, schema_key: schema})
+    return tools
 
 
 def not_whole(question: Question, ended: str, hint: str) -> Problem:
@@ -377,17 +366,15 @@ def unread_part(question: Question, kind: str) -> Problem:
     return Problem("BK612", message, "ask for text and tool calls only")
 
 
-def _failure(
-    question: Question, status: int, message: str, response: recipes.Response, url: str
-) -> Exception:
+def _failure(question: Question, status: int, message: str, reply: recipes.Response, url: str) -> Exception:
     model = question.model
     text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
     statuses = model.retry.statuses if model.retry is not None else None
     is_out_of_credit = _NO_CREDIT.search(message) is not None
     if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
-        hint = _SLOWER if status in _TOO_MUCH else "try again later, or look for the problem of the server"
+        hint = _SLOWER if status in _UNHEARD else "try again later, or look for the problem of the server"
         problem, is_unheard = Problem("BK611", text, hint), status in _UNHEARD
-        return RetryableFailure(problem, response.asked_wait(), is_unheard)
+        return RetryableFailure(problem, reply.asked_wait(), is_unheard)
     if status < 500 and _FILTERED.search(message):
         return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
     if is_out_of_credit:

@@ -42,12 +42,10 @@ def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], 
         "turn": ask.turn or None,
         "tools": [asdict(tool) for tool in ask.tools] or None,
     }
-    named_parts = {
-        name: with_texts(part, mask, keys=True) for name, part in parts.items() if part is not None
-    }
+    stated = {name: with_texts(part, mask, keys=True) for name, part in parts.items() if part is not None}
     # roles are four words of ours, so they need no mask
     messages = [{"role": message.role, "content": mask(message.content)} for message in ask.messages]
-    return {**named_parts, "messages": messages}
+    return {**stated, "messages": messages}
 
 
 def key_of(parts: Parts) -> str:

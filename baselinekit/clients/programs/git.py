@@ -54,16 +54,8 @@ class Git(Struct):
     def run(self, *words: str, stdin: bytes = b"") -> ProcessResult:
         """Run git, and return the result whatever the exit code is."""
         counted = [name for name in os.environ if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
-        return self.execute(
-            ProcessSpec(
-                (*_GIT, *words),
-                stdin=stdin,
-                env=child_environment((*_PASSED, *counted), _OWN),
-                cwd=self.folder,
-                timeout=_TIMEOUT,
-                max_stdout=_MOST,
-            )
-        )
+        env = child_environment((*_PASSED, *counted), _OWN)
+        return self.execute(ProcessSpec((*_GIT, *words), stdin, env, self.folder, _TIMEOUT, _MOST))
 
     def ask(self, *words: str, stdin: bytes = b"") -> bytes:
         """What git prints; InvalidInput if it fails."""
@@ -79,12 +71,10 @@ class Git(Struct):
         if configured.exit_code > 1:  # 1: there is none
             raise InvalidInput(self._problem(words, configured))
         filters = {name.rpartition(".")[0] for name in _lines(configured.stdout)}
-        filters_off = [
-            word
-            for name in sorted(filters)
-            for key in ("clean=", "smudge=", "process=", "required=false")
-            for word in ("-c", f"{name}.{key}")
-        ]
+        filters_off: list[str] = []
+        for name in sorted(filters):
+            for key in ("clean=", "smudge=", "process=", "required=false"):
+                filters_off += ["-c", f"{name}.{key}"]
         return self.ask(*filters_off, *words)
 
     def commit(self, rev: str, option: str) -> str:

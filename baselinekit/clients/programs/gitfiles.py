@@ -113,10 +113,8 @@ _BOUNDED = 'trap "" XFSZ; ulimit -f "$0" 2>/dev/null || :; ulimit -v 2000000 2>/
 _BLOCK, _MOST_LISTED = 512, 20_000_000
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 _FILE_MODES = ("100644", "100755")
-_PUBLIC_ONLY = (
-    "only public repositories are read, at their own address: correct it, check the network, or copy"
-)
-_PUBLIC_ONLY += " the file into the project; offline what was fetched before is taken"
+_PUBLIC_ONLY = "only public repositories are read, at their own address: correct it, check the network, or"
+_PUBLIC_ONLY += " copy the file into the project; offline what was fetched before is taken"
 
 
 class GitLimits(NamedTuple):
@@ -309,16 +307,11 @@ class GitFiles:
             "HOME": os.devnull,  # the user's own has passwords in .netrc
             "LC_ALL": "C",  # its messages are matched
         }
-        spec = ProcessSpec(
-            (
-                *("/bin/sh", "-c", _BOUNDED, str(self._limits.repository // _BLOCK)),
-                *("git", "--no-pager", "--literal-pathspecs", *settings, *git_dir, *words),
-            ),
-            env=child_environment(_PASSED, environment),
-            cwd=self._cache,
-            timeout=self._limits.seconds,
-            max_stdout=max(_MOST_LISTED, self._limits.file),
-        )
+        limits, env = self._limits, child_environment(_PASSED, environment)
+        shell = ("/bin/sh", "-c", _BOUNDED, str(limits.repository // _BLOCK))
+        argv = (*shell, "git", "--no-pager", "--literal-pathspecs", *settings, *git_dir, *words)
+        most = max(_MOST_LISTED, limits.file)
+        spec = ProcessSpec(argv, b"", env, self._cache, limits.seconds, most)
         try:
             return self._execute(spec)
         except CannotReplay as error:

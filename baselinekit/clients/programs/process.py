@@ -9,11 +9,14 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache
+from typing import Any
 
 from baselinekit.clients.programs.children import last_error_line
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.values.texts import end_of
+
+Child = subprocess.Popen[bytes]
 
 _GLANCE = 0.05
 _GRACE = 2.0
@@ -70,9 +73,7 @@ class Processes:
         with self._changed:
             self._changed.wait_for(lambda: not self._running, _GRACE + 1)
 
-    def _converse(
-        self, process: subprocess.Popen[bytes], run: ProcessSpec, deadline: float
-    ) -> tuple[bytearray, bytearray]:
+    def _converse(self, process: Child, run: ProcessSpec, deadline: float) -> tuple[bytearray, bytearray]:
         """Write the input of a program and read its output, until it has ended and its pipes are closed."""
         unsent, out, err = memoryview(run.stdin), bytearray(), bytearray()
         ended_at: float | None = None
@@ -86,7 +87,7 @@ class Processes:
             selector.register(process.stderr, selectors.EVENT_READ, err)
             os.set_blocking(process.stdin.fileno(), False)
             while selector.get_map() or ended_at is None:
-                if stop := self._reason_to_stop(run, deadline, out):
+                if stop := self._stop_reason(run, deadline, out):
                     raise _stop(process, run, err, *stop)
                 if ended_at is None and has_ended(process):
                     ended_at = time.monotonic()
@@ -110,9 +111,7 @@ class Processes:
                     pause = min(2 * pause, _GLANCE)
         return out, err
 
-    def _reason_to_stop(
-        self, run: ProcessSpec, deadline: float, out: bytearray
-    ) -> tuple[str, str, str] | None:
+    def _stop_reason(self, run: ProcessSpec, deadline: float, out: bytearray) -> tuple[str, str, str] | None:
         if self._cancelled.is_set():
             return "BK330", "was interrupted", ""
         if len(out) > run.max_stdout:
@@ -123,17 +122,11 @@ class Processes:
         return None
 
 
-def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
+def _start(run: ProcessSpec) -> Child:
     try:
-        return subprocess.Popen(
-            run.argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=run.cwd,
-            env=run.env,
-            start_new_session=True,
-        )
+        pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        child: Child = subprocess.Popen(run.argv, cwd=run.cwd, env=run.env, start_new_session=True, **pipes)
+        return child
     except (OSError, ValueError) as error:
         subject, hint = f"the program {run.argv[0]!r}", ""
         if not os.path.isdir(run.cwd):
@@ -163,7 +156,7 @@ def _tail(err: bytearray, run: ProcessSpec) -> bytes:
 
 
 def _stop(
-    process: subprocess.Popen[bytes], run: ProcessSpec, err: bytearray, code: str, message: str, hint: str
+    process: Child, run: ProcessSpec, err: bytearray, code: str, message: str, hint: str
 ) -> CannotReplay:
     signal_group(process, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE
@@ -172,7 +165,7 @@ def _stop(
     return cannot_replay(code, f"{run.argv[0]} {message}{last_error_line(_tail(err, run), run.mask)}", hint)
 
 
-def has_ended(process: subprocess.Popen[bytes]) -> bool:
+def has_ended(process: Child) -> bool:
     """Whether a process has ended, without collecting it: until it is collected its number is not reused, and
     its group can be killed safely."""
     if process.returncode is None and hasattr(os, "waitid"):
@@ -180,12 +173,12 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
     return process.poll() is not None
 
 
-def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def signal_group(process: Child, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 
-def _kill_and_collect(process: subprocess.Popen[bytes]) -> int:
+def _kill_and_collect(process: Child) -> int:
     """Kill what is left of the group, and collect the program."""
     if process.returncode is None:
         signal_group(process, signal.SIGKILL)

@@ -12,7 +12,7 @@ from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
 from baselinekit.report.blocks import Diff
 from baselinekit.report.differences import diffs
-from baselinekit.report.evals.evalreport import describe_grades, evidence, line_of
+from baselinekit.report.evalreport import describe_grades, evidence, line_of
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.sections import weakened_results
 from baselinekit.report.values import cut_line

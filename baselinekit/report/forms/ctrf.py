@@ -11,7 +11,7 @@ from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.differences import describe_differences
-from baselinekit.report.evals.evalreport import line_of
+from baselinekit.report.evalreport import line_of
 from baselinekit.report.sections import beside_document, verdicts_by_id, weakened_results
 from baselinekit.report.values import page
 from baselinekit.report.wording import count_borderline, count_differences, describe_reason, from_repository
@@ -56,13 +56,8 @@ def _document(report: Report) -> dict[str, Json]:
         **({"extra": beside} if beside else {}),
         **({"environment": {"extra": report.environment}} if report.environment else {}),
     }
-    return {
-        "reportFormat": "CTRF",
-        "specVersion": "0.0.0",
-        "generatedBy": report.tool,
-        "timestamp": report.started,
-        "results": results,
-    }
+    head: dict[str, Json] = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": report.tool}
+    return {**head, "timestamp": report.started, "results": results}
 
 
 def _test(result: Result, since: str | None) -> dict[str, Json]:

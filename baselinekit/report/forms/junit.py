@@ -14,24 +14,17 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line, xml
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
+from baselinekit.report import wording
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.differences import describe_differences, describe_in_brief
 from baselinekit.report.sections import beside_blocks, list_figures, verdicts_by_id, weakened_results
-from baselinekit.report.wording import (
-    PLAIN,
-    collect_warnings,
-    count_borderline,
-    describe_reason,
-    format_place,
-    from_repository,
-)
 from baselinekit.structs import replace
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
 
 def render(report: Report) -> str:
-    report = from_repository(report)
+    report = wording.from_repository(report)
     weakened = [result for result in weakened_results(report) if result.outcome == "failed"]
     report = replace(report, results=(*report.results, *weakened))
     suites, summary = Element("testsuites"), report.summary
@@ -54,8 +47,8 @@ def render(report: Report) -> str:
     for result in report.results:
         _add_result(suite, result)
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
-    _add(suite, "system-out", {}, "\n".join((*terminal_lines(beside_blocks(report), PLAIN), *notes)))
-    _add(suite, "system-err", {}, "\n".join(collect_warnings(report)))
+    _add(suite, "system-out", {}, "\n".join((*terminal_lines(beside_blocks(report), wording.PLAIN), *notes)))
+    _add(suite, "system-err", {}, "\n".join(wording.collect_warnings(report)))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
@@ -65,7 +58,7 @@ def _figures(report: Report) -> Iterator[tuple[str, object]]:
     """Yield the counts, the metrics, and the verdicts of results, now and against an earlier run."""
     for outcome in OUTCOMES:
         yield outcome, getattr(report.summary, outcome)
-    if borderline := count_borderline(report.results):
+    if borderline := wording.count_borderline(report.results):
         yield "borderline", borderline
     yield "complete", str(report.complete).lower()
     yield from list_figures(report)
@@ -94,7 +87,7 @@ def _add_result(suite: Element, result: Result) -> None:
     attributes = {"classname": name, "name": result.id, "time": f"{result.seconds:.3f}"}
     case = _add(suite, "testcase", attributes)
     if result.outcome in _ELEMENTS:
-        head = f"{one_line(format_place(result))}  {one_line(result.target)}".rstrip()
-        lines = filter(None, (head, describe_reason(result), *describe_differences(result)))
+        head = f"{one_line(wording.format_place(result))}  {one_line(result.target)}".rstrip()
+        lines = filter(None, (head, wording.describe_reason(result), *describe_differences(result)))
         attributes = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
         _add(case, _ELEMENTS[result.outcome], attributes, "\n".join(lines))

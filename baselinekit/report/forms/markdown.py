@@ -9,32 +9,13 @@ from itertools import groupby
 from baselinekit.escape import escape_ci_commands, markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
-from baselinekit.report.blocks import (
-    MOST_ROWS,
-    Block,
-    Cell,
-    CodeLine,
-    Diff,
-    Heading,
-    Items,
-    Note,
-    Table,
-    table,
-)
-from baselinekit.report.details import result_blocks
+from baselinekit.report import blocks, wording
+from baselinekit.report.blocks import Block, Cell, Diff, Heading, Note, Table
 from baselinekit.report.differences import share
-from baselinekit.report.evals.evalreport import check_lines, recommendation_blocks
+from baselinekit.report.evalreport import check_lines, recommendation_blocks, result_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import (
-    collect_warnings,
-    count_differences,
-    describe_reason,
-    format_place,
-    from_repository,
-    headline,
-)
 from baselinekit.values.texts import count_noun
 
 LONGEST = 60_000
@@ -71,12 +52,12 @@ class _Page:
 
 def format_step_summary(report: Report, room: int) -> str:
     """Format as much as fits into the given number of bytes."""
-    page, report = _Page(room), from_repository(report)
-    page.add(f"## baselinekit: {headline(report)}\n")
+    page, report = _Page(room), wording.from_repository(report)
+    page.add(f"## baselinekit: {wording.headline(report)}\n")
     if report.suite is not None:
         facts = (suite_title(report), report.id, report.started, report.environment.get("model"))
         page.add(f"\n{markdown_text(cut_line(', '.join(str(fact) for fact in facts if fact)))}\n")
-    for warning in collect_warnings(report)[:10]:
+    for warning in wording.collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
     for block in page_blocks(report):
         page.add(format_blocks([block]))
@@ -113,15 +94,15 @@ def format_step_summary(report: Report, room: int) -> str:
     return page.text
 
 
-def _commands(report: Report) -> Iterator[CodeLine]:
+def _commands(report: Report) -> Iterator[Note]:
     """Yield how to go on after a failure."""
     failed = [result for result in report.results if result.outcome == "failed"]
     typed = typed_of(report)
     if failed:
-        yield from (CodeLine(command, "To see it:") for command in show_commands(failed, typed=typed))
+        yield from (Note("To see it:", code=command) for command in show_commands(failed, typed=typed))
         if renewable := select_renewable(failed):
-            yield CodeLine(refresh_command(renewable, typed), "Is the new answer right?")
-        yield from (CodeLine(file, "Written by this job:") for file in typed.results)
+            yield Note("Is the new answer right?", code=refresh_command(renewable, typed))
+        yield from (Note("Written by this job:", code=file) for file in typed.results)
 
 
 def _table(results: list[Result], shared_count: int) -> Table:
@@ -130,14 +111,14 @@ def _table(results: list[Result], shared_count: int) -> Table:
     kind = "case" if all(result.case is not None for result in results) else "baseline"
     rows: list[tuple[str | Cell, ...]] = []
     for result in results:
-        number, reason = count_differences(result), describe_reason(result).partition("\n")[0]
+        number, reason = wording.count_differences(result), wording.describe_reason(result).partition("\n")[0]
         summary = count_noun(number, "difference") if number else cut_line(reason, 160)
-        place = Cell(format_place(result), is_code=True)
+        place = Cell(wording.format_place(result), is_code=True)
         rows.append((result.outcome, Cell(result.id, is_code=True), result.criticality or "", summary, place))
     if shared_count:
         what = "only what several baselines have in common, below"
         rows.insert(0, ("failed", f"{shared_count:,} {kind}s", "", what, ""))
-    return table(("outcome", kind, "criticality", "what", "where"), rows)
+    return blocks.table(("outcome", kind, "criticality", "what", "where"), rows)
 
 
 def _folded(title: str, blocks: Iterable[Block], is_open: bool) -> str:
@@ -172,24 +153,20 @@ def _format_block(block: Block) -> str:
         case Heading():
             return f"### {markdown_text(cut_line(block.text))}"
         case Note():
-            return escape_ci_commands(markdown_text(cut_line(block.text, _LONGEST_NOTE)))
-        case CodeLine():
-            return _words_and_code(block.words, block.text)
-        case Items():
-            items = enumerate(block.items[:MOST_ROWS], 1)
-            return "\n".join([*(f"{n}. {_words_and_code(*item)}" for n, item in items), *_more(block.items)])
+            words = markdown_text(cut_line(block.text, _LONGEST_NOTE)) if block.text else ""
+            code = markdown_code(cut_line(block.code)) if block.code else ""
+            return escape_ci_commands(" ".join(filter(None, (words, code))))
+        case Table() if not any(block.heads):
+            numbered = enumerate(block.rows[: blocks.MOST_ROWS], 1)
+            lines = [f"{n}. {' '.join(filter(None, map(_format_cell, row)))}" for n, row in numbered]
+            return "\n".join([*lines, *_more(block.rows)])
         case Table():
             lines = [f"{markdown_text(block.caption)}\n"] if block.caption else []
             lines.append(f"| {' | '.join(map(markdown_text, block.heads))} |")
             lines.append("|---|" + ("---:|" if block.figures else "---|") * (len(block.heads) - 1))
-            lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in block.rows[:MOST_ROWS]]
+            lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in block.rows[: blocks.MOST_ROWS]]
             return "\n".join([*lines, *_more(block.rows)])
     raise AssertionError(block)
-
-
-def _words_and_code(words: str, code: str) -> str:
-    parts = [markdown_text(cut_line(words)) if words else "", markdown_code(cut_line(code)) if code else ""]
-    return " ".join(filter(None, parts))
 
 
 def _format_cell(cell: Cell) -> str:
@@ -199,4 +176,4 @@ def _format_cell(cell: Cell) -> str:
 
 
 def _more(parts: Sequence[object]) -> list[str]:
-    return [f"\n… and {len(parts) - MOST_ROWS:,} more"] if len(parts) > MOST_ROWS else []
+    return [f"\n… and {len(parts) - blocks.MOST_ROWS:,} more"] if len(parts) > blocks.MOST_ROWS else []

@@ -14,7 +14,7 @@ from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
 from baselinekit.report.blocks import Table
 from baselinekit.report.differences import pair
-from baselinekit.report.evals.evalreport import describe_grades, line_of
+from baselinekit.report.evalreport import describe_grades, line_of
 from baselinekit.report.sections import WEAKENED, beside_blocks, weakened_results
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, from_repository
@@ -77,12 +77,8 @@ def render(report: Report) -> str:
 
 def _result_documents(result: Result) -> Iterator[dict[str, Json]]:
     """Yield each difference of a result; or the result as a whole if it has none."""
-    facts: dict[str, Json] = {
-        "id": result.id,
-        "outcome": result.outcome,
-        "recipe": format_place(result),
-        "target": result.target,
-    }
+    facts: dict[str, Json] = {"id": result.id, "outcome": result.outcome, "recipe": format_place(result)}
+    facts["target"] = result.target
     for spot in result.differences:
         path = render_path(spot.path)
         further = {"path": path, "rule": spot.rule}

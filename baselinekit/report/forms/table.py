@@ -21,7 +21,7 @@ FORMS = {
     ".sarif": ".forms.sarif",
     ".sarif.json": ".forms.sarif",
     ".ctrf.json": ".forms.ctrf",
-    ".eval.json": ".evals.evalreport",
+    ".eval.json": ".evalreport",
 }
 """Each form with the module below `baselinekit.report` whose `render` makes it, imported on demand."""
 

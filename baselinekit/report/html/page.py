@@ -17,13 +17,11 @@ from markupsafe import Markup
 
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
-from baselinekit.model.results import Appearance, History, Report, Result
-from baselinekit.report.blocks import Block, Cell, CodeLine, DiffLine, Folded, Heading, table
-from baselinekit.report.details import result_blocks
+from baselinekit.model.results import Appearance, History, Report, Result, Summary
+from baselinekit.report import evalreport
+from baselinekit.report.blocks import Block, Cell, DiffLine, Folded, Heading, Interval, Note, table
 from baselinekit.report.differences import share
-from baselinekit.report.evals.evalreport import count_results, grades_of, recommendation_blocks, summary
 from baselinekit.report.history import trends_table
-from baselinekit.report.html import pictures
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.sections import page_blocks, suite_title
 from baselinekit.report.values import cut_line, short
@@ -38,9 +36,100 @@ from baselinekit.report.wording import (
     format_seconds,
     headline,
 )
-from baselinekit.structs import replace
+from baselinekit.structs import Struct, replace
 from baselinekit.values.changes import row_pattern
 from baselinekit.values.texts import count_noun
+
+MOST_POINTS = 60
+"""The most points in a picture: the latest ones."""
+
+_BAR_WIDTH, _BAR_GAP, _CHART_HEIGHT = 8, 2, 40
+_LINE_WIDTH, _LINE_HEIGHT = 80, 18
+_SCALE_WIDTH = 120
+_LEAST = 1.5
+"""The height at which a bar can still be seen."""
+
+
+class Drawing(Struct):
+    tag: str
+    attributes: dict[str, str | float]
+
+
+class Picture(Struct):
+    kind: str
+    width: int
+    height: int
+    label: str
+    shapes: tuple[Drawing, ...]
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> Drawing:
+    place = {"x": x, "y": round(y, 2), "width": width, "height": round(height, 2)}
+    return Drawing("rect", {"class": kind, **place})
+
+
+def outcomes(runs: Sequence[Summary], label: str) -> Picture:
+    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
+    shown_runs = runs[-MOST_POINTS:]
+    columns = []
+    for number, run in enumerate(shown_runs):
+        top = 0.0
+        for outcome in OUTCOMES:
+            share = getattr(run, outcome) / run.total if run.total else 0
+            if share:
+                height = share * _CHART_HEIGHT
+                height = _CHART_HEIGHT - top if outcome == "passed" else max(_LEAST, height)
+                height = min(height, _CHART_HEIGHT - top)
+                columns.append(_rect(outcome, number * (_BAR_WIDTH + _BAR_GAP), top, _BAR_WIDTH, height))
+                top += height
+    width = max(1, len(shown_runs) * (_BAR_WIDTH + _BAR_GAP) - _BAR_GAP)
+    return Picture("outcomes", width, _CHART_HEIGHT, label, tuple(columns))
+
+
+def spark(moments: Sequence[Appearance | Result]) -> Picture | None:
+    """Return a line of the times that a baseline took, with a dot where it did not pass."""
+    shown_moments = moments[-MOST_POINTS:]
+    if len(shown_moments) < 2:
+        return None
+    most = max(moment.seconds for moment in shown_moments) or 1.0
+    step = (_LINE_WIDTH - 6) / (len(shown_moments) - 1)
+    points = [
+        (round(3 + number * step, 1), round(_LINE_HEIGHT - 3 - moment.seconds / most * (_LINE_HEIGHT - 6), 1))
+        for number, moment in enumerate(shown_moments)
+    ]
+    line = Drawing("polyline", {"class": "line", "points": " ".join(f"{x},{y}" for x, y in points)})
+    dots = [
+        Drawing("circle", {"class": moment.outcome, "cx": x, "cy": y, "r": 2.2})
+        for (x, y), moment in zip(points, shown_moments, strict=True)
+        if moment.outcome != "passed"
+    ]
+    first, last = format_seconds(shown_moments[0].seconds), format_seconds(shown_moments[-1].seconds)
+    label = f"{len(shown_moments)} runs, {len(dots)} not passed, {first} to {last}"
+    return Picture("spark", _LINE_WIDTH, _LINE_HEIGHT, label, (line, *dots))
+
+
+def drawn(what: Interval | Sequence[Appearance], label: str) -> Picture | None:
+    """Return the picture of what a cell draws beside its text."""
+    return _interval(what, label) if isinstance(what, Interval) else spark(what)
+
+
+def _interval(share: Interval, label: str) -> Picture:
+    """Return a share between 0 and 1 with its interval; a stroke marks the threshold."""
+    middle, value, low, high = _LINE_HEIGHT / 2, *map(_position, (share.value, share.low, share.high))
+    shapes = [
+        _rect("scale", _position(0), middle - 0.5, _SCALE_WIDTH, 1),
+        _rect("between", low, middle - 2, round(max(1.0, high - low), 1), 4),
+        Drawing("circle", {"class": "value", "cx": value, "cy": middle, "r": 3.5}),
+    ]
+    if share.threshold is not None:
+        shapes.append(_rect("least", _position(share.threshold) - 1, 1, 2, _LINE_HEIGHT - 2))
+    return Picture("interval", _SCALE_WIDTH + 8, _LINE_HEIGHT, f"{share.value:.3f}, {label}", tuple(shapes))
+
+
+def _position(share: float) -> float:
+    """Return the position of a share on the scale."""
+    return round(4 + min(1.0, max(0.0, share)) * _SCALE_WIDTH, 1)
+
 
 MOST_ROWS = 20_000
 LONGEST = 6_000_000
@@ -48,9 +137,7 @@ LONGEST = 6_000_000
 
 _MOST_SHOWN = 400
 _MOST_OPEN = 10
-_MOST_WARNINGS = 50
 _MOST_NAMED = 50
-_MOST_SHARED = 200
 _MOST_LINKED = 200
 _MOST_EXPLAINED = 40
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
@@ -76,7 +163,7 @@ def render(report: Report) -> str:
         room -= len(details)
         cut_count += is_cut and result.outcome != "passed"
         rows.append(_row(number, result, details, seen.get(result.id, ())))
-    notes = collect_warnings(report)[:_MOST_WARNINGS]
+    notes = collect_warnings(report)[:_MOST_NAMED]
     too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: {too_large}")
@@ -84,7 +171,7 @@ def render(report: Report) -> str:
         notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
     numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    past = [run.summary for run in report.past.runs][1 - pictures.MOST_POINTS :]
+    past = [run.summary for run in report.past.runs][1 - MOST_POINTS :]
     label = f"The last {len(past) + 1:,} runs"
     return _render(
         "run.html",
@@ -95,16 +182,16 @@ def render(report: Report) -> str:
         incomplete=describe_incomplete(report),
         counts=count_outcomes(report),
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
-        runs=(pictures.outcomes([*past, report.summary], label) if past else None, label),
+        runs=(outcomes([*past, report.summary], label) if past else None, label),
         notes=notes,
-        sections=[*page_blocks(report), *_group_blocks(report), *recommendation_blocks(report)],
+        sections=[*page_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
         shared=[
             (
                 replace(change.diff, place=change.headline),
                 change.names(),
                 [(result.id, numbers.get(result.id)) for result in change.results[:_MOST_LINKED]],
             )
-            for change in shared[:_MOST_SHARED]
+            for change in shared[:_MOST_LINKED]
         ],
         rows=rows,
         run=_run_blocks(report),
@@ -127,7 +214,7 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
         "id": result.id,
         "outcome": result.outcome,
         "labels": " · ".join(cut_line(label, 200) for label in labels if label),
-        "picture": pictures.spark([*earlier, result]),
+        "picture": spark([*earlier, result]),
         "took": format_seconds(result.seconds),
         "details": details,
         "tag": "details" if details else "div",
@@ -137,10 +224,12 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
 
 def _details(report: Report, result: Result, unshared: Result | None) -> Iterator[Block]:
     """Yield the details of a result; of a passed one only if there is something noteworthy."""
-    has_notes = result.notes or result.environment_drift or describe_reason(result) or grades_of(result)
+    has_notes = (
+        result.notes or result.environment_drift or describe_reason(result) or evalreport.grades_of(result)
+    )
     if result.outcome == "passed" and not has_notes:
         return
-    yield from result_blocks(result, unshared, _MOST_SHOWN)
+    yield from evalreport.result_blocks(result, unshared, _MOST_SHOWN)
     if unshared is not result:  # a filter finds the paths here too
         own_ids = set(map(id, unshared.differences if unshared is not None else ()))
         elsewhere = (row_pattern(spot.path) for spot in result.differences if id(spot) not in own_ids)
@@ -148,7 +237,7 @@ def _details(report: Report, result: Result, unshared: Result | None) -> Iterato
     if result.explanation and result.case is None:  # a case shows the same above, in tables
         yield Folded("In words", tuple(first_of(result.explanation, _MOST_EXPLAINED, "line")))
     if select_renewable([result]):
-        yield CodeLine(refresh_command([result], typed_of(report)), "Is the new answer right?")
+        yield Note("Is the new answer right?", code=refresh_command([result], typed_of(report)))
 
 
 def _group_blocks(report: Report) -> Iterator[Block]:
@@ -159,10 +248,10 @@ def _group_blocks(report: Report) -> Iterator[Block]:
             by_category.setdefault(result.case.category, []).append(result)
     if not any(result.case for result in report.results):
         return
-    counted = summary(report)
+    counted = evalreport.summary(report)
     groups = [
         *counted["by_category"].items(),
-        *((name, count_results(by_category[name])) for name in sorted(by_category)[:_MOST_NAMED]),
+        *((name, evalreport.count_results(by_category[name])) for name in sorted(by_category)[:_MOST_NAMED]),
         ("all", {**counted, "total": counted["total_evals"]}),
     ]
     rows = []
@@ -234,15 +323,15 @@ def _count_common(old: list[str], new: list[str]) -> int:
 
 
 def render_history(history: History) -> str:
-    runs, label = history.runs, f"The last {len(history.runs[-pictures.MOST_POINTS :]):,} runs"
+    runs, label = history.runs, f"The last {len(history.runs[-MOST_POINTS:]):,} runs"
     return _render(
         "history.html",
         f"History of {len(history.trends):,} baselines",
         verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
-        runs=(pictures.outcomes([run.summary for run in runs], label), label),
+        runs=(outcomes([run.summary for run in runs], label), label),
         sections=[trends_table(history.trends)],
-        most=_MOST_TRENDS,
+        most=_MOST_LINKED,
     )
 
 
@@ -254,7 +343,6 @@ def _visible(value: object) -> object:
     return value if isinstance(value, Markup) else xml(escape_controls(str(value)))
 
 
-_MOST_TRENDS = 200
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_FOLDER),
@@ -264,12 +352,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {
-    "cut": cut_line,
-    "drawn": pictures.drawn,
-    "kind": lambda block: type(block).__name__,
-    "pairs": pairs,
-}
+_TEMPLATES.filters |= {"cut": cut_line, "drawn": drawn, "pairs": pairs}
+_TEMPLATES.filters["kind"] = lambda block: type(block).__name__
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 

@@ -7,20 +7,7 @@ from typing import Any
 from baselinekit.errors import Problem, suggest
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.baselines import (
-    BOUNDS,
-    FLAGS,
-    Age,
-    Baseline,
-    BaselineRecord,
-    Known,
-    Metadata,
-    Rules,
-    Source,
-    Tolerance,
-    known_path,
-    method_problems,
-)
+from baselinekit.model import baselines as model
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import seconds
@@ -40,15 +27,15 @@ def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
         yield Problem("BK108", message, hint, at=at)
 
 
-def check_known(known: Known | None) -> Iterator[Problem]:
+def check_known(known: model.Known | None) -> Iterator[Problem]:
     for number, version in known.versions if known else ():
-        at = known_path(number)
+        at = model.known_path(number)
         has_output, has_file = version.output is not ABSENT, version.output_file is not None
         if has_output and has_file:
             message = "both `output` and `output_file` are given"
             yield Problem("BK108", message, "keep one of them", at=(*at, "output_file"))
         yield from check_time(version.captured_at, (*at, "captured_at"))
-        if isinstance(version, Known):
+        if isinstance(version, model.Known):
             if not (has_output or has_file or version.variants):
                 hint = "add `output`, or capture it: baselinekit capture FILE"
                 yield Problem("BK104", "`baseline` has no output", hint, at=at)
@@ -61,15 +48,15 @@ def check_known(known: Known | None) -> Iterator[Problem]:
             yield Problem("BK108", message, hint, at=(*at, "when"))
 
 
-def check_rules(rules: Rules) -> Iterator[Problem]:
+def check_rules(rules: model.Rules) -> Iterator[Problem]:
     at: Path = ("comparison",)
     for name, bound in rules.tolerance.items():
         if isinstance(bound, bool):
             yield from check_flag(name, (*at, "tolerance", name))
     if rules.type == "semantic" or rules.fields:
-        yield from method_problems(rules)
+        yield from model.method_problems(rules)
     age = rules.max_age
-    limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, Age) else {"": age}
+    limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, model.Age) else {"": age}
     for name, limit in limits.items():
         if limit is not None and seconds(limit) is None:
             place = (*at, "max_age", name) if name else (*at, "max_age")
@@ -79,12 +66,12 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
         for name, value in rule.tolerance.items():
             if isinstance(value, bool):
                 yield from check_flag(name, (*field_path, "tolerance", name))
-            elif isinstance(value, Tolerance) or name not in BOUNDS:
-                hint = suggest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
+            elif isinstance(value, model.Tolerance) or name not in model.BOUNDS:
+                hint = suggest(name, model.BOUNDS) or f"one of {', '.join(model.BOUNDS)}"
                 yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*field_path, "tolerance", name))
 
 
-def check_lists(rules: Rules) -> Iterator[Problem]:
+def check_lists(rules: model.Rules) -> Iterator[Problem]:
     """Check that two lists, which may be in the comparison or in its options, are not in both."""
     for name in ("ignore_values", "require_keys"):
         if getattr(rules, name) and rules.options and getattr(rules.options, name):
@@ -93,9 +80,9 @@ def check_lists(rules: Rules) -> Iterator[Problem]:
 
 
 def check_flag(name: str, at: Path) -> Iterator[Problem]:
-    if name not in FLAGS:
+    if name not in model.FLAGS:
         message = f"{name!r} is not an option, and a path takes a mapping"
-        hint = suggest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        hint = suggest(name, model.FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", message, hint, at=at)
 
 
@@ -137,7 +124,7 @@ class Current(Tagged):
         return Problem("BK105", f"unknown type {describe_value(raw)}", hint, at=at)
 
 
-class NativeRecord(BaselineRecord):
+class NativeRecord(model.BaselineRecord):
     """A baseline as its file states it, its recipe by its kind."""
 
     current: Current
@@ -145,14 +132,14 @@ class NativeRecord(BaselineRecord):
 
 _NULLABLE_KEYS = ("baseline", "comparison", "metadata")
 _CHECKS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
-    "baseline": (Known, check_known),
+    "baseline": (model.Known, check_known),
     "current": (Current, lambda current: kind_of(current).check(current)),
-    "comparison": (Rules, check_rules),
-    "metadata": (Metadata, lambda stated: check_time(stated.last_passed, ("metadata", "last_passed"))),
+    "comparison": (model.Rules, check_rules),
+    "metadata": (model.Metadata, lambda stated: check_time(stated.last_passed, ("metadata", "last_passed"))),
 }
 
 
-def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
+def read(raw: dict[str, Json], source: model.Source) -> tuple[model.Baseline | None, list[Problem]]:
     """Read a baseline, or return everything that is wrong with it."""
     if None in raw.values():  # a key without a value counts as missing
         raw = {key: value for key, value in raw.items() if value is not None or key not in _NULLABLE_KEYS}
@@ -166,14 +153,9 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
                 problems += check_part(recipe(part.input, part.execution) if key == "current" else part)
         return None, problems
     current: Any = record.current
-    baseline = Baseline(
-        **asdict(record)
-        | {
-            "current": recipe(current.input, current.execution),
-            "comparison": move_option_lists(record.comparison),
-            "source": source,
-        }
-    )
+    parts = {"current": recipe(current.input, current.execution), "source": source}
+    parts |= {"comparison": move_option_lists(record.comparison)}
+    baseline = model.Baseline(**asdict(record) | parts)
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
 
@@ -186,13 +168,13 @@ def recipe(input: Json, execution: Execution) -> Recipe:
     return Recipe(KINDS[execution.type].normalize(input), execution)
 
 
-def problems_of(baseline: Baseline) -> list[Problem]:
+def problems_of(baseline: model.Baseline) -> list[Problem]:
     """Return the problems that are not about types."""
     parts = [check_part(getattr(baseline, key)) for key, (_, check_part) in _CHECKS.items()]
     return [*check_id(baseline.id), *chain.from_iterable(parts)]
 
 
-def move_option_lists(rules: Rules) -> Rules:
+def move_option_lists(rules: model.Rules) -> model.Rules:
     """Return the rules with the two lists that may be in `options` moved out of them."""
     options = rules.options
     if options is None or (options.ignore_values is None and options.require_keys is None):

@@ -7,7 +7,7 @@ from report.reports import FILE, metric, report
 
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.report.evals.evalreport import without_details
+from baselinekit.report.evalreport import without_details
 from baselinekit.report.forms.table import render_report
 
 

@@ -5,7 +5,7 @@ from report.reports import report, result
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
-from baselinekit.report.evals import terminal
+from baselinekit.report import evalterminal
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace
 
@@ -30,7 +30,7 @@ def test_format_failure_says_why_another_attempt_could_not_be_judged(verbose: bo
     error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
     attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long"))
     failed = case(*attempts, replace(error, number=4), outcome="failed", reason="too long")
-    assert terminal.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()[-2:] == [
+    assert evalterminal.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()[-2:] == [
         "    attempts  error, passed, failed, error",
         "      attempt 1 error: BK703 the judge answered in no form",
     ]
@@ -38,7 +38,7 @@ def test_format_failure_says_why_another_attempt_could_not_be_judged(verbose: bo
 
 def test_format_grades_escapes_what_a_judge_says() -> None:
     hostile = replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)
-    text = "".join(terminal.format_grades([(hostile, "")], PLAIN))
+    text = "".join(evalterminal.format_grades([(hostile, "")], PLAIN))
     assert ("\x1b" in text, "… and" in text) == (False, True)
 
 
@@ -48,8 +48,8 @@ def test_format_skipped_has_a_line_for_each_reason_and_with_verbose_for_each_cas
 
     few = report(*(skipped(f"c{n}", "later") for n in range(5)), skipped("x", "no \x1b[2Jkey"))
     lines = ["skipped 5: later (c0, c1, c2 and 2 more)", "skipped 1: no \\x1b[2Jkey (x)"]
-    assert terminal.format_skipped(few, PLAIN).splitlines() == lines
-    verbose = terminal.format_skipped(few, replace(PLAIN, verbose=True)).splitlines()
+    assert evalterminal.format_skipped(few, PLAIN).splitlines() == lines
+    verbose = evalterminal.format_skipped(few, replace(PLAIN, verbose=True)).splitlines()
     assert (len(verbose), verbose[-1]) == (6, "skipped   x: no \\x1b[2Jkey")
     many = report(*(skipped(f"c{n}", f"reason {n}") for n in range(9)))
-    assert terminal.format_skipped(many, PLAIN).splitlines()[-1] == "skipped … for 4 more reasons: -v"
+    assert evalterminal.format_skipped(many, PLAIN).splitlines()[-1] == "skipped … for 4 more reasons: -v"

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.results import Appearance, KeptRun, Summary
 from baselinekit.report.blocks import DiffLine, Interval
-from baselinekit.report.html import page, pictures
+from baselinekit.report.html import page
 
 RUN = KeptRun("", "", 0, Summary(0, 0, 0, 0, 0, True))
 COUNT = st.integers(0, 50)
@@ -14,9 +14,9 @@ TEXTS = st.text("ab1 <&", max_size=12)
 
 @given(st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNT), min_size=1, max_size=80))
 def test_outcomes_draws_a_column_for_each_run_within_the_picture(runs: list[Summary]) -> None:
-    picture = pictures.outcomes(runs, "runs")
+    picture = page.outcomes(runs, "runs")
     columns = [shape.attributes for shape in picture.shapes]
-    drawn_runs = [run for run in runs[-pictures.MOST_POINTS :] if run.total]
+    drawn_runs = [run for run in runs[-page.MOST_POINTS :] if run.total]
     assert len({column["x"] for column in columns}) == len(drawn_runs)
     for column in columns:
         assert 0 <= column["y"] <= column["y"] + column["height"] <= picture.height + 0.01
@@ -29,8 +29,8 @@ def test_outcomes_draws_a_column_for_each_run_within_the_picture(runs: list[Summ
     )
 )
 def test_spark_has_a_dot_for_each_run_that_did_not_pass(moments: list[Appearance]) -> None:
-    picture = pictures.spark(moments)
-    shown = moments[-pictures.MOST_POINTS :]
+    picture = page.spark(moments)
+    shown = moments[-page.MOST_POINTS :]
     assert bool(picture) == (len(shown) > 1)
     if picture:
         line, *dots = picture.shapes
@@ -41,7 +41,7 @@ def test_spark_has_a_dot_for_each_run_that_did_not_pass(moments: list[Appearance
 @pytest.mark.parametrize(("value", "threshold"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
 def test_interval_stays_within_its_picture(value: float, threshold: float | None) -> None:
     low, high = max(0.0, value - 0.2), min(1.0, value + 0.2)
-    picture = pictures.drawn(Interval(value, low, high, threshold), "it")
+    picture = page.drawn(Interval(value, low, high, threshold), "it")
     assert picture is not None
     for shape in picture.shapes:
         left = float(shape.attributes.get("x") or shape.attributes.get("cx") or 0)

@@ -1,0 +1,132 @@
+"""What a run of evals needs besides the clients: a sandbox, the queue of items for human grading, and a file
+for saved answers; and its workers in other processes, which build their own and send back on slips what has
+to be written."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from baselinekit.cli.elsewhere import Job, Order, OrderWorker, elsewhere
+from baselinekit.cli.options import WhereOptions
+from baselinekit.commands.cluster import Build
+from baselinekit.commands.executor import Elsewhere
+from baselinekit.commands.project import CaptureEnvironment, Project
+from baselinekit.errors import NotRecorded
+from baselinekit.evals import attempts
+from baselinekit.evals.attempts import CaseOrder, CaseTurn, EvalClients, JudgedAttempt, PendingWrites
+from baselinekit.evals.checks import Prepared, prepare_cases
+from baselinekit.evals.rating import Queue
+from baselinekit.files.jsontext import encode
+from baselinekit.kinds.messages import row_of
+from baselinekit.kinds.settings import Clients
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.recipes import Observation, SandboxResult
+from baselinekit.sandbox.sandbox import Execute, Sandbox
+from baselinekit.store.atomic import cannot_write
+from baselinekit.structs import replace
+from baselinekit.suites.ratings import Ratings
+
+Save = Callable[[str], None]
+
+
+def build_outside(project: Project, clients: Clients, queue: Queue, save: Save | None) -> EvalClients:
+    """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
+    None if answers are not saved."""
+    allowed = project.trust.allow_exec
+
+    def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> SandboxResult:
+        return Sandbox(execute, allowed).run(method, code)
+
+    def answered(case: Case, number: int, observation: Observation) -> None:
+        if save is not None:
+            redactor = project.redactor.knowing(observation.output)
+            save(encode(redactor.mask_value(row_of(case.id, number, observation))))
+
+    return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+
+
+def record_slip(queue: Queue, save: Save | None, slip: PendingWrites) -> None:
+    for item in slip.queued:
+        queue.ratings.enqueue(item)
+    if save is not None:
+        for line in slip.answered:
+            save(line)
+
+
+@contextmanager
+def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
+    """Write each answer as a line when it arrives; without a path, save nothing."""
+    if path is None:
+        yield None
+        return
+    lock = threading.Lock()
+    with ExitStack() as stack:
+        try:
+            mode = "a" if go_on else "w"
+            file = stack.enter_context(open(path, mode, encoding="utf-8", errors="backslashreplace"))
+        except OSError as error:
+            raise NotRecorded(cannot_write(path, error)) from None
+
+        def add(line: str) -> None:
+            try:
+                with lock:
+                    file.write(f"{line}\n")
+                    file.flush()
+            except OSError as error:
+                raise NotRecorded(cannot_write(path, error)) from None
+
+        yield add
+
+
+class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
+    """Makes attempts at cases that it gets as they were read. `together`: the questions for targets that
+    answer many cases at a time; `saves`: whether answers are saved."""
+
+    terms = attempts.OF_ATTEMPTS
+
+    def __init__(self, order: Order, together: dict[str, list[tuple[str, Any]]], saves: bool):
+        super().__init__(order)
+        self._saves = saves
+        clients = replace(self.context.clients, batches=together)
+        self.environment = CaptureEnvironment(self.project, clients, order.known)
+        self._checking = self._outside(PendingWrites())
+        self.begin = self._begin
+
+    def _outside(self, slip: PendingWrites) -> EvalClients:
+        queue = Queue(self.project, self.context.clients.now, slip.queued.append)
+        save = slip.answered.append if self._saves else None
+        return build_outside(self.project, self.context.clients, queue, save)
+
+    def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
+        """Each case of a chunk is prepared once."""
+        lock, ready = threading.Lock(), dict[str, Prepared]()
+
+        def prepared(case: Case) -> Prepared:
+            with lock:
+                if case.id not in ready:
+                    (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
+                return ready[case.id]
+
+        outside = self._checking, self.context, prepared, self._outside
+        return attempts.CaseWorker(self.environment, *outside).judge
+
+
+def run_elsewhere(
+    job: Job, where: WhereOptions, saves: bool, cases: CaseOrder
+) -> Elsewhere[CaseTurn, JudgedAttempt] | None:
+    """Where the attempts of a run are made; None for threads of this process."""
+    if where.dask is None and where.processes == 1:
+        return None
+    job = replace(job, jobs=cases.jobs, ends_at_failure=cases.first)
+    root = job.models.project.root
+    stated = {os.path.join(root, file): data for file, data in Ratings(root).contents().items()}
+    named = [os.path.join(root, file) for file in cases.files]
+
+    def build(order: Order) -> Build:
+        return partial(RunWorker, order, cases.together, saves)
+
+    return elsewhere(job, where, build, attempts.OF_ATTEMPTS, named, stated)

@@ -1,1 +1,0 @@
-"""The forms of eval files, one module per form."""
