@@ -9,10 +9,8 @@ from report.reports import FILE, report
 from baselinekit.evals.attempts import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
-from baselinekit.report import evalterminal
 from baselinekit.report.evalreport import line_of
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.wording import Style
 
 REPLY = "Here is my verdict:\nSCORE=5"
 UNPARSEABLE = "judge output unparseable: it is not the one line SCORE=<1-5> REASON=<one sentence>"
@@ -51,25 +49,6 @@ RUN: Report = report(
     judged("unread", "error", CONTAINS, UNREAD, reason=UNPARSEABLE, code="BK640", verdict="unparseable"),
     judged("missing", "failed", MISSING, NOT_ASKED, reason=f"contains: {MISSED}"),
 )
-
-
-def terminal_lines(verbose: bool = False) -> list[str]:
-    return evalterminal.format_failures(RUN, Style(width=100, verbose=verbose)).splitlines()
-
-
-def test_e4_e5_terminal_tells_failed_unreadable_and_unscored_apart() -> None:
-    lines = terminal_lines()
-    assert {*lines} >= {
-        "FAILED  low",
-        "ERROR   unread",
-        f"    failed   judge (model) 0.25  2 of 5, and 4 passes: curt  {FILE}:20",
-        f"  BK640 {UNPARSEABLE}",
-        f"    error    judge (model), unparseable  {UNPARSEABLE}  {FILE}:20",
-        f"    unscored judge (model), not judged  contains has failed it already  {FILE}:20",
-    }
-    assert lines.count(f"    failed   contains (code) 0.00  {MISSED}  {FILE}:14") == 1
-    replied = "             it replied: Here is my verdict: SCORE=5"
-    assert (replied in terminal_lines(verbose=True), replied in lines) == (True, False)
 
 
 def test_e5_forms_for_programs_have_verdict_code_and_line() -> None:
