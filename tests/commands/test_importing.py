@@ -197,3 +197,12 @@ def test_capture_of_har_refuses_a_new_error_status(
     found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
     assert [problem.code for error in found.errors for problem in error.problems] == [code] * bool(code)
     assert len(found.done) == (1 if code else 2)
+
+
+def test_capture_sends_writes_after_reads(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
+    lines = "POST http://desk/b\n" + curl_lines(["a"])
+    summary = batch_of(desk, "urls.txt", lines, base_url="http://desk", unsafe=True)
+    found = capture(summary.project, summary.new, CaptureOptions(repeat=None), desk.ticking())
+    assert [path for _, path in desk.log] == ["/a", "/a", "/b"]
+    assert [item.id for item in found.done] == ["post-b", "get-a"]

@@ -174,3 +174,14 @@ def test_compare_of_ids_and_moments_is_volatile(tmp_path: Path, came: Any, verdi
     result = outcome(desk)
     assert (result.outcome, result.verdict) == ("failed", verdict)
     assert any("varies by nature (1 id, 1 moment)" in note for note in result.notes) == (verdict is not None)
+
+
+def test_learn_refuses_a_failed_answer(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        return (503 if number == 2 else 200, {"at": iso(now)})
+
+    desk = desk_of(tmp_path, answer, 'at: "2024-01-15T10:30:00Z"')
+    before = text_of(desk)
+    proposal = propose_learning(desk.project, RefreshScope(["x"]), 3, desk.ticking())
+    assert [problem.code for problem in proposal.failures] == ["BK521"]
+    assert (proposal.plans, text_of(desk)) == ((), before)

@@ -211,3 +211,13 @@ def test_find_weakened_refuses_a_sparse_checkout(repository: Checkout) -> None:
     repository.git("sparse-checkout", "set", "--no-cone", "/*", "!/baselines/far/")
     with pytest.raises(InvalidInput, match="this sparse checkout leaves some out"):
         beside(repository)
+
+
+def test_find_weakened_leaves_out_files_of_a_prompt_folder(repository: Checkout) -> None:
+    given = {"meta.yml": "id: sum\n", "prompt.xml": "Sum up.", "examples/a/inputs.yml": "a: 1\n"}
+    files = {f"baselines/sum/{name}": text for name, text in given.items()}
+    repository.commit(files | {"baselines/sum/kept.yaml": RECORD.format(id="kept")})
+    repository.git("branch", "-f", "before")
+    assert beside(repository, "before").changes == beside(repository, "before").notes == ()
+    replace(repository, "baselines/sum/kept.yaml", "Ada", "<<any>>")
+    assert [(item.id, item.change) for item in beside(repository, "before").changes] == [("kept", "loosened")]

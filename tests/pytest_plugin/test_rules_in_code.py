@@ -120,3 +120,15 @@ def test_review_shows_rules_of_the_test(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*users[[]0].id*", "*<<any_uuid>>*", "*users[[]0].name*", '*"Bob"*'])
     assert "score" not in done.stdout.str()
     assert "tags" not in done.stdout.str()
+
+
+def test_rules_of_a_file_without_a_value_are_kept(pytester: pytest.Pytester) -> None:
+    run(pytester, users(), passed=1)
+    head, _, rest = stored(pytester).partition("baseline:\n")
+    current = rest[rest.index("current:") : rest.index("comparison:")]
+    rules = "comparison:  # mine\n  ignore_fields: [users.*.name]\n"
+    Path(pytester.path, FILE).write_text(head + current + rules, encoding="utf-8")
+    run(pytester, users(name="Bob"), passed=1)
+    assert f"{rules}  arrays:\n    users: ordered\n" in stored(pytester)
+    run(pytester, users(name="Eva"), passed=1)
+    run(pytester, users(ids=IDS), failed=1)

@@ -176,3 +176,13 @@ NOT_OURS = "id: a\nbaseline:\n  output: {failure_count: 3}\n"
 )
 def test_without_record_leaves_out_record_and_provenance(text: str, name: str, shown: str) -> None:
     assert without_record(text.encode(), name).decode() == shown
+
+
+def test_merge_records_drops_what_one_side_removed(tmp_path: Path) -> None:
+    pair = BLOCK.format(id="a", last="null", count=0) + "---\n" + BLOCK.format(id="b", last="null", count=3)
+    alone = BLOCK.format(id="a", last="null", count=0)
+    failed = pair.replace("failure_count: 3", "failure_count: 4")
+    for one, other in ((alone, failed), (failed, alone)):
+        assert merged(tmp_path, pair.encode(), one.encode(), other.encode()) == (0, alone.encode())
+    bare = pair.replace("  failure_count: 3\n", "")
+    assert merged(tmp_path, pair.encode(), bare.encode(), failed.encode()) == (0, bare.encode())
