@@ -45,7 +45,6 @@ KNOW_THE_TIME = {
     "clocks": "the clock of the tests",
     "at": "hands it on",
     "hostile.test_surroundings_of_a_run": "a run by the machine's clock, as a user starts it",
-    "pytest_plugin.test_items_agree": "pytest has the machine's clock, whatever day it is",
 }
 
 

