@@ -203,10 +203,7 @@ def baseline(number: int, *, loose: bool) -> Record:
                 "base_url": "http://api.example.com",
             },
         },
-        "current": {
-            "input": {"method": "GET", "endpoint": f"/{number}.json"},
-            "execution": {"type": "http"},
-        },
+        "current": {"input": {"method": "GET", "endpoint": f"/{number}.json"}, "execution": {"type": "http"}},
         "comparison": {"type": "structural", **({"ignore_fields": ignored} if loose else {})},
         "metadata": {
             "criticality": "high",

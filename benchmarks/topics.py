@@ -138,11 +138,7 @@ TOPICS = [
         "The wedding is planned for early summer.",
         "They want to get the invoices paid in June.",
     ),
-    (
-        "The printer is jammed.",
-        "A sheet of paper is stuck in the device.",
-        "The motorway is jammed.",
-    ),
+    ("The printer is jammed.", "A sheet of paper is stuck in the device.", "The motorway is jammed."),
     (
         "The president resigned after the scandal.",
         "The head of state stepped down over the affair.",

@@ -32,9 +32,7 @@ def shown(changes: list[Change]) -> list[str]:
     return [f"{change.kind} {render(change.path)} {change.risk}" for change in changes]
 
 
-OUTCOMES: dict[Path, OutcomePlace] = {
-    ("status",): OutcomePlace(HTTP.judge_outcome),
-}
+OUTCOMES: dict[Path, OutcomePlace] = {("status",): OutcomePlace(HTTP.judge_outcome)}
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},
     {"id": 2, "n": "b", "t": "<<any>>"},
@@ -87,12 +85,7 @@ def test_changes_of_pairs_rows_by_the_declared_key() -> None:
     old = [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
     new = [{"k": "b", "v": 1}, {"k": "a", "v": 2}, {"k": "c", "v": 3}]
     changes = found(old, new, {(): "by k"})
-    assert shown(changes) == [
-        "value [0].v medium",
-        "value [1].v medium",
-        "added [2] low",
-        "order $ medium",
-    ]
+    assert shown(changes) == ["value [0].v medium", "value [1].v medium", "added [2] low", "order $ medium"]
     assert [(change.before, change.after) for change in changes[:2]] == [(2, 1), (1, 2)]
 
 

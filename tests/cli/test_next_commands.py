@@ -130,13 +130,7 @@ def test_commands_proposed_at_a_desk_work(terminal: Console, tmp_path: Path, typ
     try_all(terminal, [line for line in further if line not in found], kept)
 
 
-@pytest.mark.parametrize(
-    ("typed", "file"),
-    [
-        (" stored/sub", "{there}/out.json"),
-        (" -k two", "out/r.json"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "file"), [(" stored/sub", "{there}/out.json"), (" -k two", "out/r.json")])
 def test_commands_proposed_by_a_job_work_in_another_checkout(
     terminal: Console, tmp_path: Path, typed: str, file: str
 ) -> None:

@@ -114,12 +114,7 @@ def test_x11_e20_e22_e23_exit_codes_of_commands_on_a_prompt_folder(tmp_path: Pat
 
         assert codes(
             "doctor prompts", "promote refactor", "convert refactor --to skill", "promote nobody"
-        ) == [
-            0,
-            1,
-            1,
-            2,
-        ]
+        ) == [0, 1, 1, 2]
         assert codes("run refactor --case nothing", "run nobody") == [5, 2]
         (folder / "meta.yml").write_text(meta.replace("id: refactor", "id: other"))
         assert codes("doctor prompts") == [1]

@@ -3,17 +3,7 @@
 from typing import Any
 
 import pytest
-from model_server import (
-    ASCII_KEY,
-    Reply,
-    Wire,
-    chat,
-    failure,
-    message,
-    models,
-    question,
-    world,
-)
+from model_server import ASCII_KEY, Reply, Wire, chat, failure, message, models, question, world
 
 from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models

@@ -68,12 +68,7 @@ def test_capture_asks_a_get_twice_with_a_tick_between(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "options", "times"),
-    [
-        ("GET", {}, 2),
-        ("DELETE", {}, 1),
-        ("GET", {"repeat": 1}, 1),
-        ("GET", {"exact": True}, 1),
-    ],
+    [("GET", {}, 2), ("DELETE", {}, 1), ("GET", {"repeat": 1}, 1), ("GET", {"exact": True}, 1)],
 )
 def test_capture_asks_writes_once(tmp_path: Path, method: str, options: dict[str, Any], times: int) -> None:
     desk = ticking(tmp_path, x=lambda now, number: {"x": 1})

@@ -31,11 +31,7 @@ VARIES: dict[str, Part] = {
     "counter": lambda now, number: str(100 + 7 * number),
     "fraction": lambda now, number: f"{0.25 + number / 8:.4f}",
 }
-STATED = [
-    ("12", "13"),
-    ("v1.2.3", "v1.3.0"),
-    ("blue", "blue and green, both of them"),
-]
+STATED = [("12", "13"), ("v1.2.3", "v1.3.0"), ("blue", "blue and green, both of them")]
 
 
 @pytest.mark.slow

@@ -183,11 +183,7 @@ def test_e23_script_that_does_not_end_is_killed_with_its_processes(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("script", "code"),
-    [
-        ("yes no value", "BK322"),
-        ("printf 'file=\\377\\376'", "BK761"),
-    ],
+    ("script", "code"), [("yes no value", "BK322"), ("printf 'file=\\377\\376'", "BK761")]
 )
 def test_guard_that_prints_too_much_or_no_text_sends_nothing(tmp_path: Path, script: str, code: str) -> None:
     attempt = Scripted(tmp_path, script).attempt()

@@ -232,9 +232,7 @@ def test_e3_each_attempt_decides_whether_its_judge_is_asked(tmp_path: Path) -> N
     assert report.suite.metrics[0].value == 0.0
 
 
-def test_e4_e5_quotes_of_answers_and_replies_hold_no_secret(
-    tmp_path: Path,
-) -> None:
+def test_e4_e5_quotes_of_answers_and_replies_hold_no_secret(tmp_path: Path) -> None:
     answer = '{"password": "Wq7vTz93kLp2", "note": "say Wq7vTz93kLp2 at the door"}'
     near = Grader("contains", "code", Contains(all=["say Wq7vTz93kLp3 at the door"]), required=False)
     result, _ = judged(tmp_path, answer, near, JUDGE, reply="It names Wq7vTz93kLp2.")

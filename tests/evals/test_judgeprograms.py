@@ -293,9 +293,7 @@ def test_a25_f48_judge_asks_its_model_within_the_limit_and_gets_no_key(with_mode
         with_model.result(replace(WITH_MODEL, model="other"))
 
 
-def test_a25_judge_with_a_target_asks_the_declared_model(
-    with_model: Judged,
-) -> None:
+def test_a25_judge_with_a_target_asks_the_declared_model(with_model: Judged) -> None:
     with_model.script("asks.py", ASKS.replace('{"question": "q"}', '{"question": "q", "target": "strict"}'))
     config = with_model.root / "baselinekit.yaml"
     config.write_text(config.read_text().replace("models: {", "models: {strict: {command: [strict]}, "))

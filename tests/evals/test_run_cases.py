@@ -19,11 +19,7 @@ from baselinekit.graders.by_text import RegexMatch
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.grades import Call, FunctionOutput, Grader
-from baselinekit.model.recipes import (
-    Answer,
-    ModelQuestion,
-    Recipe,
-)
+from baselinekit.model.recipes import Answer, ModelQuestion, Recipe
 from baselinekit.model.traces import ToolCall
 from baselinekit.structs import replace
 
@@ -202,12 +198,7 @@ def test_plan_cases_counts_what_would_be_asked_and_asks_nothing(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("passing", "thresholds", "exit_code"),
-    [
-        (9, {}, 1),
-        (9, {RATE: 0.9}, 0),
-        (8, {RATE: 0.9}, 1),
-        (10, {"pass@1": 1}, 0),
-    ],
+    [(9, {}, 1), (9, {RATE: 0.9}, 0), (8, {RATE: 0.9}, 1), (10, {"pass@1": 1}, 0)],
 )
 def test_x11_run_with_thresholds_lets_cases_fail_and_no_regression(
     tmp_path: Path, passing: int, thresholds: dict[str, float], exit_code: int

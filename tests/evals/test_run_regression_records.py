@@ -229,10 +229,7 @@ DOWN = {"type": "numeric", "tolerance": {"quality_scores": {"min_delta": -0.3, "
 
 
 @pytest.mark.parametrize("name", ["specificity", "tone"])
-@pytest.mark.parametrize(
-    ("delta", "passed"),
-    [("-0.3", True), ("0.2", True), ("-0.30000001", False)],
-)
+@pytest.mark.parametrize(("delta", "passed"), [("-0.3", True), ("0.2", True), ("-0.30000001", False)])
 def test_h15_h16_score_may_fall_by_its_tolerance_exactly(
     tmp_path: Path, name: str, delta: str, passed: bool
 ) -> None:

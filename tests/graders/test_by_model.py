@@ -13,13 +13,7 @@ from rubrics import KNOWN_WRONG, REFUSED, RUBRICS
 
 from baselinekit.errors import Problem
 from baselinekit.graders.base import GradeClients
-from baselinekit.graders.by_model import (
-    Criterion,
-    ModelJudge,
-    Sample,
-    Scoring,
-    judge_question,
-)
+from baselinekit.graders.by_model import Criterion, ModelJudge, Sample, Scoring, judge_question
 from baselinekit.graders.by_template import RubricItem, RubricJudge, TemplateJudge
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Grade, Grader

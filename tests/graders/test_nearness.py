@@ -131,12 +131,7 @@ def test_e4_nearest_text_is_a_part_of_the_text(wanted: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "passed"),
-    [
-        ({"max": 4}, False),
-        ({"min": 6}, False),
-        ({"min": 5, "max": 5}, True),
-    ],
+    ("how", "passed"), [({"max": 4}, False), ({"min": 6}, False), ({"min": 5, "max": 5}, True)]
 )
 def test_e4_token_count_has_inclusive_bounds(how: dict[str, int], passed: bool) -> None:
     found = graded("one two\tthree\n\nfour five ", TokenCount(**how))

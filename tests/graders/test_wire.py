@@ -40,11 +40,7 @@ WANTED = GoodAnswer(
         TraceMessage("assistant", "", (ToolCall("vector_search", {"q": 1}, None),)),
         TraceMessage("assistant", {"sumOf": 42}),
     ),
-    (
-        TraceMessage("system", "You add."),
-        TraceMessage("user", PARTS),
-        TraceMessage("user", "please"),
-    ),
+    (TraceMessage("system", "You add."), TraceMessage("user", PARTS), TraceMessage("user", "please")),
     {"camelCase": {"andDeeper": True}},
     "conversation",
     ("/r/x.instructions.md",),

@@ -120,11 +120,7 @@ class Attacked:
         return self.measured(*words, env=env, base_url=base_url)
 
     def measured(
-        self,
-        *words: str,
-        shell: str = "",
-        env: Mapping[str, str] | None = None,
-        base_url: str | None = None,
+        self, *words: str, shell: str = "", env: Mapping[str, str] | None = None, base_url: str | None = None
     ) -> Ran:
         """In a process of its own; or a line for the shell in which `{tool}` is the command's name."""
         started = time.monotonic()

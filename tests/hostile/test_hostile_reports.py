@@ -126,14 +126,7 @@ def values(name: str) -> tuple[Json, Json]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [
-        ("every value", 30_000),
-        ("every row", 10_499),
-        ("one line", 1),
-    ],
-)
+@pytest.mark.parametrize(("name", "least"), [("every value", 30_000), ("every row", 10_499), ("one line", 1)])
 def test_f55_large_difference_is_counted_completely_in_time(tmp_path: Path, name: str, least: int) -> None:
     with attacked(tmp_path / "project") as project:
         project.pair("big", *values(name))

@@ -118,10 +118,7 @@ def test_f30_completions_of_hostile_values_steer_no_terminal(hostile: Attacked) 
 
 @pytest.mark.parametrize(
     "environment",
-    [
-        {"PYTHONIOENCODING": "ascii"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    ],
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
     ids=lambda environment: "-".join(environment.values()).replace(":", "-"),
 )
 def test_f35_output_is_encoded_for_any_standard_output(tmp_path: Path, environment: dict[str, str]) -> None:

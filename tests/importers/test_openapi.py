@@ -281,10 +281,7 @@ def test_read_without_unsafe_takes_requests_that_read_only() -> None:
     assert len(read(paths, unsafe=True).drafts) == 9
 
 
-@pytest.mark.parametrize(
-    ("id", "expected"),
-    [("users/list all", "users-list-all"), ("", "get-x")],
-)
+@pytest.mark.parametrize(("id", "expected"), [("users/list all", "users-list-all"), ("", "get-x")])
 def test_read_of_an_operation_takes_its_id_name_and_tags(id: str, expected: str) -> None:
     draft = only(read(f'/x: {{get: {{operationId: "{id}", summary: "All\\n users", tags: [a b]}}}}'))
     assert (draft.id, draft.name, draft.tags) == (expected, "All users", ("a b",))

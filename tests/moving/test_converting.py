@@ -267,7 +267,7 @@ REFERENCES: list[Json] = yaml.safe_load("""
 - [{role: assistant, content: b, tool_calls: [{tool: x, input: {k: 1}, output: null}]}]
 """)
 MORE: list[dict[str, Json]] = [
-    *({}, {"sidecar": {"k": [1]}}, {"rubrics": ["Says b"]}, {"tags": ["t"]}, {"conversation_id": "c"}),
+    *({}, {"sidecar": {"k": [1]}}, {"rubrics": ["Says b"]}, {"tags": ["t"]}, {"conversation_id": "c"})
 ]
 
 

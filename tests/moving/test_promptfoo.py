@@ -368,12 +368,7 @@ CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content":
 CHAT_SENT = json.dumps(json.loads(CHAT.replace("{{x}}", r"it \"x\"")), indent=2)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "sent"),
-    [
-        (CHAT, CHAT_SENT),
-    ],
-)
+@pytest.mark.parametrize(("prompt", "sent"), [(CHAT, CHAT_SENT)])
 def test_read_with_the_echo_provider_has_the_prompt_as_its_output(prompt: str, sent: str) -> None:
     """As there: a prompt that is JSON is filled in text by text, and written out over several lines."""
     test = {"vars": {"x": 'it "x"'}, "assert": [IS]}

@@ -122,10 +122,7 @@ def test_find_unused_lists_a_test_file_that_is_gone(root: Path) -> None:
 
 
 _OURS = "baseline: {output: 1}\ncurrent: {input: {test: t.py::x}, execution: {type: pytest}}\n"
-NOT_OURS = {
-    "two in a file": f"id: x\n{_OURS}---\nid: y\n{_OURS}",
-    "no text": "pytest\x00",
-}
+NOT_OURS = {"two in a file": f"id: x\n{_OURS}---\nid: y\n{_OURS}", "no text": "pytest\x00"}
 
 
 @pytest.mark.parametrize("what", NOT_OURS)

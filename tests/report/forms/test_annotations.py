@@ -74,12 +74,7 @@ def test_annotations_are_ten_of_a_kind_and_count_the_rest(
 @example("##[error]x", "##vso[task.complete result=Failed]")
 def test_f31_annotations_of_any_text_hold_no_other_command(text: str, other: str) -> None:
     run = report(
-        result(
-            text,
-            "failed",
-            spot((other,), "value", text, other, note=text, rule=other),
-            name=other,
-        ),
+        result(text, "failed", spot((other,), "value", text, other, note=text, rule=other), name=other),
         result(other, "error", reason=text, code="BK301"),
         folder=text.replace("\x00", ""),
     )

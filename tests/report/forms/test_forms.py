@@ -270,11 +270,7 @@ def test_sarif_uri_is_quoted(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("started", "start"),
-    [
-        ("2024-01-20T14:00:00", 1705759200000),
-        ("2024-01-20T19:45:00+05:45", 1705759200000),
-        ("yesterday", 0),
-    ],
+    [("2024-01-20T14:00:00", 1705759200000), ("2024-01-20T19:45:00+05:45", 1705759200000), ("yesterday", 0)],
 )
 def test_ctrf_begins_at_the_same_moment_in_every_zone(started: str, start: int) -> None:
     assert ctrf_of(report(result("a", "passed"), started=started))["summary"]["start"] == start

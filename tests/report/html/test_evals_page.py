@@ -77,10 +77,7 @@ def test_f32_h67_page_of_any_words_of_models_is_text(text: str, other: str) -> N
     differing = [{"path": text, "expected": other, "actual": {text: other}}, text]
     graded = Grade(text, "code", "failed", 0.5, other, text, {other: text, "differences": differing}, text)
     sides = Grade(other, "code", "failed", 0.5, text, details={"expected": text, "actual": f"a\n{other}"})
-    tried = (
-        Attempt(1, "failed", 0.5, (graded, sides), text),
-        Attempt(2, "failed", 0.5, (), other, again=1),
-    )
+    tried = (Attempt(1, "failed", 0.5, (graded, sides), text), Attempt(2, "failed", 0.5, (), other, again=1))
     wrong = case(text, "failed", attempts=tried, name=other, category=text, tags=(other,), reason=text)
     silent = case(other, "error", code=text, reason=other, output={text: other})
     metrics = (Metric(text, 0.5, other, 0.1, 0.9, 3, 0.4), metric(other, None, text, why=other))

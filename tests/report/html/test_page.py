@@ -10,14 +10,7 @@ from hypothesis import example, given, strategies as st
 from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.results import (
-    Appearance,
-    History,
-    KeptRun,
-    Report,
-    Summary,
-    Trend,
-)
+from baselinekit.model.results import Appearance, History, KeptRun, Report, Summary, Trend
 from baselinekit.report.forms.table import render_report
 
 NOTHING = Summary(0, 0, 0, 0, 0, True)
@@ -43,13 +36,7 @@ def hostile(text: str, other: str) -> Report:
     )
     wrong = result(other, "error", reason=f"{text}\n{other}", code="BK301")
     passed = result(text, "passed", notes=(other,))
-    more: dict[str, Any] = {
-        "command": text,
-        "started": other,
-        "tool": text,
-        "config": other,
-        "id": text,
-    }
+    more: dict[str, Any] = {"command": text, "started": other, "tool": text, "config": other, "id": text}
     appearances = tuple(Appearance(KeptRun(text, text, 0, NOTHING), "failed", 0.5) for _ in range(3))
     return report(
         failed,
