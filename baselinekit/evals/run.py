@@ -413,8 +413,14 @@ def _at_line(grade: Grade, lines: Mapping[str, int | None], within: str = "") ->
 # The reports of a run, if its suite asks for them.
 
 
-_ENDINGS = {"json": (".json", ".eval.json"), "markdown": (".md",), "html": (".html",)}
-_ENDINGS |= {"junit": (".junit.xml",), "sarif": (".sarif",), "ctrf": (".ctrf.json",)}
+_ENDINGS = {
+    "json": (".json", ".eval.json"),
+    "markdown": (".md",),
+    "html": (".html",),
+    "junit": (".junit.xml",),
+    "sarif": (".sarif",),
+    "ctrf": (".ctrf.json",),
+}
 
 
 def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:

@@ -70,8 +70,11 @@ def number(value: Json) -> str:
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.
 
-_WORDS: dict[str, Json] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
-_WORDS |= dict.fromkeys(("true", "True", "TRUE"), True) | dict.fromkeys(("false", "False", "FALSE"), False)
+_WORDS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 _NUMBER_STARTS = frozenset("-+.0123456789")
 NO_TEXT_STARTS = _NUMBER_STARTS | {word[:1] for word in _WORDS}
 """A plain scalar with any other first character is a text."""

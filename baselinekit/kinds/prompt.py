@@ -197,9 +197,10 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
 
 def observed(answer: Answer, output: Json, model: str, prompt: str, flaw: str | None) -> Observation:
     """Return the observation of a model's answer. `prompt`: a hash of what it was asked."""
-    names, around = ("seconds", "attempts", "usage"), {"model": answer.served or model, "prompt": prompt}
-    known = {name: getattr(answer, name) for name in (*names, "tool_calls", "recorded")}
-    return Observation(output, environment=around, flaw=flaw, **known)
+    around = {"model": answer.served or model, "prompt": prompt}
+    calls, recorded = answer.tool_calls, answer.recorded
+    observation = Observation(output, answer.seconds, answer.attempts, calls, answer.usage, around, flaw)
+    return replace(observation, recorded=recorded) if recorded else observation
 
 
 class PromptKind(kind.RecipeKind):
@@ -279,9 +280,10 @@ class PromptKind(kind.RecipeKind):
         """Return the model's answer: a text, JSON, or what `collect` names."""
         execution: PromptExecution = recipe.execution
         template = _template_of(recipe, setting)
-        stated = {name: getattr(execution, name) for name in ("temperature", "max_tokens", "json", "timeout")}
-        tools = tuple(recipe.input.tools)
-        answer = setting.ask(ModelQuestion(execution.model, template.expanded(), tools, **stated))
+        messages, tools = template.expanded(), tuple(recipe.input.tools)
+        limits = execution.temperature, execution.max_tokens, execution.json
+        question = ModelQuestion(execution.model, messages, tools, *limits, timeout=execution.timeout)
+        answer = setting.ask(question)
         flaw, collect = None, execution.collect
         output: Json = answer.text
         if execution.parse == "json" and (output := json_in(answer.text)) is ABSENT:

@@ -98,8 +98,10 @@ class State:
         """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
         all indexes, unless the rules tell them apart."""
         if key not in self._below:
-            stated = partial(self._step, lambda rule, segment: fits(segment, key, ABSENT, 1))
-            self._below[key] = stated() if key in self.named else self.below_any()
+            if key in self.named:
+                self._below[key] = self._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
+            else:
+                self._below[key] = self.below_any()
         return self._below[key]
 
     def below_any(self) -> "State":

@@ -23,8 +23,12 @@ from baselinekit.values.texts import list_first, mask_and_clip, no_mask
 # Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped.
 
 
-_NOTES = {"disagrees": "note:", "reply": "it replied:", "replies_that_could_not_be_read": "asked again:"}
-_NOTES |= {"taken": "taken:"}
+_NOTES = {
+    "disagrees": "note:",
+    "reply": "it replied:",
+    "replies_that_could_not_be_read": "asked again:",
+    "taken": "taken:",
+}
 """Details that are also shown, with the words before them."""
 _MOST_GRADES = 20
 _MOST_LINES = 12

@@ -224,8 +224,15 @@ def describe_reason(result: Result) -> str:
 
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_TONES = {"gone": "red", "came": "green", "passed": "green", "failed": "bold red", "error": "bold red"}
-_TONES |= {"unscored": "bold yellow", "skipped": "yellow"}
+_TONES = {
+    "gone": "red",
+    "came": "green",
+    "passed": "green",
+    "failed": "bold red",
+    "error": "bold red",
+    "unscored": "bold yellow",
+    "skipped": "yellow",
+}
 _COLOUR_OR_CHARACTER = lazy_pattern(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 
 

@@ -67,9 +67,11 @@ def reporting(name: str) -> Iterator[None]:
 
 def cannot_write(name: str, error: OSError) -> Problem:
     """Describe why something could not be written, and what to do about it."""
-    hints = {errno.ENOSPC: "the disk is full: make room, then run again"}
-    hints[errno.EACCES] = "make the folder writable"
-    hints[errno.EROFS] = "the file system is read-only: work in a copy"
+    hints = {
+        errno.ENOSPC: "the disk is full: make room, then run again",
+        errno.EACCES: "make the folder writable",
+        errno.EROFS: "the file system is read-only: work in a copy",
+    }
     reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
     hint = hints.get(error.errno or 0, "nothing was changed; run again")
     return Problem("BK120", f"{name} cannot be written: {reason}", hint)

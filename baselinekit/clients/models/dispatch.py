@@ -25,8 +25,13 @@ from baselinekit.values.texts import shown
 
 # The entry of a model in the configuration: its form, and its problems.
 
-FORMS = {"openai": openai.FORM, "anthropic": anthropic.FORM}
-FORMS |= {"command": command.COMMAND, "python": command.PYTHON, "llm": command.LLM}
+FORMS = {
+    "openai": openai.FORM,
+    "anthropic": anthropic.FORM,
+    "command": command.COMMAND,
+    "python": command.PYTHON,
+    "llm": command.LLM,
+}
 GROUP = "baselinekit.models"
 DEFAULT_TIMEOUT = 120.0
 
