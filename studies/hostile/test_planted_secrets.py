@@ -160,7 +160,7 @@ def environment() -> dict[str, str]:
 
 
 def nothing_is_out(project: Attacked, *runs: Ran) -> None:
-    places = {f"run {number}": run.said for number, run in enumerate(runs)}
+    places = {f"run {number}": run.output for number, run in enumerate(runs)}
     for file in project.folder.rglob("*"):
         if file.is_file() and file.suffix != ".pyc":
             places[str(file)] = file.read_bytes().decode("utf-8", "replace")
@@ -182,12 +182,12 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
         return project.run(*more, *words, env=environment())
 
     told = run("compare", "-v", "--record-calls", "calls", "-o", "r.md", "-o", "r.junit.xml", "-o", "r.json")
-    assert told.exit_code == 1, told.said
+    assert told.exit_code == 1, told.output
     results = {
         result["id"]: result for result in json.loads((project.folder / "r.json").read_text())["results"]
     }
     assert set(results) == set(recipes())
-    assert {result["outcome"] for result in results.values()} == {"failed", "error"}, told.said
+    assert {result["outcome"] for result in results.values()} == {"failed", "error"}, told.output
     assert [id for id, result in results.items() if "***" not in json.dumps(result)] == ["bad"]
     assert list((project.folder / "calls").rglob("*.json"))
     assert list((project.folder / ".baselinekit/pending").iterdir())
@@ -238,7 +238,7 @@ def test_f07_a_capture_that_would_store_one_says_where(project: Attacked, way: s
     project.file("ask.md", "Repeat.\n")
     words = [word.replace("{url}", project.server.url) for word in WAYS[way]]
     refused = project.run("capture", *words, env=environment(), base_url="")
-    assert (refused.exit_code, "BK522" in refused.err) == (4, True), refused.said
+    assert (refused.exit_code, "BK522" in refused.err) == (4, True), refused.output
     declared = "holds the secret s" in refused.err  # which is never stored
     assert "--allow-secrets" in refused.err or declared, refused.err
     nothing_is_out(project, refused)
@@ -257,7 +257,7 @@ def test_f07_a_declared_secret_is_named_in_file_names_too(project: Attacked) -> 
     project.server.routes[f"/users/{secret}"] = kept(answer({"said": f"I am {secret}."}))
     url = f"{project.server.url}/users/{secret}"
     captured = project.run("capture", "http", "GET", url, env=environment(), base_url="")
-    assert captured.exit_code == 0, captured.said
+    assert captured.exit_code == 0, captured.output
     (file,) = project.folder.glob("baselines/**/*.yaml")
     assert "I am <<var(s6)>>." in file.read_text()
     assert secret.lower() not in str(file)
