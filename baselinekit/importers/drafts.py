@@ -89,7 +89,7 @@ _LONGEST_ID = 60
 _NUMBERED = frozenset(("responses", "score_ranges", "labels"))
 """Below these, the keys of files that others write are numbers."""
 
-_MERGE_KEY = lazy_pattern(r"^([ \t]*(?:- +)*)<<([ \t]*:)", re.MULTILINE)
+_MERGE_KEY = lazy_pattern(r"(^[ \t]*(?:- +)*|[{,][ \t]*(?=<<[ \t]*:[ \t]*[*\[]))<<([ \t]*:)", re.MULTILINE)
 
 
 class SourceText:

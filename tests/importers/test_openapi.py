@@ -430,9 +430,10 @@ paths:
       <<: [*common]
       parameters:
         - {name: id, in: path, required: true}
+  /flow: {get: {<<: *common, operationId: flow, description: "{<<: no key}"}}
 """
     found = read_document(text)
-    assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9)]
+    assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9), ("flow", 17)]
     assert [left.line for left in found.left_out] == [16]
 
 
