@@ -504,7 +504,7 @@ def is_wrong(made: CaseAttempt) -> bool:
 
 
 def _code_of(judged: JudgedAttempt) -> str | None:
-    """The code of the attempt. That another worker must be asked may be the code of a single grade."""
+    """The code of the attempt: that another worker must be asked, if a single grade says so."""
     attempt = judged.case_attempt.attempt
     elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in grades.iterate_grades(attempt.grades))
     return ASKED_ELSEWHERE if elsewhere else attempt.code
@@ -521,8 +521,8 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
 
 
 class CaseWorker(Struct):
-    """Makes attempts, from several threads at once. It writes nothing and handles no signal. `elsewhere`:
-    returns the clients for an attempt that puts what is to be written on a slip."""
+    """Makes attempts, from several threads at once. It writes nothing and handles no signal.
+    `elsewhere`: returns clients that note what is to be written on the slip that they are given."""
 
     environment: CaptureEnvironment
     outside: EvalClients
@@ -622,8 +622,8 @@ class CaseWorker(Struct):
         drift = drift_of(environment, baseline, observation) if is_explained and baseline else {}
         judged = JudgedAttempt(CaseAttempt(attempt, spots, comparison.count, drift))
         is_record = any(graders.row_of(grader).compares == "baseline" for grader in case.graders)
-        is_of_target = case.baseline is None or case.recipe != case.baseline.current  # of --target
-        if baseline is None or is_of_target or not is_record:
+        is_stored_recipe = case.baseline is not None and case.recipe == case.baseline.current
+        if baseline is None or not is_stored_recipe or not is_record:  # --target changes the recipe
             return judged
         if comparison.passed:
             return replace(judged, settled_id=baseline.id)

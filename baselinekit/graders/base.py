@@ -281,7 +281,7 @@ class Task(Struct):
 
     def look(self, output: Json, keys: Collection[str] = ()) -> Json:
         """The part of an output that the grader looks at; ABSENT if there is no such part. `keys`: the keys
-        that it looks for, which may be those of the whole output."""
+        that it looks for; if the whole output has them, that is looked at."""
         if self.of is not None:
             return pick(_pattern(self.of), output, kind_of(self.case.recipe))
         part = self.part(output, keys)

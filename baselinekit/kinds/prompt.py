@@ -65,8 +65,9 @@ _LISTS = (".yaml", ".yml", ".json")
 
 
 class Template(Struct):
-    """The messages as written, each with its place in the recipe (None: in `file`, a name and its text), and
-    the values of the names in them. `{{name}}` is expanded once: names within an input are not expanded."""
+    """The messages as written, each with its place in the recipe (None: it comes from `file`, a path and its
+    text), and the values of the names in them. `{{name}}` is expanded once: names within an input are not
+    expanded."""
 
     messages: tuple[tuple[Message, Path | None], ...]
     scope: Scope

@@ -83,8 +83,8 @@ class State:
         self.by_index = any(not isinstance(step, str) or step.isdigit() for step in indexed)
 
     def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
-        """The state below `key`, which holds `value` and has `size - 1` siblings. In a stored value that is
-        `paired` with an actual one a filter may hold that reads a placeholder: the actual value decides."""
+        """The state below `key`, which holds `value` and has `size - 1` siblings. `paired`: there is an
+        actual value for this stored one, which decides; a filter that reads a placeholder counts as met."""
         if self.by_value or (self.by_index and key.__class__ is int):
 
             def leads(rule: Rule, segment: Segment) -> bool:
@@ -117,8 +117,8 @@ class State:
 
     def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
         """The rules for a pair of values, of which this is the stored one, and the state for the values in
-        them that have no partner. A rule leaves out only what it selects on both sides, and a value without a
-        partner only where it would select a partner, too. Rules that say how to compare look only at the
+        them that have no partner. A rule ignores only what it selects on both sides; a value without a
+        partner only if it would ignore a partner as well. Rules that say how to compare look only at the
         stored output."""
         if actual is self:
             return self.here, self
@@ -270,8 +270,8 @@ class Mode(Struct):
 
     def tolerating(self, bounds: Sequence[tuple[model.Tolerance, str]], specificity: Specificity) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another tolerance.
-        Where paths are equally exact a number has to satisfy all tolerances; no tolerance is the
-        narrowest."""
+        Where paths are equally exact a number has to satisfy all tolerances, and a rule that allows none is
+        stricter than any tolerance."""
         if specificity < self.tolerance_specificity:
             return self
         tolerances = tuple(bounds)
