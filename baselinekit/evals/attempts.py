@@ -504,7 +504,7 @@ def is_wrong(made: CaseAttempt) -> bool:
 
 
 def _code_of(judged: JudgedAttempt) -> str | None:
-    """The code of the attempt: that another worker must be asked, if a single grade says so."""
+    """The code of the attempt: ASKED_ELSEWHERE if it is the code of a single grade."""
     attempt = judged.case_attempt.attempt
     elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in grades.iterate_grades(attempt.grades))
     return ASKED_ELSEWHERE if elsewhere else attempt.code
