@@ -34,7 +34,7 @@ ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
 _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
 """2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
 
-UNITS = {1: "grammar.seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
+UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 
 
 def _unit(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> int | None:
