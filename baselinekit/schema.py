@@ -18,7 +18,7 @@ from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key
-from baselinekit.structs import Struct, fields, replace
+from baselinekit.structs import ParsedValue, Struct, fields, parse_value, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 T = TypeVar("T")
@@ -37,21 +37,6 @@ class Tagged(ABC):
     @classmethod
     @abstractmethod
     def form(cls, raw: Json) -> type[Struct] | None: ...
-
-
-class ParsedValue(ABC):
-    """The type of a value that is parsed from what a file has: `parse(raw)` gives it, or None if that is not
-    right. `words`: what it should be."""
-
-    words = ""
-
-    @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
-        return cls is not ParsedValue or NotImplemented  # what `parse` returns can be of any class
-
-    @classmethod
-    @abstractmethod
-    def parse(cls, raw: Json) -> Any: ...
 
 
 # One conversion settles what is right. Only where it fails the value is walked by the types of the fields:
@@ -99,11 +84,12 @@ def _convert(kind: Any, raw: Json) -> Any:
 
 
 def _choose(kind: Any, raw: Json) -> Any:
-    is_parsed = ParsedValue in kind.__mro__  # `issubclass` holds for every class: any value may be its own
-    found = kind.parse(raw) if is_parsed else kind.form(raw)
-    if found is None:
+    if ParsedValue in kind.__mro__:  # `issubclass` holds for every class: any value may be its own
+        return parse_value(kind, raw)
+    form = kind.form(raw)
+    if form is None:
         raise msgspec.ValidationError
-    return found if is_parsed else _convert(found, raw)
+    return _convert(form, raw)
 
 
 def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem]]:
