@@ -189,6 +189,7 @@ def _rooted(endpoint: str) -> str:
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 
+_LOGIN = lazy_pattern(r"\A(https?://)[^/?#]*@")
 _OF_THE_CLIENT = lazy_pattern(
     r"(?i):.*|sec-.*|host|connection|content-length|accept-encoding|user-agent|priority|dnt|te|cookie|pragma"
     r"|upgrade-insecure-requests|cache-control|referer|origin|if-(none-match|modified-since)|x-requested-with"
@@ -202,8 +203,9 @@ def recorded_request(
     cookies: Mapping[str, str],
     body: dict[str, Json],
 ) -> dict[str, Json]:
-    """A request as a browser or a recorder wrote it down, without the headers that a client adds by itself.
-    Braces in it are no variables."""
+    """A request as a browser or a recorder wrote it down, without the headers that a client adds by itself,
+    and without a login in its address, which was sent as a header. Braces in it are no variables."""
+    url = _LOGIN.sub(r"\1", url)
     kept = {name: value for name, value in headers if not _OF_THE_CLIENT.fullmatch(name)}
     kept = {name: escape_variables(value) for name, value in kept.items() if value not in ("", "*/*")}
     implied = ("application/json", FORM_TYPE, *(("multipart/form-data",) if "files" in body else ()))

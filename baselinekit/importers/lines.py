@@ -5,7 +5,7 @@ from typing import Any
 from baselinekit.errors import BaselinekitError
 from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.curl import CurlRequest, parse_words
+from baselinekit.importers.curl import parse_words
 from baselinekit.importers.shell import next_command, refuse_expansions
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -42,7 +42,7 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
                 refuse_expansions(text, curl.end())
                 parsed = parse_words(words, choices.read)
             else:
-                parsed = CurlRequest(_request(whole_line.strip(), choices), {})
+                parsed = parse_words(_words_of(whole_line.strip(), choices), choices.read)
         except BaselinekitError as error:
             left_out.append(imports.LeftOut(line, error.problems[0].message, error.problems[0].hint))
         except imports.NotCarried as error:
@@ -59,7 +59,8 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
     return imports.ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
 
 
-def _request(line: str, choices: imports.ImportChoices) -> dict[str, Json]:
+def _words_of(line: str, choices: imports.ImportChoices) -> list[str]:
+    """The words with which curl sends the same request."""
     match = _URL.fullmatch(line)
     if match is None:
         raise imports.NotCarried("neither a URL nor a curl line", "as in GET https://api.example.com/users")
@@ -70,7 +71,7 @@ def _request(line: str, choices: imports.ImportChoices) -> dict[str, Json]:
         url = choices.base_url.rstrip("/") + url
     if flaw := imports.flaw_of_url(url):
         raise imports.NotCarried(flaw, imports.HINT_FOR_URL)
-    return {"method": match["method"] or "GET", "url": url}
+    return ["--request", match["method"] or "GET", url]
 
 
 def draft_of(

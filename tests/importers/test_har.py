@@ -129,6 +129,18 @@ def test_read_puts_variables_in_place_of_other_credentials() -> None:
     assert {hosts for _, hosts in found.secrets.values()} == {("shop.test",)}
 
 
+def test_read_leaves_out_a_login_in_an_address_which_was_sent_as_a_header() -> None:
+    basic = {"Authorization": "Basic a2V5MTIzNDU6"}
+    found = read(entry("GET http://key12345@shop.test/me?next=http://x@y.test/", sent=basic))
+    (draft,) = found.drafts
+    assert draft.current["execution"]["base_url"] == SHOP
+    assert draft.current["input"] == {
+        "method": "GET",
+        "endpoint": "/me?next=http://x@y.test/",
+        "headers": {"Authorization": "Basic {{API_TOKEN}}"},
+    }
+
+
 PARTS = (
     '--x\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n\r\nthere\r\n'
     '--x\r\nContent-Disposition: form-data; name="n"\r\nContent-Type: text/plain\r\n\r\n{{one}}\r\n'

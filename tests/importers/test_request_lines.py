@@ -68,6 +68,15 @@ def test_read_lists_lines_that_are_no_request() -> None:
     assert len(found.drafts) == 1
 
 
+def test_read_of_an_address_with_a_login_is_that_of_curl() -> None:
+    found = read("https://ada:pw12@a.test/x\nhttps://key12345@a.test/x\n")
+    assert [draft.current["execution"]["base_url"] for draft in found.drafts] == ["https://a.test"] * 2
+    first, second = (draft.current["input"]["auth"] for draft in found.drafts)
+    assert first == {"type": "basic", "username": "ada", "password": "{{API_PASSWORD}}"}
+    assert second == {"type": "basic", "username": "{{API_KEY}}", "password": ""}
+    assert {value for value, _ in found.secrets.values()} == {"pw12", "key12345"}
+
+
 def test_read_puts_variables_in_place_of_credentials() -> None:
     key = "-H 'X-Api-Key: k-998877665544aabb'"
     text = f"curl https://a.test/x {key}\ncurl https://a.test/y -u ada:pa55word {key}\n"
@@ -107,4 +116,4 @@ def test_read_leaves_a_malformed_url_out_without_what_may_be_secret(url: str, me
 
 def test_read_of_a_path_that_looks_like_a_malformed_host() -> None:
     (draft,) = read("GET http://a.test//[x/y?page=1#z").drafts
-    assert (draft.id, draft.current["input"]["endpoint"]) == ("get-x-y", "//[x/y?page=1#z")
+    assert (draft.id, draft.current["input"]["endpoint"]) == ("get-x-y", "//[x/y?page=1")
