@@ -198,10 +198,16 @@ def collected(names: Sequence[str], value: Json, calls: Sequence[ToolCall] | Non
 
 def observed(answer: Answer, output: Json, model: str, prompt: str, flaw: str | None) -> Observation:
     """Return the observation of a model's answer. `prompt`: a hash of what it was asked."""
-    around = {"model": answer.served or model, "prompt": prompt}
-    calls, recorded = answer.tool_calls, answer.recorded
-    observation = Observation(output, answer.seconds, answer.attempts, calls, answer.usage, around, flaw)
-    return replace(observation, recorded=recorded) if recorded else observation
+    return Observation(
+        output,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or model, "prompt": prompt},
+        flaw=flaw,
+        recorded=answer.recorded,
+    )
 
 
 class PromptKind(kind.RecipeKind):
@@ -281,9 +287,15 @@ class PromptKind(kind.RecipeKind):
         """Return the model's answer: a text, JSON, or what `collect` names."""
         execution: PromptExecution = recipe.execution
         template = _template_of(recipe, setting)
-        messages, tools = template.expanded(), tuple(recipe.input.tools)
-        limits = execution.temperature, execution.max_tokens, execution.json
-        question = ModelQuestion(execution.model, messages, tools, *limits, timeout=execution.timeout)
+        question = ModelQuestion(
+            execution.model,
+            template.expanded(),
+            tuple(recipe.input.tools),
+            temperature=execution.temperature,
+            max_tokens=execution.max_tokens,
+            json=execution.json,
+            timeout=execution.timeout,
+        )
         answer = setting.ask(question)
         flaw, collect = None, execution.collect
         output: Json = answer.text

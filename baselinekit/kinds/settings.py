@@ -55,10 +55,15 @@ def ceilings_of(config: recipes.Config) -> Ceilings:
         configured: recipes.Seconds | None = getattr(config.limits, name)
         return max(default, getattr(config.http, name) or 0) if configured is None else configured
 
-    names = ("timeout", "max_body", "retries", "redirects")
-    limits = {name: most(name, getattr(default, name)) for name in names}
-    limits |= {"case_timeout": most("timeout", default.case_timeout), "timeouts": timeouts}
-    return Ceilings(verify=config.http.verify is not False, **limits)
+    return Ceilings(
+        timeout=most("timeout", default.timeout),
+        case_timeout=most("timeout", default.case_timeout),
+        max_body=most("max_body", default.max_body),
+        retries=most("retries", default.retries),
+        redirects=most("redirects", default.redirects),
+        verify=config.http.verify is not False,
+        timeouts=timeouts,
+    )
 
 
 def above(name: str, asked: recipes.Seconds, most: recipes.Seconds, at: Path, setting: str = "") -> Problem:

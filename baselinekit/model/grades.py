@@ -205,8 +205,10 @@ class Grader(Struct):
 
     def graded(self, outcome: Outcome, score: float | None, reason: str = "", **further: Any) -> Grade:
         """Make a grade with the name and the weight of this grader."""
-        stated: dict[str, Any] = {"weight": self.weight, "required": self.required}
-        return Grade(self.name, self.kind, outcome, score, reason, **stated, **further)
+        weight, required = self.weight, self.required
+        return Grade(
+            self.name, self.kind, outcome, score, reason, weight=weight, required=required, **further
+        )
 
 
 # Calibration: how well a judge agrees with people about the same outputs.

@@ -209,7 +209,9 @@ _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
-_NO_CREDIT = lazy_pattern(r"(?i)insufficient_quota|balance is too low|insufficient[ _](?:balance|credits)")
+_NO_CREDIT = lazy_pattern(
+    r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
+)
 _FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
 CUT_OFF = {
     "model_context_window_exceeded": "send less text, or use a model with a larger context",
@@ -225,8 +227,13 @@ _BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
     """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
     model = question.model
-    headers = dict.fromkeys(("Accept", "Content-Type"), "application/json")
-    headers |= {"User-Agent": f"baselinekit/{__version__}", "Accept-Encoding": "gzip, deflate", **own}
+    headers = {
+        "User-Agent": f"baselinekit/{__version__}",
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip, deflate",
+        "Content-Type": "application/json",
+        **own,
+    }
     stated_headers = {name.lower() for name in model.headers}
     request = recipes.Request(
         "POST",

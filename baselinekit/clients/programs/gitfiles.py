@@ -113,8 +113,10 @@ _BOUNDED = 'trap "" XFSZ; ulimit -f "$0" 2>/dev/null || :; ulimit -v 2000000 2>/
 _BLOCK, _MOST_LISTED = 512, 20_000_000
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 _FILE_MODES = ("100644", "100755")
-_PUBLIC_ONLY = "only public repositories are read, at their own address: correct it, check the network, or"
-_PUBLIC_ONLY += " copy the file into the project; offline what was fetched before is taken"
+_PUBLIC_ONLY = (
+    "only public repositories are read, at their own address: correct it, check the network, or"
+    " copy the file into the project; offline what was fetched before is taken"
+)
 
 
 class GitLimits(NamedTuple):

@@ -9,7 +9,6 @@ import threading
 import time
 from contextlib import suppress
 from functools import cache
-from typing import Any
 
 from baselinekit.clients.programs.children import last_error_line
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
@@ -124,9 +123,15 @@ class Processes:
 
 def _start(run: ProcessSpec) -> Child:
     try:
-        pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        child: Child = subprocess.Popen(run.argv, cwd=run.cwd, env=run.env, start_new_session=True, **pipes)
-        return child
+        return subprocess.Popen(
+            run.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=run.cwd,
+            env=run.env,
+            start_new_session=True,
+        )
     except (OSError, ValueError) as error:
         subject, hint = f"the program {run.argv[0]!r}", ""
         if not os.path.isdir(run.cwd):
