@@ -1,5 +1,5 @@
-"""`Struct`, the base of the classes that stand in files: each class is the model, the form of a file, and its
-JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
+"""`Struct`, the base of the classes that are read from files: each class is the model, the form of a file,
+and its JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
 
 import dataclasses
 from abc import ABC, abstractmethod

@@ -36,7 +36,7 @@ _ELEMENT = lazy_pattern(r"<([\w.:-]{1,80})(?:\s[^<>]{0,200})?>([^<>\s]+)</")
 
 class Credential(Struct):
     """`message`: what is wrong with it; `value`: the secret part of the text; `name`: of the variable for it;
-    `is_declared`: whether it stands where credentials do, and does not only look like one."""
+    `is_declared`: whether it is where credentials belong, and does not only look like one."""
 
     message: str
     value: str

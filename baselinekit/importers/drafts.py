@@ -23,7 +23,7 @@ paths where they fit."""
 class DraftRecipe(Struct):
     """A recipe that a file describes, and the line where it does. `needs`: variables that it uses without a
     value in the file; `formats`: the placeholders that the file gives for its answer; `is_vouched`: the
-    request was really sent by somebody, so a refusal is an answer like any other; `status`: that of the
+    request was really sent by somebody, so a refusal is an answer like any other; `status`: of the
     recorded answer."""
 
     id: str
@@ -204,7 +204,7 @@ def recorded_request(
     body: dict[str, Json],
 ) -> dict[str, Json]:
     """A request as a browser or a recorder wrote it down, without the headers that a client adds by itself,
-    and without a login in its address, which was sent as a header. Braces in it are no variables."""
+    and without a login in its address, which was sent as a header. Braces in it are not variables."""
     url = _LOGIN.sub(r"\1", url)
     kept = {name: value for name, value in headers if not _OF_THE_CLIENT.fullmatch(name)}
     kept = {name: escape_variables(value) for name, value in kept.items() if value not in ("", "*/*")}

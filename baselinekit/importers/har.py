@@ -32,7 +32,7 @@ _DEEPEST = 12
 
 class HarEntry(Struct):
     """One request with its answer. `cookies`: those that the answer set; `issued`: texts of the answer that
-    look like credentials, each with its path in the output; `status`: that of the answer; `unsent`: why no
+    look like credentials, each with its path in the output; `status`: of the answer; `unsent`: why no
     recipe can send the request."""
 
     number: int

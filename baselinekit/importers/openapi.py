@@ -210,7 +210,7 @@ class Node(NamedTuple):
         """The first member of a mapping."""
         return self.below(next(iter(_mapping(self.value)), ""))
 
-    # What it says of a parameter, a body or a schema.
+    # What it states about a parameter, a body or a schema.
 
     def example(self, seen: set[int] | None = None) -> Json:
         """A value that the document gives for a parameter or a schema; ABSENT if it gives none. `seen`: the

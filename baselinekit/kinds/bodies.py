@@ -216,7 +216,7 @@ FORMS: dict[str, BodyForm] = {
 
 
 def form_of(content_type: str, parse: str | None = None) -> BodyForm:
-    """Return the form that `parse` states, else that of the media type; bytes if that is unknown."""
+    """Return the form that `parse` states, else the form of the media type; bytes if that is unknown."""
     if parse is not None:
         return FORMS[parse]
     kind = content_type.partition(";")[0].strip().lower()
@@ -331,7 +331,7 @@ def as_hash(body: bytes) -> dict[str, Json]:
 
 
 def is_byte_hash(answer: Json) -> bool:
-    """Whether an output stands for bytes, of which only hash and size are stored."""
+    """Whether an output describes bytes by their hash and size."""
     return isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
 
 
@@ -345,7 +345,7 @@ _METRICS_NOTE = "their numbers are ignored, and further metrics may come: `compa
 
 
 def is_metrics_definition(path: Path) -> bool:
-    """Whether a place in metrics says what a metric consists of, such as the name of a label."""
+    """Whether a place in metrics states what a metric consists of, such as the name of a label."""
     return len(path) > 1 and path[1] in _DEFINING_METRICS
 
 

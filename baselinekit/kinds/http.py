@@ -475,7 +475,7 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
 
 
 def read_answer(response: Response, request: Request) -> Body:
-    """Return the value of the body, read as the request says."""
+    """Return the value of the body, read as the request states."""
     content_type, parse, take = response.header("content-type"), request.parse, request.take
     return read_body(response.body, content_type, response.status, parse, take, request.max_body)
 

@@ -57,7 +57,7 @@ EMPTY = Trouble("the model's answer is empty", "--allow-empty")
 
 
 class OutcomePlace(Struct):
-    """A place in an output that says whether the request worked. `judge`: how a number there is judged, as
+    """A place in an output that shows whether the request worked. `judge`: how a number there is judged, as
     `RecipeKind.judge_outcome` does; `step`: the step of a flow, else empty."""
 
     judge: Callable[[int, str], tuple[int, str]]
@@ -152,7 +152,7 @@ class RecipeKind(ABC):
         return 0, ""
 
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
-        """Return the places where the output says whether it worked."""
+        """Return the places where the output shows whether it worked."""
         return {}
 
     def answers(self, recipe: Recipe) -> tuple[Path, ...]:
@@ -160,8 +160,8 @@ class RecipeKind(ABC):
         return tuple((*place, self.answer) for place in self.responses(recipe)) if self.answer else ()
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
-        """Return whether a place says what the answer consists of, such as the name of a label: another value
-        there is a change, and never one that varies."""
+        """Return whether a place states what the answer consists of, such as the name of a label: another
+        value there is a change, and never one that varies."""
         return False
 
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:

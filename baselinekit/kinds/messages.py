@@ -40,7 +40,7 @@ class StatedConversation(Struct):
 
 
 class ConversationKind(RecipeKind):
-    """A kind whose input is a conversation. A text stands for one message of the user."""
+    """A kind whose input is a conversation. A text is one message of the user."""
 
     noun = "answer"
 

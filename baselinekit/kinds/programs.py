@@ -438,7 +438,7 @@ class _ProgramTarget(Struct):
         return self.run(self.line(), conversation, float(self.execution.timeout or _TIMEOUT), stdin)
 
     def ask_alone(self, conversation: messages.ConversationInput) -> Observation:
-        """Ask one question, again after a timeout, as often as `retries` of the target says."""
+        """Ask one question, again after a timeout, as often as `retries` of the target allows."""
         for attempt in range(1, (self.execution.retries or 0) + 2):
             try:
                 text, seconds = self.ask(conversation)

@@ -36,12 +36,12 @@ class Rule(Struct):
 
     @property
     def ignores(self) -> bool:
-        """Whether it leaves something out of the comparison; any other rule says how to compare."""
+        """Whether it leaves something out of the comparison; any other rule decides how to compare."""
         return self.kind in ("ignore_fields", "ignore_values")
 
     @property
     def bounds(self) -> str:
-        """What it says beyond its kind, in a form that can be compared."""
+        """What it states beyond its kind, in a form that can be compared."""
         return "" if self.ignores else repr(self.setting)
 
 

@@ -369,7 +369,7 @@ class Walk(MutableStruct):
         return escape_value(a)
 
     def scalar(self, e: Json, literal: Json, a: Json, place: WalkPlace) -> Json:
-        """Compare a literal text, number, boolean or null. `e` is what the file says, with its escapes."""
+        """Compare a literal text, number, boolean or null. `e` is as in the file, with its escapes."""
         mode, number = place.mode, is_number(e)
         if mode.type == "numeric" and not number:
             return e

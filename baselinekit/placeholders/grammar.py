@@ -115,7 +115,7 @@ def split(text: str) -> list[str | Token]:
 
 
 def escape(text: str, followed: bool = False) -> str:
-    """Escape a text for a stored output, so that it stands for itself. `followed`: a placeholder comes right
+    """Escape a text for a stored output, so that it is read as it is. `followed`: a placeholder comes right
     after it."""
     if not has_marker(text) and not (followed and text.endswith(("\\", "<", "{"))):
         return text
@@ -294,7 +294,7 @@ def seconds(value: Json) -> Decimal | None:
     return Decimal(match[1]) * _UNITS[match[2]] if match else None
 
 
-# Bindings: `<<name as key>>` is one value wherever the same key stands.
+# Bindings: `<<name as key>>` is one value wherever the same key appears.
 
 Bindings = dict[str, Json]
 

@@ -79,7 +79,7 @@ def for_rows(table: Table = TABLE) -> tuple[str, ...]:
     return tuple(f"<<{row.name}>>" for row in table.values() if row.learnt and row.learnt.in_rows)
 
 
-# Texts of which only a part varies: `/users/<<any_uuid>>/posts`.
+# Texts where only a part varies: `/users/<<any_uuid>>/posts`.
 #
 # The texts are split into pieces with a format (a moment, an id, a number), runs of characters without a
 # blank, and what is between them. Pieces that are the same in all texts stay; where a run of characters
@@ -104,7 +104,7 @@ _YEAR = lazy_pattern(r"(?<![0-9])20[0-9]{2}(?![0-9])")
 _INTEGER, _ANY_NUMBER = "<<any_integer>>", "<<any_number>>"
 _TOKEN, _TIME = "<<any_token>>", "<<any_time>>"
 WIDE = ("<<any_nonempty_string>>", "<<any_string>>")
-"""The placeholders for a part of which nothing is known; the second one if the part may be empty."""
+"""The placeholders for a part about which nothing is known; the second one if the part may be empty."""
 
 
 @cache

@@ -109,7 +109,7 @@ def _looks_generated(text: str, name: str, is_tag: bool) -> bool:
 
 
 def is_hash(path: Path, value: Json) -> bool:
-    """Whether the name of a value, or the value itself, says that it is a hash, including the one that
+    """Whether the name of a value, or the value itself, shows that it is a hash, including the one that
     baselinekit stores for a body of bytes."""
     if not isinstance(value, str):
         return False
@@ -221,7 +221,7 @@ def is_amount(value: Json) -> bool:
 
 
 def is_counted(path: Path, *values: Json) -> bool:
-    """Whether the name of a value says that it counts what a service does, or how it runs."""
+    """Whether the name of a value shows that it counts what a service does, or how it runs."""
     words = _words_of(name_of(path))
     if words & _SETTING:
         return False

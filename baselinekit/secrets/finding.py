@@ -58,7 +58,7 @@ def may_be_random(name: str) -> bool:
     return is_identifier or any(map(_PICTURES.fullmatch, words))
 
 
-# The name of a place in a text: that of the element, attribute or quoted key right before it.
+# The name of a place in a text: the element, attribute or quoted key right before it.
 _MARKUP_NAME = lazy_pattern(
     r"(?:<(?:[\w-]{1,40}:)?([\w.-]{1,80})(?: [^<>\n]{0,200})?>|([\w-]{1,80})\\?[\"']?[=:] ?\\?[\"'])\Z"
 )

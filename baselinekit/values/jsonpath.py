@@ -88,7 +88,7 @@ class Exists(Struct):
 
 
 class Joined(Struct):
-    """Several filters of which all (`every`), or any, must hold."""
+    """Several filters: all of them (`every`), or any, must hold."""
 
     terms: tuple[Filter, ...]
     every: bool

@@ -56,7 +56,7 @@ class Pattern(Struct):
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Pattern:
-    """Compile a path. An invalid one is an error that says where it goes wrong."""
+    """Compile a path. An invalid one is an error that shows where it goes wrong."""
     if not text or len(text) > _LONGEST:
         problem = "is empty" if not text else f"is longer than {_LONGEST} characters"
         raise _refusal(text, problem, "" if text else _ROOT)

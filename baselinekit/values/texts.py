@@ -90,7 +90,7 @@ def split_note(text: str) -> tuple[str, int]:
 
 
 def note(omitted: int) -> str:
-    """The note that stands for so many characters left out."""
+    """The note in place of the characters that are left out."""
     return f" … and {count_noun(omitted, 'more character')}" if omitted else ""
 
 

@@ -119,7 +119,7 @@ class Budget:
 
 
 CHARACTERS = 4
-"""Roughly so many characters are a token, where the model did not count them."""
+"""The approximate length of a token, where the model did not count its tokens."""
 USUAL_ANSWER = 1_000
 """Tokens that an answer is expected to have at most if the question sets no limit."""
 MOST_OF_ANTHROPIC = 4_096
@@ -138,7 +138,7 @@ def estimate(ask: recipes.ModelQuestion, model: recipes.Model) -> tuple[int, int
 
 
 def price(prices: recipes.Prices | None, tokens_in: int, tokens_out: int, cached: int = 0) -> Decimal | None:
-    """The price of so many tokens, of which some were read from a cache."""
+    """The price of tokens. `cached`: how many of `tokens_in` were read from a cache."""
     if prices is None:
         return None
     price_cached = prices.input if prices.cached is None else prices.cached

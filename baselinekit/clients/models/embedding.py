@@ -86,7 +86,7 @@ def _shape_of(folder: str) -> Shape:
 
 
 def _read(folder: str, name: str, kind: type[T], missing: Json) -> T:
-    """Read a JSON file of the folder; `missing` stands for one that does not exist."""
+    """Read a JSON file of the folder; `missing` replaces one that does not exist."""
     path = os.path.join(folder, name)
     try:
         raw = missing

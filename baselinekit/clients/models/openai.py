@@ -42,7 +42,7 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
     is_searched = any((message.get("annotations"), body.get("citations"), body.get("search_results")))
     content = "" if message.get("content") is None else message["content"]
     other_part = next((name for name in ("audio", "images") if message.get(name)), None)
-    if isinstance(content, list):  # several parts, of which some are texts
+    if isinstance(content, list):  # several parts, some of them texts
         kinds = (str(part.get("type")) for part in content)
         other_part = next((kind for kind in kinds if kind not in ("text", *_UNREAD)), other_part)
         content = "".join(part["text"] for part in content if part.get("type") == "text")

@@ -115,7 +115,7 @@ class Lane:
             self._world.sleep(send_at - now)
 
     def rest(self, seconds: float) -> None:
-        """Send no requests for so many seconds, from any thread: the server asked for it."""
+        """Send no requests for these seconds, from any thread: the server asked for it."""
         with self._lock:
             self._due = max(self._due, self._world.clock() + seconds)
 
@@ -128,7 +128,7 @@ LONGEST_WAIT = 30.0
 _SPREAD = 0.5
 _STATED_SPREAD = 0.25
 _GROWS = 64
-"""After so many tries the wait grows no further."""
+"""After this number of tries the wait grows no further."""
 
 _UNREACHABLE = "BK301"
 

@@ -227,7 +227,7 @@ def _asker_hash(asker: str) -> str:
 
 
 def record_in(raw: Json) -> Record:
-    """Read a record; ValueError for anything that is no record."""
+    """Read a record; ValueError if it is not one."""
     record = convert(raw, Record)
     return replace(record, answer=replace(record.answer, recorded=True))
 

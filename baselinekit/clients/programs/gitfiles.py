@@ -53,7 +53,7 @@ class GitAddress(NamedTuple):
 
 
 class FetchedFile(NamedTuple):
-    """A file of a repository in the cache. `path` is absolute, and that of a regular file."""
+    """A file of a repository in the cache. `path` is absolute, and leads to a regular file."""
 
     url: str
     path: str
