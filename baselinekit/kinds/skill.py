@@ -130,11 +130,16 @@ def _instructions(folder: str, setting: Setting) -> str:
 def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, setting: Setting) -> Observation:
     timeout = next((limit for limit in (execution.timeout, skill.timeout) if limit is not None), _TIMEOUT)
     source = f"the skill {execution.skill_name}"
-    argv = tuple(_argv(skill, execution.skill_name, setting))
-    stdin = to_bytes(_payload(skill_input, execution))
-    env, cwd, mask = children.child_environment(skill.env), setting.surroundings.folder, setting.redactor.mask
-    finished = setting.clients.execute(ProcessSpec(argv, stdin, env, cwd, float(timeout), mask=mask))
-    last_words = children.last_error_line(finished.stderr, mask)
+    process = ProcessSpec(
+        argv=tuple(_argv(skill, execution.skill_name, setting)),
+        stdin=to_bytes(_payload(skill_input, execution)),
+        env=children.child_environment(skill.env),
+        cwd=setting.surroundings.folder,
+        timeout=float(timeout),
+        mask=setting.redactor.mask,
+    )
+    finished = setting.clients.execute(process)
+    last_words = children.last_error_line(finished.stderr, process.mask)
     if finished.exit_code:
         raise cannot_replay("BK323", f"{source} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:

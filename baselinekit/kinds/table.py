@@ -8,9 +8,11 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.recipes import Recipe
 
 NAMES = ("http", "command", "skill", "prompt", "echo", "cli", "mock", "post", "replay", "pytest")
-"""Each is a module, which has its kind under its name in capitals, unless it stands beside others."""
-_BESIDE = dict.fromkeys(("echo", "mock", "replay"), "given")
-_BESIDE |= dict.fromkeys(("command", "cli", "post"), "programs")
+"""Each is a module, which has its kind under its name in capitals, unless it is in one with others."""
+_BESIDE = {
+    **dict.fromkeys(("echo", "mock", "replay"), "given"),
+    **dict.fromkeys(("command", "cli", "post"), "programs"),
+}
 
 
 @cache

@@ -85,5 +85,6 @@ def _headers(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-_ORIGIN, _WHAT = "https://api.openai.com", ("a chat completion", "OpenAI")
+_ORIGIN = "https://api.openai.com"
+_WHAT = ("a chat completion", "OpenAI")
 FORM = post.wire_form("/chat/completions", _ORIGIN, _headers, _body, _reply, _WHAT)
