@@ -44,7 +44,7 @@ _HEX_DIGITS = {"md5": 32, "sha-1": 40, "sha1": 40, "sha-256": 64, "sha256": 64}
 
 
 def is_matcher(value: object) -> bool:
-    """Whether an expected value stands for several values: a matcher of dirty-equals, or `mock.ANY`."""
+    """Whether an expected value is equal to several values: a matcher of dirty-equals, or `mock.ANY`."""
     kind = value if isinstance(value, type) else type(value)
     return kind.__name__ == "_ANY" or any(base.__module__ == "dirty_equals._base" for base in kind.__mro__)
 
