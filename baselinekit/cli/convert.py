@@ -11,14 +11,14 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
 
 import click
 
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.clients import open_clients, real_context, with_models
+from baselinekit.cli.clients import open_clients, real_context, timestamps, with_models
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.clients.programs.process import deny_inspection, signal_group
 from baselinekit.clients.trust import check_inside
@@ -115,15 +115,21 @@ class ConvertOptions:
 
 _OF_WRITING = ("partial", "dry_run")
 _OF_SKILLS = ("force",)
-_OF_RUBRICS = ["model", "targets", "check", "jobs", "verbose", "record_calls", "offline", "cache"]
-_OF_RUBRICS += ["max_calls", "max_cost", "max_tokens"]
+_OF_RUBRICS = (
+    "model",
+    "targets",
+    "check",
+    "jobs",
+    "verbose",
+    *(field.name for field in fields(cli.RecordingOptions)),
+)
 
 
 @cli.command(ConvertOptions)
 def convert(options: ConvertOptions) -> int:
     if options.tool is not None:
         cli.refuse_without_effect(f"--from {options.tool}", "to", "output", *_OF_SKILLS, *_OF_RUBRICS)
-        return move_in(options)
+        return move_in(options, options.tool)
     if options.to == RUBRICS:
         cli.refuse_without_effect(
             "a draft of rubrics", "output", "partial", "overwrite", "as_json", "base_url", *_OF_SKILLS
@@ -359,8 +365,8 @@ class Delivery(Struct):
 
 # What tests compare with snapshots, and cassettes.
 
-_SKIPPED = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache"}
-_SKIPPED |= {STATE_FOLDER}
+_ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox")
+_SKIPPED = {".git", ".hg", "__pycache__", ".mypy_cache", STATE_FOLDER, *_ENVIRONMENTS}
 _MOST_LAST_LINES = 3
 _EXIT_CODES = {
     2: "it was interrupted, or a file of tests cannot be imported",
@@ -376,10 +382,10 @@ _HINTS = {
 }
 
 
-def move_in(options: ConvertOptions) -> int:
+def move_in(options: ConvertOptions, tool: str) -> int:
     """Take over what tests compare with snapshots, or cassettes, as baselines."""
-    project, tool = cli.project_of(options.project), options.tool or PYTEST
-    moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    project = cli.project_of(options.project)
+    moment = timestamps(clock())()
     if tool == PYTEST:
         moved = moved_values(project, _run_tests(project, options.paths), moment)
         is_empty = not (moved.new or moved.known or moved.lost)

@@ -111,8 +111,8 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
                     (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
                 return ready[case.id]
 
-        outside = self._checking, self.context, prepared, self._outside
-        return attempts.CaseWorker(self.environment, *outside).judge
+        worker = attempts.CaseWorker(self.environment, self._checking, self.context, prepared, self._outside)
+        return worker.judge
 
 
 def run_elsewhere(

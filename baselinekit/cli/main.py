@@ -110,7 +110,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
             return code
         reason = (failure.strerror or str(failure)).lower()
         complain(f"BK120 standard output: {reason}: fix that and run again")
-        return 3 if code in (0, 5) else code  # a verdict that nobody could read is not a pass
+        return 3 if code in (0, 5) else code  # a verdict that could not be read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as usage_error:

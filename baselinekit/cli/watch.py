@@ -1,6 +1,6 @@
 """`compare --watch`: round after round, until Ctrl-C.
 
-The stamp of a file (size and time) only says that something was written: a compare writes its verdicts into
+The stamp of a file (size and time) only shows that something was written: a compare writes its verdicts into
 the very files that are watched. So a baseline counts as changed only when its record has changed, apart from
 the two values of its verdict, or a file that it uses."""
 
