@@ -92,7 +92,7 @@ def doctor(options: DoctorOptions) -> int:
     project = cli.project_of(options.project)
     of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        cli.refuse_without_effect("a probe of judges", *of_the_whole)
+        cli.refuse_without_effect("a probe of judges", *of_the_whole, "fix", "ci")
         return probe_judges(project, options)
     if options.paths:
         cli.refuse_without_effect("the check of some paths", *of_the_whole)

@@ -78,6 +78,10 @@ def grade(options: GradeOptions) -> int:
     ]
     if sum(actions) > 1 or (options.as_json and any(actions) and not options.listed):
         raise cli.misuse("these options cannot be combined", "run the command once for each")
+    if options.value is None:
+        cli.refuse_without_effect("grade without --value", "note", "change")
+    if options.finish is None:
+        cli.refuse_without_effect("grade without --finish", "outputs")
     queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)

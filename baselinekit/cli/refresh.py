@@ -455,6 +455,9 @@ class ReviewOptions(ScopeOptions):
 
 @cli.command(ReviewOptions)
 def review(options: ReviewOptions) -> int:
+    if options.decide is None:
+        of_decisions = ("dry_run", "allow_high_risk", "drop_placeholders")
+        cli.refuse_without_effect("a review without --decide", *of_decisions)
     scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
     with real_context() as context:
@@ -498,7 +501,7 @@ class ReviewSession(MutableStruct):
         elif not self.proposal.groups or not screen.can_ask():
             masked = mask_proposal(self.proposal, self.project.redactor)
             operator = cli.typed_command().operator
-            words = cli.repeat_command(without=("as_json", "dry_run", "color"))[1:]
+            words = cli.repeat_command(without=("as_json", "color"))[1:]
             screen.show(texts.format_pending(masked, self.style, words, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])
         else:
