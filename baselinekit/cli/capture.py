@@ -163,8 +163,8 @@ def capture_batch(
     if many.dry_run:
         _preview(batch, storing, many)
         return _finish(batch, capturing.CaptureResults((), []), storing)
-    asking, recipes = batch.asking or batch.project, [new.draft.current for new in batch.new]
-    for url in _unnamed(batch.project, recipes) if many.allow else ():
+    asking = batch.asking or batch.project
+    for url in _unnamed(batch.project, [new.draft.current for new in batch.new]) if many.allow else ():
         asking = replace(asking, trust=asking.trust.allowing(url))
     action = "" if storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, action) as context:
@@ -226,7 +226,7 @@ def _report(
     storing: StoringOptions,
     many: ManyOptions,
 ) -> None:
-    """Print what was captured. `new`: those of the batch that are."""
+    """Print what was captured. `new`: those of the batch that were captured."""
     project, done = batch.project, outcome.done
     declared = _declare_secrets(project, new, many.write_config)
     if storing.as_json:
@@ -550,7 +550,7 @@ def capture_files(options: recipes.DraftOptions) -> int:
 
 
 def capture_options(
-    storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
+    storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
         conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"

@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from functools import partial
 
 import click
@@ -149,8 +148,9 @@ def convert(options: ConvertOptions) -> int:
 def convert_evals(options: ConvertOptions) -> int:
     """Write eval cases in another form; the content of the file decides which reader is used."""
     path, project = options.paths[0], cli.project_of(options.project)
-    today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
-    draft, form = _draft(path, options, project), forms.FORMS[options.to or "cases"]
+    today, _, _ = timestamps(clock())().partition("T")
+    draft = _draft(path, options, project)
+    form = forms.FORMS[options.to or "cases"]
     stem = forms.stem_of(path)
     if draft is not None and stem in ("promptfooconfig", "evals", "cases"):
         stem = draft.name
@@ -216,7 +216,7 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
         if (draft := forms.read_draft(source, EvalFiles(read, fitting))) is not None:
             return draft
         if options.to is None:
-            _ = source.value  # what cannot be read is reported as that
+            _ = source.value  # raises if it cannot be read
     if options.to is None:
         hint = f"if it is of this project, name the form to write: baselinekit convert {path} --to eva"
         raise InvalidInput(Problem("BK776", f"{path} is no file of promptfoo and no evals.json", hint))
@@ -225,7 +225,7 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
 
 def _typed_place(options: ConvertOptions, form: forms.WrittenForm, project: Project, stem: str) -> str:
     """The file for the cases: the typed path, or by default one named after the source, in the same folder
-    below the folder of evals or prompts: files of one name in several folders stay apart."""
+    below the folder of evals or prompts: files with the same name in several folders do not collide."""
     if options.output is not None:
         if form.is_folder or os.path.isdir(options.output):
             return os.path.join(options.output, os.path.basename(form.place(stem)))
@@ -567,7 +567,8 @@ def _prompt_folder(project: Project, name: str) -> PromptFolder:
 
 def _skill_files(folder: PromptFolder, project: Project) -> Mapping[str, str]:
     """The files of the skill; an error names the line of meta.yml that prevents it."""
-    root, examples = project.root, {}
+    root = project.root
+    examples = {}
     above = os.path.join(root, folder.path, "examples")
     for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
         file = os.path.join(folder.path, "examples", name, INPUTS)

@@ -68,9 +68,9 @@ _WITH_A_PATH = ("--config", "--env-file", "--targets", "--offline")
 
 
 def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:
-    """What the commands of a report repeat. Those of a merge take the answers from its result file, or from
-    those that it has `read`. After a CI job readers are elsewhere, in the top folder of another clone:
-    nothing is pending there."""
+    """What the commands in a report repeat of the command line. After a merge they take the answers from its
+    result file, or from the files that it has `read`. Readers of a CI job's report are in the top folder of
+    another clone, where nothing is pending."""
     ours, is_ci = form_of("x.json"), in_ci(os.environ)
     files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
     if not (read or is_ci):

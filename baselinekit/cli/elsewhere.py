@@ -157,8 +157,8 @@ class GrantedModels(LazyModels):
 
     @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
-        shelves = super().shelves.items()
-        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves}
+        shelves = super().shelves
+        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves.items()}
 
     def _create_journal(self) -> Any:
         from baselinekit.store.journal import AnswerJournal, name_of

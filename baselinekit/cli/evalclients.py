@@ -103,7 +103,8 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
 
     def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
         """Each case of a chunk is prepared once."""
-        lock, ready = threading.Lock(), dict[str, Prepared]()
+        lock = threading.Lock()
+        ready: dict[str, Prepared] = {}
 
         def prepared(case: Case) -> Prepared:
             with lock:

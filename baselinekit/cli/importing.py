@@ -26,7 +26,7 @@ from baselinekit.suites.promptfolders import folders_below
 
 
 def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Batch]:
-    """What reads the files, as often as it is called."""
+    """Return a function that reads the files each time it is called."""
     prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"

@@ -155,7 +155,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
 
 
 def complain(text: str) -> None:
-    """Print the error that ends the command on standard error. If that fails, the exit code still tells
+    """Print the error that ends the command on standard error. If that fails, the exit code still shows
     it."""
     try:
         click.echo(screen.safe(screen.redact(text)), err=True)

@@ -182,7 +182,7 @@ def _build_options(kind: Any, values: Mapping[str, Any]) -> Any:
     return kind(**filled)
 
 
-# The options of the project stand before or after the name of a command.
+# The options of the project may come before or after the name of a command.
 
 
 @cache

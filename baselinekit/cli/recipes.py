@@ -111,7 +111,7 @@ class ManyOptions:
 
 @dataclass(eq=False, repr=False)
 class RequestOptions:
-    """What a request has beside the options of curl."""
+    """The options of a request that curl does not have."""
 
     params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A query parameter.")
     keep_headers: tuple[str, ...] = cli.several("--keep-header", "NAME", help="A response header to store.")

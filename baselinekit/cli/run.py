@@ -298,7 +298,8 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
 
 
 def _document(plan: Planned) -> dict[str, Any]:
-    case, graders = plan.case, []
+    case = plan.case
+    graders = []
     for grader in case.graders:
         facts: dict[str, Any] = {"name": grader.name, "kind": grader.kind, "required": grader.required}
         if grader.name in plan.criteria:
@@ -468,7 +469,8 @@ def _run_gates(
             recording=options.recording,
         )
 
-    errors, judged = list[BaselinekitError](), list[GateResult]()
+    errors: list[BaselinekitError] = []
+    judged: list[GateResult] = []
     for gate in gates if len(gates) > 1 else ():
         try:
             suite, run_options = suite_of(gate)

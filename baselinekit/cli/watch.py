@@ -75,7 +75,8 @@ class Watch:
             while not is_over:
                 text = f"watching {count_noun(len(view.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                seen, (before, view) = view, self._next_change(view)
+                seen = view
+                before, view = self._next_change(seen)
                 listed = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
                 title = f"-- {time.strftime('%H:%M:%S', time.localtime(clock()()))} {listed} changed"
                 screen.line(self._style.paint(title, "bold"))

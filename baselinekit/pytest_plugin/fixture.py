@@ -166,7 +166,7 @@ class Projects:
 
     def sync(self) -> None:
         """Wait until what was written is on the disk: at the end, as waiting for each of 2,000 files takes
-        longer than their tests. What is lost in a power cut before, the same command writes again."""
+        longer than their tests. What a power cut loses before then, the same command writes again."""
         for project in self._opened.values():
             for file in project.unsynced:
                 with suppress(OSError), open(os.path.join(project.root, file), "rb") as written:

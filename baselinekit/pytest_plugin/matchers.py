@@ -96,6 +96,7 @@ def placeholder_of(matcher: Any) -> Placeholder | None:
 
 
 def _has_no_arguments(matcher: Any) -> bool:
-    """Of some classes the arguments are in the `repr`, of others only in the attributes."""
+    """Whether a matcher has no arguments. Some classes show them in their `repr`, others only have them as
+    attributes."""
     kind = type(matcher)
     return bool(matcher._repr_ne() == f"{kind.__name__}()" and vars(matcher) == vars(kind()))
