@@ -120,6 +120,9 @@ class RunOptions:
 
 @cli.command(RunOptions)
 def run(options: RunOptions) -> int:
+    if options.only_list:
+        of_results = ("save_answers", "outputs", "compare_to", "across", "fail_on_regressed")
+        cli.refuse_without_effect("run --list", *of_results, "base", "fail_on_weakened")
     delivery.check(options.outputs)
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)

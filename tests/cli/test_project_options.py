@@ -67,6 +67,9 @@ def test_project_option_without_effect_on_a_command_is_refused(words: str) -> No
         ("grade -o x.md", "-o"),
         ("doctor --probe-judges --fix", "--fix"),
         ("doctor --probe-judges --ci", "--ci"),
+        ("run --list -o x.md", "-o"),
+        ("run --list --compare-to last --fail-on-regressed", "--compare-to"),
+        ("run --list --base main --fail-on-weakened", "--base"),
     ],
 )
 def test_option_of_another_use_of_a_command_is_refused(
