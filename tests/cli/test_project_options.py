@@ -67,6 +67,8 @@ def test_project_option_without_effect_on_a_command_is_refused(words: str) -> No
         ("grade -o x.md", "-o"),
         ("doctor --probe-judges --fix", "--fix"),
         ("doctor --probe-judges --ci", "--ci"),
+        ("init --undo-git --eval", "--eval"),
+        ("init --undo-git --base-url http://127.0.0.1:1", "--base-url"),
         ("run --list -o x.md", "-o"),
         ("run --list --compare-to last --fail-on-regressed", "--compare-to"),
         ("run --list --base main --fail-on-weakened", "--base"),
