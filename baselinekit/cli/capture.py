@@ -43,8 +43,8 @@ _LONGEST_TEMPLATE = 160
 
 
 def describe_captured(captured: capturing.Captured, is_counted: bool) -> Iterator[str]:
-    """The lines below that of a captured baseline. That replays agree is only said if `--repeat` was given
-    (`is_counted`)."""
+    """The lines below the one with a baseline's id. Replays that agree are only mentioned if `--repeat` was
+    given (`is_counted`)."""
     if captured.lookalikes:
         yield screen.safe_line(f"  note: {describe_lookalikes(captured.lookalikes, captured.replays)}")
     count = len(captured.learnt) + len(captured.unlearnt)
@@ -130,8 +130,13 @@ def document(captured: capturing.Captured) -> dict[str, Json]:
         return facts
     learnt = [learnt_as_json(found) | {"line": place and place.line} for found, place in captured.learnt]
     refused = [
-        {"path": render(found.path), "kind": found.kind, "what": found.message, "mend": found.hint}
-        | {"line": place and place.line}
+        {
+            "path": render(found.path),
+            "kind": found.kind,
+            "what": found.message,
+            "mend": found.hint,
+            "line": place and place.line,
+        }
         for found, place in captured.unlearnt
     ]
     return facts | {"replays": captured.replays, "volatile": learnt, "refused": refused}
@@ -158,8 +163,8 @@ def capture_batch(
     if many.dry_run:
         _preview(batch, storing, many)
         return _finish(batch, capturing.CaptureResults((), []), storing)
-    asking, recipes = batch.asking or batch.project, [new.draft.current for new in batch.new]
-    for url in _unnamed(batch.project, recipes) if many.allow else ():
+    asking = batch.asking or batch.project
+    for url in _unnamed(batch.project, [new.draft.current for new in batch.new]) if many.allow else ():
         asking = replace(asking, trust=asking.trust.allowing(url))
     action = "" if storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, action) as context:
@@ -221,7 +226,7 @@ def _report(
     storing: StoringOptions,
     many: ManyOptions,
 ) -> None:
-    """Print what was captured. `new`: those of the batch that are."""
+    """Print what was captured. `new`: those of the batch that were captured."""
     project, done = batch.project, outcome.done
     declared = _declare_secrets(project, new, many.write_config)
     if storing.as_json:
@@ -384,7 +389,8 @@ def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], eve
 
 
 def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, storing: StoringOptions) -> None:
-    """Add the origins to the configuration if `--allow` or the user at the terminal says so; else say how."""
+    """Add the origins to the configuration if `--allow` or the user at the terminal wants that; else print
+    how."""
     for origin in _unnamed(project, asked):
         question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
         if allow or _is_confirmed(question, storing):
@@ -463,13 +469,18 @@ def capture_http(options: recipes.HttpOptions) -> int:
 
     def read() -> Batch:
         opened = [recipes.open_request(replace(options, words=(*method, url))) for url in urls]
-        files, (asking, _) = {}, opened[0]
+        project, _ = opened[0]
+        for name in project.scope.secrets:
+            if any(other.scope.secrets[name] != project.scope.secrets[name] for other, _ in opened):
+                hint = "capture them by several commands, each with a --secret NAME of its own"
+                raise cli.misuse(f"the URLs hold different values of {name}", hint)
+        files = {}
+        asking = project
         for url, (_, request) in zip(urls, opened, strict=True):
             asking, notes = recipes.with_typed(asking, request.current, request.is_insecure)
             id = recipes.http_id(request.current)
             draft = DraftRecipe(id, request.current, 0, notes=(*request.dropped, *notes))
             files[url] = ImportedFile((draft,))
-        project, _ = opened[0]
         batch = summarize(project, files, lambda new: typed_record(options, new.current, project), settings)
         return replace(batch, asking=asking)
 
@@ -539,7 +550,7 @@ def capture_files(options: recipes.DraftOptions) -> int:
 
 
 def capture_options(
-    storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
+    storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
     if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
         conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"

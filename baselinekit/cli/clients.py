@@ -152,8 +152,11 @@ class LazyModels:
     ):
         """`resume`: whether this continues a stopped run; None if the command cannot be resumed. `about`:
         what is run, which identifies the run to continue."""
-        self.project, self._clients, self.recording, self.resume = project, clients, recording, resume
+        self.project = project
+        self.recording = recording
+        self.resume = resume
         self.about = about
+        self._clients = clients
         self.part = 0, 1
         self._lock = threading.Lock()
         self._journal: AnswerJournal | None = None
@@ -224,10 +227,17 @@ class LazyModels:
             from baselinekit.clients.models.dispatch import Models
             from baselinekit.clients.models.post import World
 
-            project, clients, verify = self.project, self._clients, self.project.config.http.verify
-            means = clients.send, clients.execute, clients.sleep, project.root
-            secrets = (lambda name: str(project.scope.lookup(name))), project.redactor.mask_declared
-            world = World(*means, *secrets, project.trust, True if verify is None else verify)
+            project, verify = self.project, self.project.config.http.verify
+            world = World(
+                send=self._clients.send,
+                execute=self._clients.execute,
+                sleep=self._clients.sleep,
+                root=project.root,
+                secret=lambda name: str(project.scope.lookup(name)),
+                mask=project.redactor.mask_declared,
+                trust=project.trust,
+                verify=True if verify is None else verify,
+            )
             self._models = Models(project.models, self.limits, world, *self.part)
         return self._models
 

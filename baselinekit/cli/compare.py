@@ -99,7 +99,10 @@ def compare_once(
             failed = load_not_passed(project.root) if options.last_failed or options.failed_first else None
             criteria = options.selection
             chosen = Selection(
-                *(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression),
+                criteria.ids,
+                criteria.tags,
+                criteria.exclude_tags,
+                criteria.expression,
                 among=among or (failed if options.last_failed else None),
                 first=first or (failed if options.failed_first and failed else frozenset()),
                 shard=selection.parse_shard(options.shard) if options.shard else None,
@@ -112,8 +115,10 @@ def compare_once(
                 job = Job(context, models, options.jobs, policy.maxfail is not None)
                 elsewhere = compare_elsewhere(job, options.where, options.paths, policy)
             with elsewhere or nullcontext():
-                how = policy, context, cli.command_line(project), elsewhere
-                report = compare_baselines(project, options.paths, chosen, *how)
+                command = cli.command_line(project)
+                report = compare_baselines(
+                    project, options.paths, chosen, policy, context, command, elsewhere
+                )
             typed = replace(cli.typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)
@@ -147,7 +152,7 @@ def find_weakened(
 
 
 def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
-    from baselinekit.commands import since  # most runs need it not
+    from baselinekit.commands import since  # most runs do not need it
 
     return since.find_weakened(project, git, ref, is_strict)
 

@@ -11,14 +11,13 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from functools import partial
 
 import click
 
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.clients import open_clients, real_context, with_models
+from baselinekit.cli.clients import open_clients, real_context, timestamps, with_models
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.clients.programs.process import deny_inspection, signal_group
 from baselinekit.clients.trust import check_inside
@@ -115,15 +114,21 @@ class ConvertOptions:
 
 _OF_WRITING = ("partial", "dry_run")
 _OF_SKILLS = ("force",)
-_OF_RUBRICS = ["model", "targets", "check", "jobs", "verbose", "record_calls", "offline", "cache"]
-_OF_RUBRICS += ["max_calls", "max_cost", "max_tokens"]
+_OF_RUBRICS = (
+    "model",
+    "targets",
+    "check",
+    "jobs",
+    "verbose",
+    *(field.name for field in fields(cli.RecordingOptions)),
+)
 
 
 @cli.command(ConvertOptions)
 def convert(options: ConvertOptions) -> int:
     if options.tool is not None:
         cli.refuse_without_effect(f"--from {options.tool}", "to", "output", *_OF_SKILLS, *_OF_RUBRICS)
-        return move_in(options)
+        return move_in(options, options.tool)
     if options.to == RUBRICS:
         cli.refuse_without_effect(
             "a draft of rubrics", "output", "partial", "overwrite", "as_json", "base_url", *_OF_SKILLS
@@ -143,8 +148,9 @@ def convert(options: ConvertOptions) -> int:
 def convert_evals(options: ConvertOptions) -> int:
     """Write eval cases in another form; the content of the file decides which reader is used."""
     path, project = options.paths[0], cli.project_of(options.project)
-    today = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%d")
-    draft, form = _draft(path, options, project), forms.FORMS[options.to or "cases"]
+    today, _, _ = timestamps(clock())().partition("T")
+    draft = _draft(path, options, project)
+    form = forms.FORMS[options.to or "cases"]
     stem = forms.stem_of(path)
     if draft is not None and stem in ("promptfooconfig", "evals", "cases"):
         stem = draft.name
@@ -210,7 +216,7 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
         if (draft := forms.read_draft(source, EvalFiles(read, fitting))) is not None:
             return draft
         if options.to is None:
-            _ = source.value  # what cannot be read is reported as that
+            _ = source.value  # raises if it cannot be read
     if options.to is None:
         hint = f"if it is of this project, name the form to write: baselinekit convert {path} --to eva"
         raise InvalidInput(Problem("BK776", f"{path} is no file of promptfoo and no evals.json", hint))
@@ -219,7 +225,7 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
 
 def _typed_place(options: ConvertOptions, form: forms.WrittenForm, project: Project, stem: str) -> str:
     """The file for the cases: the typed path, or by default one named after the source, in the same folder
-    below the folder of evals or prompts: files of one name in several folders stay apart."""
+    below the folder of evals or prompts: files with the same name in several folders do not collide."""
     if options.output is not None:
         if form.is_folder or os.path.isdir(options.output):
             return os.path.join(options.output, os.path.basename(form.place(stem)))
@@ -359,8 +365,8 @@ class Delivery(Struct):
 
 # What tests compare with snapshots, and cassettes.
 
-_SKIPPED = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache"}
-_SKIPPED |= {STATE_FOLDER}
+_ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox")
+_SKIPPED = {".git", ".hg", "__pycache__", ".mypy_cache", STATE_FOLDER, *_ENVIRONMENTS}
 _MOST_LAST_LINES = 3
 _EXIT_CODES = {
     2: "it was interrupted, or a file of tests cannot be imported",
@@ -376,10 +382,10 @@ _HINTS = {
 }
 
 
-def move_in(options: ConvertOptions) -> int:
+def move_in(options: ConvertOptions, tool: str) -> int:
     """Take over what tests compare with snapshots, or cassettes, as baselines."""
-    project, tool = cli.project_of(options.project), options.tool or PYTEST
-    moment = datetime.fromtimestamp(clock()(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    project = cli.project_of(options.project)
+    moment = timestamps(clock())()
     if tool == PYTEST:
         moved = moved_values(project, _run_tests(project, options.paths), moment)
         is_empty = not (moved.new or moved.known or moved.lost)
@@ -561,7 +567,8 @@ def _prompt_folder(project: Project, name: str) -> PromptFolder:
 
 def _skill_files(folder: PromptFolder, project: Project) -> Mapping[str, str]:
     """The files of the skill; an error names the line of meta.yml that prevents it."""
-    root, examples = project.root, {}
+    root = project.root
+    examples = {}
     above = os.path.join(root, folder.path, "examples")
     for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
         file = os.path.join(folder.path, "examples", name, INPUTS)

@@ -41,7 +41,7 @@ def check(outputs: Sequence[str]) -> None:
 
 def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[str] = ()) -> Report:
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
-    the others, as the results have been paid for: the returned report says so. `read`: the result files that
+    the others, as the results have been paid for: the returned report names it. `read`: the result files that
     it was made of."""
     report = replace(report, typed=_for_readers(report.typed, outputs, read))
     full_report = replace(report, folder=_folder_in_repository(root))
@@ -68,9 +68,9 @@ _WITH_A_PATH = ("--config", "--env-file", "--targets", "--offline")
 
 
 def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:
-    """What the commands of a report repeat. Those of a merge take the answers from its result file, or from
-    those that it has `read`. After a CI job readers are elsewhere, in the top folder of another clone:
-    nothing is pending there."""
+    """What the commands in a report repeat of the command line. After a merge they take the answers from its
+    result file, or from the files that it has `read`. Readers of a CI job's report are in the top folder of
+    another clone, where nothing is pending."""
     ours, is_ci = form_of("x.json"), in_ci(os.environ)
     files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
     if not (read or is_ci):
@@ -114,7 +114,7 @@ def write_report(path: str, text: str) -> str:
     return ""
 
 
-def show_json(report: Report, is_wanted: bool = True) -> bool:
+def show_json(report: Report, is_wanted: bool) -> bool:
     """Print the result file if it is wanted. What could not be recorded is then printed on standard error."""
     if is_wanted:
         screen.show_json(render_report(report, ".json"))
@@ -135,8 +135,8 @@ def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> No
 
 
 def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> None:
-    """Tell the runner what is wrong with the files. `root`: the project, by default that of the working
-    folder."""
+    """Tell the runner what is wrong with the files. `root`: the project's folder, by default the one for the
+    working folder."""
     if _on_github():
         from baselinekit.report.forms.annotations import format_problems
 

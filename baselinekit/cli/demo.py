@@ -172,7 +172,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
 
 
 def make_folder(folder: str, url: str) -> None:
-    """Create a fresh folder; replace that of an earlier demo, but refuse any other."""
+    """Create a fresh folder. The folder of an earlier demo is replaced, any other is refused."""
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
             message = f"{folder} already exists, and was not made by the demo"

@@ -92,7 +92,7 @@ def doctor(options: DoctorOptions) -> int:
     project = cli.project_of(options.project)
     of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        cli.refuse_without_effect("a probe of judges", *of_the_whole)
+        cli.refuse_without_effect("a probe of judges", *of_the_whole, "fix", "ci")
         return probe_judges(project, options)
     if options.paths:
         cli.refuse_without_effect("the check of some paths", *of_the_whole)
@@ -178,17 +178,24 @@ def _has_nothing(findings: Findings) -> bool:
 
 
 def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
-    numbers = {key: getattr(findings, key) for key in ("checked", "cases", "gates", "prompts", "drafts")}
-    lists: dict[str, Json] = {
-        key: [*map(screen.problem_document, getattr(findings, key))] for key in ("problems", "shape", "notes")
+    document: dict[str, Json] = {
+        "checked": findings.checked,
+        "cases": findings.cases,
+        "gates": findings.gates,
+        "prompts": findings.prompts,
+        "drafts": findings.drafts,
+        "problem_count": len(findings.problems),
+        "problems": [*map(screen.problem_document, findings.problems)],
+        "shape": [*map(screen.problem_document, findings.shape)],
+        "notes": [*map(screen.problem_document, findings.notes)],
     }
     if unused is not None:
-        lists["unused"] = [
+        document["unused"] = [
             {"kind": one.kind, "id": one.id, "file": one.file, "why": one.why, "removable": one.alone}
             for one in unused.found
         ]
-        lists["unused_notes"] = list(unused.notes)
-    return numbers | {"problem_count": len(findings.problems)} | lists
+        document["unused_notes"] = list(unused.notes)
+    return document
 
 
 def _print(findings: Findings, unused: Orphans | None, project: Project, options: DoctorOptions) -> None:
@@ -318,8 +325,15 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
         probes = probe(judges, models.ask)
     if options.as_json:
         documents = [
-            {key: getattr(result, key) for key in ("judge", "probe", "wanted", "holds")}
-            | {key: getattr(result.grade, key) for key in ("outcome", "code", "reason")}
+            {
+                "judge": result.judge,
+                "probe": result.probe,
+                "wanted": result.wanted,
+                "holds": result.holds,
+                "outcome": result.grade.outcome,
+                "code": result.grade.code,
+                "reason": result.grade.reason,
+            }
             for result in probes
         ]
         screen.show_document(documents)

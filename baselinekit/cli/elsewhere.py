@@ -69,7 +69,8 @@ class OrderWorker(Generic[Item, Judged]):
     begin: Callable[[], Callable[[Item], Judged]]
 
     def __init__(self, order: Order):
-        self._open, self._jobs = ExitStack(), order.jobs
+        self._open = ExitStack()
+        self._jobs = order.jobs
         self._ahead = order.operator.now - time.monotonic()
         context = self._open.enter_context(open_clients(self._now, None, Stop()))
         self.project = open_project(replace(order.operator, execute=context.clients.execute))
@@ -96,7 +97,12 @@ class OrderWorker(Generic[Item, Judged]):
             return ()
 
         judged = executor.in_threads(
-            *(chunk.items, self.begin(), self._jobs, self.context.stop, self.context.cancel, finished),
+            chunk.items,
+            self.begin(),
+            self._jobs,
+            self.context.stop,
+            self.context.cancel,
+            finished,
             claim=lambda item: chunk.claim,
             goes_on=lambda: not (grant.ends_at_failure and failures),
         )
@@ -118,7 +124,8 @@ class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
     def __init__(self, order: Order, policy: ComparePolicy):
         super().__init__(order)
         checker = Checker(self.environment, policy, self.context)
-        self.begin, self.read = lambda: checker.judge, checker.read
+        self.begin = lambda: checker.judge
+        self.read = checker.read
 
 
 class GrantedModels(LazyModels):
@@ -150,8 +157,8 @@ class GrantedModels(LazyModels):
 
     @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
-        shelves = super().shelves.items()
-        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves}
+        shelves = super().shelves
+        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves.items()}
 
     def _create_journal(self) -> Any:
         from baselinekit.store.journal import AnswerJournal, name_of
@@ -226,8 +233,8 @@ def elsewhere(
         shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.models.about.partition(" ")[0])
-    now, reads = job.context.clients.now, where.dask is None
-    return Elsewhere(place, terms, job.models, job.ends_at_failure, now, reads)
+    reads = where.dask is None
+    return Elsewhere(place, terms, job.models, job.ends_at_failure, job.context.clients.now, reads)
 
 
 def compare_elsewhere(

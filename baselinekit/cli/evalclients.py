@@ -103,7 +103,8 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
 
     def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
         """Each case of a chunk is prepared once."""
-        lock, ready = threading.Lock(), dict[str, Prepared]()
+        lock = threading.Lock()
+        ready: dict[str, Prepared] = {}
 
         def prepared(case: Case) -> Prepared:
             with lock:
@@ -111,8 +112,8 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
                     (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
                 return ready[case.id]
 
-        outside = self._checking, self.context, prepared, self._outside
-        return attempts.CaseWorker(self.environment, *outside).judge
+        worker = attempts.CaseWorker(self.environment, self._checking, self.context, prepared, self._outside)
+        return worker.judge
 
 
 def run_elsewhere(

@@ -68,10 +68,20 @@ _MOST_NAMED = 5
 
 @cli.command(GradeOptions)
 def grade(options: GradeOptions) -> int:
-    names = ("value", "export", "imported", "finish", "listed", "drop")
-    actions = [name for name in names if getattr(options, name) not in (None, False)]
-    if len(actions) > 1 or (options.as_json and actions not in ([], ["listed"])):
+    actions = [
+        options.value is not None,
+        options.export is not None,
+        options.imported is not None,
+        options.finish is not None,
+        options.listed,
+        options.drop,
+    ]
+    if sum(actions) > 1 or (options.as_json and any(actions) and not options.listed):
         raise cli.misuse("these options cannot be combined", "run the command once for each")
+    if options.value is None:
+        cli.refuse_without_effect("grade without --value", "note", "change")
+    if options.finish is None:
+        cli.refuse_without_effect("grade without --finish", "outputs")
     queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)
@@ -369,7 +379,7 @@ def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
         elif answer.values:
             answer.values.pop()
     elif key in _ENTER and not answer.typed:
-        pass  # after a number that needed only one key it is no mistake
+        pass  # after a number that needed only one key it is not a mistake
     elif scale.type == "ranking":
         count, text = len(item.shown.items), answer.typed
         if key in _ENTER:

@@ -1,5 +1,5 @@
 """What `baselinekit capture FILE` reads: files of other tools, recognised by their content, our own with
-recipes, and prompt folders, of which each case becomes a baseline of its checks and its score."""
+recipes, and prompt folders: each case becomes a baseline of its checks and its score."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from baselinekit.suites.promptfolders import folders_below
 
 
 def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Batch]:
-    """What reads the files, as often as it is called."""
+    """Return a function that reads the files each time it is called."""
     prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
@@ -122,8 +122,13 @@ def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict
     """The new record from the file and the command line. Paths of files that it sends are relative to its own
     future folder."""
     tags = list(dict.fromkeys([*options.tags, *draft.tags]))
-    record: dict[str, Any] = {"id": draft.id} | ({"name": draft.name} if draft.name else {})
-    record |= {"current": draft.current, "comparison": {}, "metadata": {"tags": tags} if tags else {}}
+    record: dict[str, Any] = {
+        "id": draft.id,
+        **({"name": draft.name} if draft.name else {}),
+        "current": draft.current,
+        "comparison": {},
+        "metadata": {"tags": tags} if tags else {},
+    }
     if "files" in draft.current["input"] or {"verify", "cert"} & draft.current["execution"].keys():
         group = options.group or group_of(parse_record(record), project)
         record["current"] = with_files(draft.current, group, project)
@@ -167,7 +172,8 @@ def _drafts_below(path: str, project: Project) -> list[Baseline]:
 def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
     """The cases of prompt folders. The script before a case is run, unless nothing is to be captured. Trigger
     queries cannot be captured: only a judge is asked about them."""
-    project, paths = project_of(options.project), list[str]()
+    project = project_of(options.project)
+    paths: list[str] = []
     for path in options.paths:  # a folder may hold several; a file, an id or an alias is one
         is_folder = os.path.isdir(os.path.join(project.cwd, path))
         below = [os.path.join(project.root, folder) for folder in _prompts_at(path, project) if is_folder]

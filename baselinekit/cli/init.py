@@ -82,6 +82,8 @@ def init(options: InitOptions) -> None:
         raise cli.misuse("--git and --undo-git cannot be combined", "leave one of them out")
     if dry_run and not (with_git or options.undo_git):
         raise cli.misuse("--dry-run needs --git or --undo-git", "add one of them")
+    if options.undo_git:
+        cli.refuse_without_effect("init --undo-git", "with_evals", "base_url")
     is_known = with_git or options.undo_git or options.with_evals
     file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()

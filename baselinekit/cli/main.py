@@ -110,7 +110,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
             return code
         reason = (failure.strerror or str(failure)).lower()
         complain(f"BK120 standard output: {reason}: fix that and run again")
-        return 3 if code in (0, 5) else code  # a verdict that nobody could read is not a pass
+        return 3 if code in (0, 5) else code  # a verdict that could not be read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as usage_error:
@@ -155,7 +155,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
 
 
 def complain(text: str) -> None:
-    """Print the error that ends the command on standard error. If that fails, the exit code still tells
+    """Print the error that ends the command on standard error. If that fails, the exit code still shows
     it."""
     try:
         click.echo(screen.safe(screen.redact(text)), err=True)

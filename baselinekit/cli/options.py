@@ -130,15 +130,14 @@ def command(
         effective = _effective(kind)
         flags = [parameter.opts[0] for parameter in project_parameters() if parameter.name in effective]
         name = attributes.pop("name", work.__name__.replace("_", "-"))
-        params = [*_parameters(kind), *project_parameters()]
-        epilog = f"Also {', '.join(flags)}: see baselinekit --help."
-        made: dict[str, Any] = {
-            "callback": callback,
-            "params": params,
-            "help": kind.__doc__,
-            "epilog": epilog,
-        }
-        return (cls or InOrder)(name, **made, **attributes)
+        return (cls or InOrder)(
+            name,
+            callback=callback,
+            params=[*_parameters(kind), *project_parameters()],
+            help=kind.__doc__,
+            epilog=f"Also {', '.join(flags)}: see baselinekit --help.",
+            **attributes,
+        )
 
     return make
 
@@ -183,7 +182,7 @@ def _build_options(kind: Any, values: Mapping[str, Any]) -> Any:
     return kind(**filled)
 
 
-# The options of the project stand before or after the name of a command.
+# The options of the project may come before or after the name of a command.
 
 
 @cache
@@ -262,7 +261,7 @@ def _baselines() -> list[Baseline]:
 
 @dataclass(eq=False, repr=False)
 class ProjectOptions:
-    """Where the project is and what the operator says about it."""
+    """Where the project is, and the operator's settings for it."""
 
     config: str | None = option("FILE", help="The configuration [default: baselinekit.yaml].")
     config_from: str | None = option("REV", help="The configuration as of this commit.")
@@ -507,7 +506,7 @@ def parse_lists(option: str, texts: tuple[str, ...], form: str) -> dict[str, str
 
 
 def record_policy(project: Project, requested: bool | None) -> Record:
-    """When to record: as the operator says, else never in CI, else as the configuration says."""
+    """When to record: as the operator wants, else never in CI, else as configured."""
     from baselinekit.clients.trust import in_ci
 
     record = project.config.record
@@ -530,11 +529,11 @@ def typed_command() -> Typed:
     # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
     operator = {*SENDING} - ({"config_from"} if in_ci(os.environ) else set())
     return Typed(
-        tuple(_typed_options(operator)),
-        tuple(_typed_options(("cache", "offline", "target", "targets"))),
-        tuple(_typed_options([field.name for field in fields(SelectionOptions)])),
-        tuple(_typed_arguments()),
-        any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
+        operator=tuple(_typed_options(operator)),
+        asking=tuple(_typed_options(("cache", "offline", "target", "targets"))),
+        selection=tuple(_typed_options([field.name for field in fields(SelectionOptions)])),
+        paths=tuple(_typed_arguments()),
+        narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
 
 

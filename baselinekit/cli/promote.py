@@ -42,10 +42,17 @@ def promote(options: PromoteOptions) -> int:
         for gate in step.unmet:
             screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
     if options.as_json:
-        facts: dict[str, Json] = {"id": step.folder.id, "folder": step.folder.path, "from": step.before}
-        facts |= {"to": step.after, "promoted": is_promoted, "forced": options.force and bool(step.unmet)}
-        gates, notes = [asdict(gate) for gate in step.gates], [str(note) for note in step.notes]
-        screen.show_document(facts | {"gates": gates, "notes": notes})
+        document: dict[str, Json] = {
+            "id": step.folder.id,
+            "folder": step.folder.path,
+            "from": step.before,
+            "to": step.after,
+            "promoted": is_promoted,
+            "forced": options.force and bool(step.unmet),
+            "gates": [asdict(gate) for gate in step.gates],
+            "notes": [str(note) for note in step.notes],
+        }
+        screen.show_document(document)
         return 0 if is_promoted else 1
     style, id = screen.style_of(), screen.safe_line(step.folder.id)
     for note in step.notes:

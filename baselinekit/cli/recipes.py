@@ -111,7 +111,7 @@ class ManyOptions:
 
 @dataclass(eq=False, repr=False)
 class RequestOptions:
-    """What a request has beside the options of curl."""
+    """The options of a request that curl does not have."""
 
     params: tuple[str, ...] = cli.several("--param", "NAME=VALUE", help="A query parameter.")
     keep_headers: tuple[str, ...] = cli.several("--keep-header", "NAME", help="A response header to store.")
@@ -499,10 +499,6 @@ def describe_body(body: Json) -> str:
 # The request of `capture http`.
 
 
-_CURL_OPTIONS = {"verb": "-X", "headers": "-H", "data": "-d", "form": "-F", "user": "-u", "cookies": "-b"}
-_CURL_OPTIONS |= {"insecure": "-k", "follow": "-L"}
-
-
 class TypedRequest(Struct):
     """`current`: the recipe of the new file; `dropped`: notes on the parts of the line without a counterpart;
     `is_insecure`: whether certificates are not verified, which no file may ask for."""
@@ -620,8 +616,8 @@ def _pasted_words(read: Read) -> list[str]:
 
 
 def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]:
-    """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header says
-    otherwise."""
+    """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header has
+    another type."""
     *method, url = options.words
     if method and is_curl(method[0]):
         hint = "baselinekit capture curl URL, with curl's own options"
@@ -630,13 +626,19 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
         raise cli.misuse(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
-    for name, short in _CURL_OPTIONS.items():
-        value = getattr(options, name)
-        if isinstance(value, bool):
-            line += [short] * value
-        else:
-            for text in (value,) if isinstance(value, str) else value or ():
-                line += [short, text]
+    given = {
+        "-X": [options.verb] if options.verb is not None else [],
+        "-H": options.headers,
+        "-d": options.data,
+        "-F": options.form,
+        "-u": [options.user] if options.user is not None else [],
+        "-b": options.cookies,
+    }
+    for flag, values in given.items():
+        for value in values:
+            line += [flag, value]
+    line += ["-k"] if options.insecure else []
+    line += ["-L"] if options.follow else []
     has_type = any(header.lower().startswith("content-type:") for header in options.headers)
     if len(options.data) == 1 and not has_type:
         (text,) = options.data

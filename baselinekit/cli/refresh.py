@@ -40,7 +40,7 @@ from baselinekit.values.texts import count_noun
 
 _MOST_NAMED = 3
 _MOST_IN_A_COMMAND = 4
-_MOST_TOLD = 20
+_MOST_PROBLEMS = 20
 _MOST_PATHS = 40
 _MOST_STAYS = 10
 _NO_ANSWERS = "BK530"
@@ -117,10 +117,16 @@ class RefreshOptions(ScopeOptions):
 
     def check(self) -> None:
         """Refuse options that cannot be combined."""
-        given: dict[str, object] = {"--from": self.results, "--replay": self.replay, "--path": self.paths}
-        given |= {"--placeholder": self.placeholders, "--ignore": self.rules.ignore}
-        given |= {"--tolerance": self.rules.tolerance, "--array": self.rules.arrays}
-        given |= {"--allow-high-risk": self.allow_high_risk}
+        given = {
+            "--from": self.results,
+            "--replay": self.replay,
+            "--path": self.paths,
+            "--placeholder": self.placeholders,
+            "--ignore": self.rules.ignore,
+            "--tolerance": self.rules.tolerance,
+            "--array": self.rules.arrays,
+            "--allow-high-risk": self.allow_high_risk,
+        }
         conflict = next((name for name, value in given.items() if value), None)
         if self.learn and conflict:
             hint = "--learn asks again, and writes placeholders only"
@@ -245,9 +251,9 @@ def accept_changes(
         screen.show(texts.format_refresh(masked, accepted, style))
         if options.dry_run or options.results:
             show_diffs(write(dry_run=True), style)
-        complain([refusal.problem for refusal in proposal.refusals], _MOST_TOLD)
+        complain([refusal.problem for refusal in proposal.refusals], _MOST_PROBLEMS)
         files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
-        complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_TOLD)
+        complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_PROBLEMS)
         if proposal.passing:
             screen.line(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
     commands = commands_to_apply(options, approvals, held, bool(held or proposal.refusals))
@@ -263,7 +269,7 @@ def accept_changes(
         reasons: dict[str, Json] = {id: str(problem) for id, problem in held.items()}
         written_ids = applied.ids if applied else ()
         screen.show_json(texts.format_refresh_json(masked, accepted, written_ids, reasons))
-    complain(applied.failures if applied else (), _MOST_TOLD)
+    complain(applied.failures if applied else (), _MOST_PROBLEMS)
     if applied and applied.ids and not options.as_json:
         refreshed = count_noun(len(applied.ids), "baseline")
         screen.line(f"refreshed {refreshed} in {count_noun(len(applied.files), 'file')}")
@@ -329,7 +335,8 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
     rules = sum(len(plan.lesson.lists) for plan in plans)
     lists = f" and {count_noun(rules, 'rule')} for lists" if rules else ""
     counted = f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
-    write, applied = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None)), None
+    write = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None))
+    applied = None
     if not options.as_json:
         for line in (line for plan in proposal.plans for line in describe_lesson(plan)):
             screen.line(line)
@@ -358,11 +365,17 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
 
 def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
     baselines: list[Json] = [
-        {"id": plan.baseline.id, "file": plan.baseline.source.file, "replays": plan.replays}
-        | {"kept": plan.kept, "learnt": [*map(learnt_as_json, plan.lesson.volatile)]}
-        | {"ordered": list(plan.lesson.singles)}
-        | {"lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists]}
-        | {"stays": [*map(_stay_as_json, plan.lesson.refusals)], "written": plan.baseline.id in written_ids}
+        {
+            "id": plan.baseline.id,
+            "file": plan.baseline.source.file,
+            "replays": plan.replays,
+            "kept": plan.kept,
+            "learnt": [*map(learnt_as_json, plan.lesson.volatile)],
+            "ordered": list(plan.lesson.singles),
+            "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
+            "stays": [*map(_stay_as_json, plan.lesson.refusals)],
+            "written": plan.baseline.id in written_ids,
+        }
         for plan in plans
     ]
     return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
@@ -442,6 +455,9 @@ class ReviewOptions(ScopeOptions):
 
 @cli.command(ReviewOptions)
 def review(options: ReviewOptions) -> int:
+    if options.decide is None:
+        of_decisions = ("dry_run", "allow_high_risk", "drop_placeholders")
+        cli.refuse_without_effect("a review without --decide", *of_decisions)
     scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
     with real_context() as context:
@@ -485,7 +501,7 @@ class ReviewSession(MutableStruct):
         elif not self.proposal.groups or not screen.can_ask():
             masked = mask_proposal(self.proposal, self.project.redactor)
             operator = cli.typed_command().operator
-            words = cli.repeat_command(without=("as_json", "dry_run", "color"))[1:]
+            words = cli.repeat_command(without=("as_json", "color"))[1:]
             screen.show(texts.format_pending(masked, self.style, words, operator))
             complain([refusal.problem for refusal in self.proposal.refusals])
         else:

@@ -222,7 +222,8 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
-        first, parts = "", list[str]()
+        first = ""
+        parts = []
         for metric in pairing.unsure[:1]:
             if metric.won:
                 changed = count_noun(metric.lost + metric.won, "case")
@@ -239,7 +240,7 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     compared = count_noun(len(earlier.cases) - len(earlier.those("not comparable")), "case")
     unsure = len(earlier.those("insufficient evidence"))
     note = f"; insufficient evidence in {unsure:,}" if unsure else ""
-    # a fall that chance explains is no proof that nothing regressed
+    # a fall that chance explains does not prove that nothing regressed
     beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
     return f"{style.paint(f'no regression{beyond}', 'green')} in {compared}{note}"
 
@@ -275,16 +276,31 @@ def _delta_verdict(delta: MeanDelta, style: Style) -> str:
 
 def _delta_document(delta: MeanDelta) -> dict[str, Json]:
     """The comparison with AgentV's own keys, and the ids that were not counted."""
-    scored, unmatched = len(delta.pairs), {"file1": len(delta.only_before), "file2": len(delta.only_now)}
-    matched: list[Json] = [
-        {"eval_id": pair.id, "score1": pair.before, "score2": pair.now}
-        | {"delta": float(pair.delta), "outcome": pair.outcome}
-        for pair in delta.pairs
-    ]
-    counts = {"wins": delta.count("win"), "losses": delta.count("loss"), "ties": delta.count("tie")}
-    total = 2 * (scored + len(delta.unscored)) + sum(unmatched.values())
-    summary = {"total": total, "matched": scored, **counts, "mean_delta": float(delta.mean)}
-    document: dict[str, Json] = {"matched": matched, "unmatched": unmatched, "summary": summary}
-    document |= {"threshold": delta.threshold, "only_in_file1": list(delta.only_before)}
-    document |= {"only_in_file2": list(delta.only_now), "without_score": list(delta.unscored)}
-    return document | {"errors": list(delta.errors), "exit_code": delta.exit_code}
+    unmatched = {"file1": len(delta.only_before), "file2": len(delta.only_now)}
+    return {
+        "matched": [
+            {
+                "eval_id": pair.id,
+                "score1": pair.before,
+                "score2": pair.now,
+                "delta": float(pair.delta),
+                "outcome": pair.outcome,
+            }
+            for pair in delta.pairs
+        ],
+        "unmatched": unmatched,
+        "summary": {
+            "total": 2 * (len(delta.pairs) + len(delta.unscored)) + sum(unmatched.values()),
+            "matched": len(delta.pairs),
+            "wins": delta.count("win"),
+            "losses": delta.count("loss"),
+            "ties": delta.count("tie"),
+            "mean_delta": float(delta.mean),
+        },
+        "threshold": delta.threshold,
+        "only_in_file1": list(delta.only_before),
+        "only_in_file2": list(delta.only_now),
+        "without_score": list(delta.unscored),
+        "errors": list(delta.errors),
+        "exit_code": delta.exit_code,
+    }

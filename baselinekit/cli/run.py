@@ -120,6 +120,9 @@ class RunOptions:
 
 @cli.command(RunOptions)
 def run(options: RunOptions) -> int:
+    if options.only_list:
+        of_results = ("save_answers", "outputs", "compare_to", "across", "fail_on_regressed")
+        cli.refuse_without_effect("run --list", *of_results, "base", "fail_on_weakened")
     delivery.check(options.outputs)
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
@@ -194,19 +197,24 @@ def run_suite(
             models.go_on()
             if options.where.dask is not None:
                 check_dask_option(options.where.dask)
-            saves, outside = save is not None, replace(outside, take=partial(record_slip, queue, save))
-            where = partial(run_elsewhere, Job(context, models), options.where, saves)
-            choice, policy = _choice(project, options), _policy(project, options, journals)
-            how = choice, policy, context, outside, cli.command_line(project), where
-            report = run_cases(project, suite, *how)
+            report = run_cases(
+                project,
+                suite,
+                _choice(project, options),
+                _policy(project, options, journals),
+                context,
+                replace(outside, take=partial(record_slip, queue, save)),
+                cli.command_line(project),
+                partial(run_elsewhere, Job(context, models), options.where, save is not None),
+            )
             files = (case.source.file for case in suite.cases)
             provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
             return replace(models.with_totals(report), typed=cli.typed_command())
 
 
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
-    """Store what later commands need of a run: what did not pass, for --lf (regression cases also for that of
-    compare), the results, and the reports that the suite asks for."""
+    """Store what later commands need of a run: what did not pass, for --lf (regression cases also for compare
+    --lf), the results, and the reports that the suite asks for."""
     remember_not_passed(project.root, report, TRIED)
     regressions = (one for one in report.results if one.case and one.case.eval_type == "regression")
     remember_not_passed(project.root, replace(report, results=tuple(regressions)))
@@ -216,9 +224,16 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
 
 
 def _choice(project: Project, options: RunOptions) -> Choice:
-    failed = load_not_passed(project.root, TRIED) if options.last_failed else None
-    which = options.categories, options.tags, options.expression, options.grader_type
-    return Choice(*which, options.ids, options.exclude_tags, failed, options.cases)
+    return Choice(
+        categories=options.categories,
+        tags=options.tags,
+        expression=options.expression,
+        grader=options.grader_type,
+        ids=options.ids,
+        exclude_tags=options.exclude_tags,
+        among=load_not_passed(project.root, TRIED) if options.last_failed else None,
+        cases=options.cases,
+    )
 
 
 def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
@@ -286,15 +301,24 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
 
 
 def _document(plan: Planned) -> dict[str, Any]:
-    case, graders = plan.case, []
+    case = plan.case
+    graders = []
     for grader in case.graders:
         facts: dict[str, Any] = {"name": grader.name, "kind": grader.kind, "required": grader.required}
         if grader.name in plan.criteria:
             facts["criteria"] = plan.criteria[grader.name]
         graders.append(facts)
-    document: dict[str, Any] = {"id": case.id, "place": plan.place, "kind": case.recipe.kind}
-    document |= {"eval_type": case.kind, "tags": list(case.tags), "graders": graders, "skip": case.skip}
-    return document | {"attempts": plan.attempts, "model_calls": plan.calls}
+    return {
+        "id": case.id,
+        "place": plan.place,
+        "kind": case.recipe.kind,
+        "eval_type": case.kind,
+        "tags": list(case.tags),
+        "graders": graders,
+        "skip": case.skip,
+        "attempts": plan.attempts,
+        "model_calls": plan.calls,
+    }
 
 
 _PLANS = (".yaml", ".yml")
@@ -421,7 +445,7 @@ def _load_report(files: Sequence[str]) -> Report:
 
 
 def _gate_of_report(report: Report, preset: str | None, least: dict[str, float]) -> Gate:
-    """The gate given by the options, else that of the suite, else one for which everything has to pass."""
+    """The gate given by the options, else by the suite, else one for which everything has to pass."""
     if not least and report.suite is not None:
         metrics = report.suite.metrics
         least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
@@ -448,7 +472,8 @@ def _run_gates(
             recording=options.recording,
         )
 
-    errors, judged = list[BaselinekitError](), list[GateResult]()
+    errors: list[BaselinekitError] = []
+    judged: list[GateResult] = []
     for gate in gates if len(gates) > 1 else ():
         try:
             suite, run_options = suite_of(gate)
@@ -502,8 +527,8 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
     texts = {
         ".gate.json": shown.format_gates_json([judged]),
         ".phase.md": shown.format_gates_markdown([judged]),
+        ".json": render_report(report, ".json"),
     }
-    texts[".json"] = render_report(report, ".json")
     try:
         folder = settings.results_of(root, file, None)
         paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
@@ -538,5 +563,6 @@ def _print_gates(
         screen.line(style.paint("go on", "green") + f": {count_noun(len(judged), 'gate')} met")
     if not options.quiet:
         files = [path for path in options.files if path != "-"]
-        how = cli.repeat_command(), not options.files, files, cli.path_from_here(project)
-        screen.next_commands(next_commands.after_gate(judged, *how))
+        has_run, from_here = not options.files, cli.path_from_here(project)
+        commands = next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here)
+        screen.next_commands(commands)

@@ -61,7 +61,7 @@ _SCALAR = lazy_pattern(r'"(?P<text>(?:[^"\\]|\\.)*)"(?P<colon>\s*:)?|-?\d[\d.eE+
 
 
 def chosen_color() -> str:
-    """When to use colours, as `--color` says: auto, always or never."""
+    """When to use colours, the value of `--color`: auto, always or never."""
     context = click.get_current_context(silent=True)
     return "auto" if context is None else str(context.meta.get(COLOR, "auto"))
 

@@ -1,6 +1,6 @@
 """`compare --watch`: round after round, until Ctrl-C.
 
-The stamp of a file (size and time) only says that something was written: a compare writes its verdicts into
+The stamp of a file (size and time) only shows that something was written: a compare writes its verdicts into
 the very files that are watched. So a baseline counts as changed only when its record has changed, apart from
 the two values of its verdict, or a file that it uses."""
 
@@ -75,7 +75,8 @@ class Watch:
             while not is_over:
                 text = f"watching {count_noun(len(view.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                seen, (before, view) = view, self._next_change(view)
+                seen = view
+                before, view = self._next_change(seen)
                 listed = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
                 title = f"-- {time.strftime('%H:%M:%S', time.localtime(clock()()))} {listed} changed"
                 screen.line(self._style.paint(title, "bold"))

@@ -180,8 +180,13 @@ def chat_completions(request: Body, version: int) -> Body:
     used, made = count_tokens(request["messages"], reply)
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": used, "completion_tokens": made, "total_tokens": used + made}
-    facts: Body = {"id": "chatcmpl-demo", "object": "chat.completion", "model": NAMES[version]}
-    return facts | {"choices": [choice], "usage": usage}
+    return {
+        "id": "chatcmpl-demo",
+        "object": "chat.completion",
+        "model": NAMES[version],
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def messages(request: Body, version: int) -> Body:
@@ -193,12 +198,15 @@ def messages(request: Body, version: int) -> Body:
     for number, (name, arguments) in enumerate(reply.tool_calls):
         content.append({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments})
     used, made = count_tokens(request["messages"], reply)
-    facts: Body = {"id": "msg_demo", "type": "message", "role": "assistant", "model": NAMES[version]}
-    reason, usage = (
-        "tool_use" if reply.tool_calls else "end_turn",
-        {"input_tokens": used, "output_tokens": made},
-    )
-    return facts | {"content": content, "stop_reason": reason, "usage": usage}
+    return {
+        "id": "msg_demo",
+        "type": "message",
+        "role": "assistant",
+        "model": NAMES[version],
+        "content": content,
+        "stop_reason": "tool_use" if reply.tool_calls else "end_turn",
+        "usage": {"input_tokens": used, "output_tokens": made},
+    }
 
 
 FORMS = {"/v1/chat/completions": chat_completions, "/v1/messages": messages}
@@ -317,10 +325,16 @@ class Api:
                 quantity = position % 2 + 1
                 total += cents * quantity
                 items.append({"sku": sku, "quantity": quantity, "price": cents / 100})
-            order: Record = {"number": number, "status": _STATUSES[index % len(_STATUSES)]}
-            order["customer_id"] = self._users[index % len(self._users)]["id"]
-            order["placed_at"] = _stamp(self._started - timedelta(hours=index + 1))
-            orders.append(order | {"items": items, "total": total / 100, "currency": "EUR"})
+            order = {
+                "number": number,
+                "status": _STATUSES[index % len(_STATUSES)],
+                "customer_id": self._users[index % len(self._users)]["id"],
+                "placed_at": _stamp(self._started - timedelta(hours=index + 1)),
+                "items": items,
+                "total": total / 100,
+                "currency": "EUR",
+            }
+            orders.append(order)
         return orders
 
     def _list_orders(self, request: DemoRequest) -> DemoAnswer:

@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing, as the output would mix with that of the tool."""
+        """Log nothing: it would appear within the output of the tool."""
 
     def _handle(self) -> None:
         length = self.headers.get("Content-Length", "0")
@@ -129,13 +129,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(error(status, message))
 
     def _send(self, answer: DemoAnswer) -> None:
-        kind, content = "application/json", answer.body
-        if isinstance(content, str):
-            kind, content = "text/plain; charset=utf-8", content.encode()
-        elif isinstance(content, bytes):
-            kind = "image/png"
+        if isinstance(answer.body, str):
+            kind, content = "text/plain; charset=utf-8", answer.body.encode()
+        elif isinstance(answer.body, bytes):
+            kind, content = "image/png", answer.body
         else:
-            content = json.dumps(content, ensure_ascii=False).encode()
+            kind, content = "application/json", json.dumps(answer.body, ensure_ascii=False).encode()
         self.send_response(answer.status)
         headers = {"Content-Type": kind, **answer.headers, "Content-Length": str(len(content))}
         for name, value in headers.items():

@@ -140,12 +140,12 @@ def contains(part: str) -> Placeholder:
 
 
 def starts_with(part: str) -> Placeholder:
-    """A text that begins so."""
+    """A text that begins with this part."""
     return build_placeholder("starts_with", part)
 
 
 def ends_with(part: str) -> Placeholder:
-    """A text that ends so."""
+    """A text that ends with this part."""
     return build_placeholder("ends_with", part)
 
 

@@ -1,4 +1,4 @@
-"""Convert Python values to the JSON of a baseline. A value without a JSON form raises an error that says how
+"""Convert Python values to the JSON of a baseline. A value without a JSON form raises an error that shows how
 to give it one; it never becomes a `repr` with a memory address. No library is imported to recognise its
 values: they are recognised by the name and the attributes of their class."""
 
@@ -26,7 +26,7 @@ from baselinekit.values.paths import render
 
 
 class NoJsonError(TypeError):
-    """A value that no baseline can hold; the text says where it is, and what to do. `path`: where it is,
+    """A value that no baseline can hold; the text names its place, and what to do. `path`: where it is,
     found on the way out."""
 
     def __init__(self, text: str):
@@ -45,7 +45,7 @@ _PLAIN_CLASSES = frozenset({str, int, bool, type(None)})
 
 
 def serializer(kind: type[T]) -> Callable[[Callable[[T], object]], Callable[[T], object]]:
-    """Decorate the function that says how values of a class, and of its subclasses, are written:
+    """Decorate the function that determines how values of a class, and of its subclasses, are written:
 
     @serializer(Money)
     def money(value):

@@ -140,7 +140,7 @@ def compare(expected: object, actual: object, rules: Rules | None = None) -> Ver
 
 
 def read_rules(rules: object, call: str) -> model.Rules:
-    """Return rules of code as those of a file, or raise an error that says what to write instead. `call`:
+    """Return rules of code as those of a file, or raise an error with what to write instead. `call`:
     where they are in the code."""
     if not isinstance(rules, Rules):
         hint = f"Rules(ignore=[…]), of {', '.join(Rules.__struct_fields__)}"

@@ -1,4 +1,4 @@
-"""The fixture `baseline`: it stands for the known-good value in a file, and is compared with a value of the
+"""The fixture `baseline`: the known-good value in a file, which is compared with a value of the
 test by `==`. New and updated files are written when their test has passed."""
 
 import json
@@ -166,7 +166,7 @@ class Projects:
 
     def sync(self) -> None:
         """Wait until what was written is on the disk: at the end, as waiting for each of 2,000 files takes
-        longer than their tests. What is lost in a power cut before, the same command writes again."""
+        longer than their tests. What a power cut loses before then, the same command writes again."""
         for project in self._opened.values():
             for file in project.unsynced:
                 with suppress(OSError), open(os.path.join(project.root, file), "rb") as written:
@@ -430,7 +430,6 @@ class BaselineFixture:
 
     __array_ufunc__ = None
     __pandas_priority__ = 10_000
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, values: "ValuesOfTest", name: str | None = None, rules: Rules | None = None):
         self._values = values

@@ -343,7 +343,7 @@ class BaselineItems:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Without paths on the command line collect the whole project, whatever `testpaths` says."""
+        """Without paths on the command line collect the whole project, whatever `testpaths` is."""
         config = self._config
         start = os.path.realpath(config.invocation_params.dir)
         whole_project = {os.path.realpath(config.rootpath), self.replays.project.root}

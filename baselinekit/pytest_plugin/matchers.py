@@ -44,7 +44,7 @@ _HEX_DIGITS = {"md5": 32, "sha-1": 40, "sha1": 40, "sha-256": 64, "sha256": 64}
 
 
 def is_matcher(value: object) -> bool:
-    """Whether an expected value stands for several values: a matcher of dirty-equals, or `mock.ANY`."""
+    """Whether an expected value is equal to several values: a matcher of dirty-equals, or `mock.ANY`."""
     kind = value if isinstance(value, type) else type(value)
     return kind.__name__ == "_ANY" or any(base.__module__ == "dirty_equals._base" for base in kind.__mro__)
 
@@ -96,6 +96,7 @@ def placeholder_of(matcher: Any) -> Placeholder | None:
 
 
 def _has_no_arguments(matcher: Any) -> bool:
-    """Of some classes the arguments are in the `repr`, of others only in the attributes."""
+    """Whether a matcher has no arguments. Some classes show them in their `repr`, others only have them as
+    attributes."""
     kind = type(matcher)
     return bool(matcher._repr_ne() == f"{kind.__name__}()" and vars(matcher) == vars(kind()))

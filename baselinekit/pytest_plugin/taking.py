@@ -67,7 +67,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
 
 class ComparedSnapshot(Struct):
-    """A compared value as JSON, with the placeholders and rules that the snapshot stands for."""
+    """A compared value as JSON, with the placeholders and rules of its snapshot."""
 
     output: Json
     placeholders: tuple[tuple[Path, str], ...] = ()
@@ -79,7 +79,7 @@ class SnapshotRecorder:
 
     def __init__(self) -> None:
         self._tests: list[TakenTest] = []
-        self._values: list[TakenValue] | None = None
+        self._values: list[TakenValue] | None = None  # outside of a test
         self._names: dict[object, str | None] = {}
         self._is_passed = True
 
@@ -120,7 +120,7 @@ class SnapshotRecorder:
     ) -> None:
         """Record a value of the current test. `key`: what the comparison is, for a number among those without
         a `name`."""
-        if self._values is None:  # outside of a test
+        if self._values is None:
             return
         if name is None and key not in self._names:
             number = len(self._names) + 1
@@ -175,9 +175,8 @@ def _of_regression(fixture: str, given: Mapping[str, Any]) -> ComparedSnapshot:
         return ComparedSnapshot(output)
     rows = "*." if fixture == "dataframe_regression" else ""
     tolerances = {"*": given.get("default_tolerance")}
-    tolerances |= {
-        f"{rows}{render((column,))}": bounds for column, bounds in (given.get("tolerances") or {}).items()
-    }
+    for column, bounds in (given.get("tolerances") or {}).items():
+        tolerances[f"{rows}{render((column,))}"] = bounds
     rules = {}
     for path, bounds in tolerances.items():
         stated = _NUMPY_TOLERANCE | {**(bounds or {})}
@@ -203,9 +202,7 @@ def record_inline_snapshot(recorder: SnapshotRecorder) -> None:
 
 
 class RecordedSnapshot:
-    """Stands for the value of one `snapshot(…)`, which records what it is equal to."""
-
-    __hash__ = None  # type: ignore[assignment]
+    """The value of one `snapshot(…)`: it records what it is compared with."""
 
     def __init__(self, recorder: SnapshotRecorder, expected: Any, key: object):
         self._recorder, self._expected, self._key = recorder, expected, key

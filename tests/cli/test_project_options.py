@@ -1,13 +1,14 @@
 """The options of the project: they stand before or after the name of a command."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from baselinekit.cli import screen
-from baselinekit.cli.main import Commands
+from baselinekit.cli.main import Commands, cli
 from baselinekit.cli.options import READING, ProjectOptions, command, project_options, project_parameters
 from baselinekit.errors import InvalidInput
 
@@ -53,3 +54,30 @@ def test_project_option_without_effect_on_a_command_is_refused(words: str) -> No
     with pytest.raises(InvalidInput, match="--base-url has no effect on compare"):
         parse_options(words)
     assert parse_options(words, ("base_url",))[0].base_url == "http://x"
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        ("review --dry-run", "--dry-run"),
+        ("review --allow-high-risk", "--allow-high-risk"),
+        ("review users --drop-placeholders", "--drop-placeholders"),
+        ("grade --note why", "--note"),
+        ("grade --list --change", "--change"),
+        ("grade -o x.md", "-o"),
+        ("doctor --probe-judges --fix", "--fix"),
+        ("doctor --probe-judges --ci", "--ci"),
+        ("init --undo-git --eval", "--eval"),
+        ("init --undo-git --base-url http://127.0.0.1:1", "--base-url"),
+        ("run --list -o x.md", "-o"),
+        ("run --list --compare-to last --fail-on-regressed", "--compare-to"),
+        ("run --list --base main --fail-on-weakened", "--base"),
+    ],
+)
+def test_option_of_another_use_of_a_command_is_refused(
+    words: str, flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A review with --dry-run would write all the same."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=f"{flag} has no effect on"):
+        cli.main(words.split(), standalone_mode=False)
