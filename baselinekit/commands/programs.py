@@ -31,7 +31,7 @@ def allowed_by(project: Project, file: str) -> str | None:
 
 
 def who_allows(project: Project, name: str | None) -> str:
-    """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
+    """Say in words who allows a program: the entry under `commands:`, the operator, or no one."""
     if name is None:
         return "by --allow-exec" if project.trust.allow_exec else "by no one: a run is refused (exit 4)"
     words = f"by `commands: {name}` in {project.config_file}"
