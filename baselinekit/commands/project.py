@@ -154,8 +154,7 @@ def open_project(operator: Operator) -> Project:
         from baselinekit.suites.targets import add_named_targets
 
         file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
-        is_current = file is not None or operator.config_from is None
-        environ = operator.environ if is_current else None
+        environ = operator.environ if file is not None or operator.config_from is None else None
         targets, scope = add_named_targets(config, path, root, scope, file, environ)
         readable = list(targets.readable())
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
@@ -338,9 +337,8 @@ class CaptureEnvironment:
         """Describe this environment by the names that the variants of a baseline depend on."""
         variants, facts = baseline.baseline.variants if baseline.baseline else (), self._facts()
         names = dict.fromkeys(name for variant in variants for name in variant.when)
-        return ", ".join(
-            f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
-        )
+        values = {name: "none" if facts.get(name) is None else as_text(facts[name]) for name in names}
+        return ", ".join(f"{name}: {value}" for name, value in values.items())
 
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}
