@@ -380,7 +380,9 @@ def _finished(
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
     output, rules = with_values(case.stored, texts), case.baseline.comparison
-    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known_singles, output)
+    ruled = (path for path, mode in case.matcher.arrays.items() if mode != "each")
+    known = [*known_singles, *ruled]
+    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known, output)
     rules = replace(rules, arrays={**singles, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
