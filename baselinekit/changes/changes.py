@@ -58,8 +58,8 @@ def _is_row(change: Change) -> bool:
 
 
 def is_retyped(before: Json, after: Json) -> bool:
-    """Whether the type of the value changed. A placeholder has the types that it stands for; nobody relies on
-    the type where it stands for any."""
+    """Whether the type of the value changed. A placeholder has the types that it accepts; no one relies on
+    the type where it accepts any."""
     old, new = _types(before), _types(after)
     return not (old is None or new is None or old & new)
 
@@ -365,9 +365,9 @@ def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[i
             order.insert(0 if previous is None else order.index(previous) + 1, n)
         previous = n
     present = [n for n in order if values[n] is not ABSENT]
-    return (
-        [values[n] for n in present] if shape.names is None else {shape.names[n]: values[n] for n in present}
-    )
+    if shape.names is None:
+        return [values[n] for n in present]
+    return {shape.names[n]: values[n] for n in present}
 
 
 def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:

@@ -15,7 +15,8 @@ from baselinekit.values.equality import canonical, identical
 from baselinekit.values.paths import of_any_row
 from baselinekit.values.places import Wild, value_or_absent
 
-# Reordered rows are told apart from rows whose values changed: a placeholder would hide which row is which.
+# Reordered rows are distinguished from rows whose values changed: a placeholder would hide which row is
+# which.
 
 T = TypeVar("T")
 Shape = tuple[str | int | Wild, ...]

@@ -126,8 +126,10 @@ class NewBaseline(Struct):
             problems = locate_problems(self.draft, problems, root)
         elif self.place is not None:
             label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
-            known = {"place": self.place, "at": None}
-            problems = (replace(one, message=f"{label}{one.message}", **known) for one in problems)
+            problems = (
+                replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
+                for problem in problems
+            )
         return type(error)(*problems)
 
 
@@ -159,7 +161,7 @@ class CaptureResults(Struct):
 
 # Recipes replayed several times, to learn from the answers.
 _TURNS_OF_A_THREAD = 8
-"""How many requests of a group each thread sends: only so many are lost when a run is interrupted."""
+"""How many requests of a group each thread sends. No more are lost when a run is interrupted."""
 
 
 class ReplayJob(Struct):
@@ -204,9 +206,9 @@ def observe_all(
     replays. Each write is a group by itself, as it cannot simply be sent again.
 
     A group is replayed once, then all of it again, so that it waits once for a clock to tick (with
-    `is_one_group` before each further turn). Each replay has
-    its own turn, so that no cached answer of a model is used twice, and its own connection: what a service
-    says about its connection (a number, a port) then differs."""
+    `is_one_group` before each further turn). Each replay has its own turn, so that no cached answer of a
+    model is used twice, and its own connection: what a service reports about it (a number, a port) then
+    differs."""
     advance = context.advance(sum(job.times for job in replay_jobs))
     reading = [n for n, job in enumerate(replay_jobs) if job.claim is None]
     size = jobs * _TURNS_OF_A_THREAD
@@ -398,8 +400,8 @@ def learn_from(
         case = LearningCase(candidate, matcher, observations, settled, words, now, Matcher.compare)
         lesson = learn_new(case)
         mask = project.redactor.knowing(outputs).mask_value
-        found = lesson.volatile, lesson.lookalikes
-        volatile, same = (masked_places(places, mask, MOST_VALUES + 1) for places in found)
+        volatile = masked_places(lesson.volatile, mask, MOST_VALUES + 1)
+        same = masked_places(lesson.lookalikes, mask, MOST_VALUES + 1)
         if options.hide_secrets:
             secret = {path for path, _ in secrets_in(lesson.output, project.redactor)}
             same = tuple(item for item in same if not secret.issuperset(item.places))

@@ -1,6 +1,6 @@
-"""Workers in processes of this machine; and on the machines of a Dask cluster, with what is sent to them:
-sealed values, and the files of the project. A worker there lays the files out in a private folder, in which
-each keeps its whole path. No other file knows Dask."""
+"""Workers in processes of this machine, and workers on the machines of a Dask cluster. What is sent to a
+cluster: sealed values, and the files of the project, which a worker lays out in a private folder where each
+keeps its whole path. No other file knows Dask."""
 
 import io
 import logging
@@ -40,7 +40,7 @@ from baselinekit.store import atomic
 _LOCAL = lazy_pattern(r"local:(\d{1,3})")
 _ADDRESS = lazy_pattern(r"(?:(?:tcp|tls|ws|wss|ucx)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):\d{1,5}/?")
 _ENCRYPTED = ("tls", "wss", "inproc")
-"""Schemes whose traffic nobody in between can read."""
+"""Schemes whose traffic no one in between can read."""
 
 _MOST_LOCAL = 512
 _CONNECT_SECONDS, _WORKER_SECONDS, _STOP_SECONDS = 10.0, 60.0, 5.0
@@ -193,7 +193,7 @@ def path_below(path: str, top: str) -> str:
 
 class Cluster:
     """The workers of a cluster, reached by a Dask client. `is_private`: secrets are sent too, and only to
-    workers whose connection nobody can read. `jobs`: how many items all of them do at once. `seal`: what is
+    workers whose connection no one can read. `jobs`: how many items all of them do at once. `seal`: what is
     sent for a chunk, besides the `files`."""
 
     def __init__(
@@ -274,7 +274,7 @@ class Cluster:
 
 
 def is_private_address(address: str) -> bool:
-    """Whether nobody else can read what is sent to an address: it is encrypted, or stays on this machine."""
+    """Whether no one else can read what is sent to an address: it is encrypted, or stays on this machine."""
     scheme, _, rest = address.rpartition("://")
     host = urlsplit(f"//{rest}").hostname or ""
     is_here = host == "localhost" or network_of_host(host) is NetworkKind.LOOPBACK
@@ -331,7 +331,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def _start_local(count: int) -> Iterator[Any]:
-    """Start workers on this machine, a process each, that nobody else can reach."""
+    """Start workers on this machine, a process each, that no one else can reach."""
     import distributed
 
     folder = tempfile.TemporaryDirectory(prefix="baselinekit-dask-", ignore_cleanup_errors=True)

@@ -1,4 +1,4 @@
-"""compare: replay the baselines on file, compare their outputs with the stored ones, record the verdicts."""
+"""compare: replay the stored baselines, compare their outputs with the stored ones, record the verdicts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -89,7 +89,7 @@ def compare(
         if warning := keep_seen(project.root, judged.pending, judged.settled_id, judged.warning):
             warnings.add(warning)
         if policy.record != "never":
-            noise = result.verdict == "noise"  # which says nothing about the target
+            noise = result.verdict == "noise"  # it has no meaning for the target
             recorder.add(entry.source, None if noise else _VERDICTS.get(result.outcome))
         by_id[entry.id] = result
         failed.extend([entry] if result.outcome in _FAILURES else [])

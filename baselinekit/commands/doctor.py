@@ -1,5 +1,5 @@
-"""doctor: check every file, rule and recipe without replaying anything; and show how one baseline is
-read. And orphans: what nothing needs any more."""
+"""doctor: check every file, rule and recipe without replaying anything, and show how one baseline is read;
+and orphans: list what nothing needs any more."""
 
 import os
 from collections import Counter
@@ -247,8 +247,8 @@ _MISSING: Mapping[str, str] = {
     "BK403": "is not named in the configuration",
     "BK601": "no model is called",
 }
-"""For each code, what its message says when the thing that a recipe refers to does not exist. Other problems
-of the same code can be fixed."""
+"""For each code, the words of its message when the thing that a recipe refers to does not exist. Other
+problems of the same code can be fixed."""
 
 
 class Orphan(Struct):

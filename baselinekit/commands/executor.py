@@ -24,7 +24,7 @@ once."""
 
 _MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
-"""A worker gets at least so many chunks, so that all of them end at about the same time."""
+"""The least number of chunks of a worker, so that all of them end at about the same time."""
 
 LOSSES = 4
 _LOSSES_TOGETHER = 2

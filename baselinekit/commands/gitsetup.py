@@ -140,8 +140,8 @@ def _read_text(root: str, name: str) -> str:
 
 
 def attribute_lines(folders: Iterable[str]) -> list[str]:
-    """Return the lines that tell git which files in these folders (from the root) hold baselines. `?` stands
-    for each character that git would need quotes for."""
+    """Return the lines that tell git which files in these folders (from the root) hold baselines, with `?` in
+    place of each character that git would need quotes for."""
     lines: list[str] = []
     for folder in folders:
         inside = _SPECIAL.sub("?", os.path.normpath(folder).replace(os.sep, "/"))

@@ -50,7 +50,7 @@ def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
 
 
 MAY_DIFFER = ("target", "configuration", "version")
-"""What may differ between shards if the operator allows it. The report says so then."""
+"""What may differ between shards if the operator allows it. The report mentions it then."""
 _HASHED = ("configuration", "content of the baselines")
 """Fields of which a result file has only a hash, which means nothing to a reader."""
 
@@ -208,7 +208,7 @@ def add(root: str, parts: Sequence[tuple[str, model.Report]]) -> int:
 
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.History:
-    """Load the history of the baselines with these ids (globs; none: all), over the last so many runs."""
+    """Load the history of the baselines with these ids (globs; none: all), over the `last` runs."""
     runs: list[model.KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[model.Appearance]] = {}
@@ -264,7 +264,9 @@ def with_trends(report: model.Report, root: str) -> model.Report:
         return report
     ids = {result.id for result in report.results}
     runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
-    trends = ((trend.id, trend.seen) for trend in history.trends if trend.id in ids)
-    before = ((id, [one for one in seen if one.run.started < report.started]) for id, seen in trends)
-    past = tuple(model.Trend(id, tuple(seen)) for id, seen in before)
-    return replace(report, past=model.History(runs, past))
+    earlier = tuple(
+        model.Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
+        for trend in history.trends
+        if trend.id in ids
+    )
+    return replace(report, past=model.History(runs, earlier))

@@ -149,8 +149,12 @@ def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:
     """Return the project with the secrets found in the files, allowed for the hosts they were sent to
     before."""
     known = {*project.scope.secrets, *project.scope.values}
-    found = (pair for imported in files for pair in imported.secrets.items() if pair[0] not in known)
-    secrets = {name: Secret(*value_and_hosts) for name, value_and_hosts in found}
+    secrets = {
+        name: Secret(value, hosts)
+        for imported in files
+        for name, (value, hosts) in imported.secrets.items()
+        if name not in known
+    }
     scope = replace(project.scope, secrets={**project.scope.secrets, **secrets})
     words = replace(project.words, scope=scope)
     return replace(project, scope=scope, redactor=Redactor(scope.secrets), words=words)

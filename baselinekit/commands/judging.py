@@ -323,7 +323,7 @@ class Checker:
             return JudgedBaseline(replace(result, name=entry.name, at=problem.at or ()))
 
     def _replay(self, baseline: model.Baseline, matcher: Matcher, turn: int) -> JudgedBaseline:
-        """Replay a baseline once; `turn` says which of several replays this is. Nothing is kept yet."""
+        """Replay a baseline once; `turn` is the number of this replay. Nothing is kept yet."""
         try:
             setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
             observation = observe(baseline.current, setting)
@@ -365,8 +365,8 @@ class Checker:
         scope = self._project.words_of(baseline).scope
         masked = redactor.mask_value(comparison.resolved)
         resolved = redactor.mask_value(with_declared_names(comparison.resolved, masked, scope))
-        place = baseline.source.file, baseline.output_path
-        differences = tuple(reported(comparison.differences, *place, redactor, scope.values))
+        file, at = baseline.source.file, baseline.output_path
+        differences = tuple(reported(comparison.differences, file, at, redactor, scope.values))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
@@ -437,10 +437,10 @@ class Checker:
     def _result(
         self, baseline: model.Baseline, outcome: Outcome, reason: str = "", code: str | None = None
     ) -> Result:
-        source, recipe = baseline.source, baseline.current
-        criticality, digest = baseline.metadata.criticality, replaying.recipe_hash(recipe)
-        outcomes = baseline.id, source.file, None, recipe.kind, outcome, reason, code
-        return Result(*outcomes, name=baseline.name, criticality=criticality, recipe_hash=digest)
+        recipe, criticality = baseline.current, baseline.metadata.criticality
+        hash = replaying.recipe_hash(recipe)
+        result = Result(baseline.id, baseline.source.file, None, recipe.kind, outcome, reason, code)
+        return replace(result, name=baseline.name, criticality=criticality, recipe_hash=hash)
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
@@ -501,7 +501,7 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator
         yield from [str(answer["status"]), *headers, *lines][:_MOST_LINES]
 
 
-# The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
+# The outcome is whether enough replays passed. The verdict explains why not: `regression` (they fail, always
 # in the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ
 # from the file) or `insufficient data` (so few failures can be a flake).
 
@@ -545,7 +545,7 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
 
 def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
     """Decide by an exact test whether a sound baseline would pass so seldom. One that both passed and failed
-    is flaky for certain, unless a rate says how often it may fail."""
+    is flaky for certain, unless a rate allows failures."""
     from baselinekit.metrics import chance_of_at_most  # a single replay needs no statistics
 
     answered = len(failed) + passes

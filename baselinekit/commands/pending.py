@@ -153,8 +153,8 @@ def verdict_on_varying(
     baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, was_accepted: bool
 ) -> tuple[str | None, str, tuple[Path, ...]]:
     """Return the verdict on differences that are learnt, as accepting them would not help for long; a note on
-    them; and the places of which it is known by now that they vary: three answers at three times are more
-    than a change. `was_accepted`: whether the stored output was accepted since the last compare."""
+    them; and the places that are known by now to vary: three answers at three times are more than a change.
+    `was_accepted`: whether the stored output was accepted since the last compare."""
     stored = baseline.baseline.output if baseline.baseline else None
     paths, varied = list[Path](), list[Path]()
     if kept is not None and kept.compared_with == compared_with(baseline):

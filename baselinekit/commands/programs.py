@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from baselinekit.clients.trust import runs_script
 from baselinekit.commands.project import Project
-from baselinekit.errors import CannotReplay, NeverSent
+from baselinekit.errors import CannotReplay, NeverSent, Problem
 from baselinekit.kinds.settings import Execute
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.model.values import Json
@@ -31,7 +31,7 @@ def allowed_by(project: Project, file: str) -> str | None:
 
 
 def who_allows(project: Project, name: str | None) -> str:
-    """Say in words who allows a program: the entry under `commands:`, else the operator, else nobody."""
+    """Say in words who allows a program: the entry under `commands:`, the operator, or no one."""
     if name is None:
         return "by --allow-exec" if project.trust.allow_exec else "by no one: a run is refused (exit 4)"
     words = f"by `commands: {name}` in {project.config_file}"
@@ -45,7 +45,12 @@ def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
     except NeverSent:
         raise
     except CannotReplay as error:
-        program, problems = f": {run.argv[0]} ", error.problems
-        texts = (f"{name}: {problem.message}".replace(program, " ", 1) for problem in problems)
-        named = (replace(problem, message=text) for problem, text in zip(problems, texts, strict=True))
-        raise CannotReplay(*named) from None
+        subject = f"{run.argv[0]} "
+        raise CannotReplay(*(_named(problem, name, subject) for problem in error.problems)) from None
+
+
+def _named(problem: Problem, name: str, subject: str) -> Problem:
+    """Put the name before a message, in place of the subject with which it may begin."""
+    end = problem.message.removeprefix(subject)
+    separator = ":" if end == problem.message else ""
+    return replace(problem, message=f"{name}{separator} {end}")

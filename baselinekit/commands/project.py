@@ -153,8 +153,8 @@ def open_project(operator: Operator) -> Project:
     if operator.targets is not None or config.targets:
         from baselinekit.suites.targets import add_named_targets
 
-        file = operator.targets and os.path.join(operator.cwd, operator.targets)
-        environ = operator.environ if file or operator.config_from is None else None
+        file = None if operator.targets is None else os.path.join(operator.cwd, operator.targets)
+        environ = operator.environ if file is not None or operator.config_from is None else None
         targets, scope = add_named_targets(config, path, root, scope, file, environ)
         readable = list(targets.readable())
     described = {target.name: target.model for target in readable if target.model is not None} | config.models
@@ -337,8 +337,8 @@ class CaptureEnvironment:
         """Describe this environment by the names that the variants of a baseline depend on."""
         variants, facts = baseline.baseline.variants if baseline.baseline else (), self._facts()
         names = dict.fromkeys(name for variant in variants for name in variant.when)
-        values = ("none" if facts.get(name) is None else as_text(facts[name]) for name in names)
-        return ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
+        values = {name: "none" if facts.get(name) is None else as_text(facts[name]) for name in names}
+        return ", ".join(f"{name}: {value}" for name, value in values.items())
 
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}
@@ -410,7 +410,7 @@ def drift_of(
 def environment_of(
     project: Project, baseline: Baseline, observation: recipes.Observation, around: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Return the environment `around` a run, with the address that was asked and what the answer says."""
+    """Return the environment `around` a run, with the address that was asked and what the answer reports."""
     environment = without_branch(around)
     base_url = project.words_of(baseline).scope.values.get("base_url")
     if isinstance(base_url, str) and kind_of(baseline.current).asks_address:

@@ -116,8 +116,10 @@ def answers_in_results(
         endpoint, url = kind_of(baseline.current).endpoint(baseline.current), result.target.partition(" ")[2]
         if endpoint and "base_url" not in environment and url.endswith(endpoint):  # each has its own address
             environment["base_url"] = url.removesuffix(endpoint)
-        kept = (result.id, result.recipe_hash, resolved, captured_at, environment)
-        yield baseline, model.KeptOutput(*kept, origin=name)
+        kept = model.KeptOutput(
+            result.id, result.recipe_hash, resolved, captured_at, environment, origin=name
+        )
+        yield baseline, kept
 
 
 def _reason_against(result: Result, baseline: Baseline | None) -> str:
@@ -283,8 +285,8 @@ def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:
     found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
     changes = []
     for change in plan.changes:
-        pairs = zip(change.lost, found, strict=False)
-        located = tuple(replace(one, line=place.line, file=place.file) for one, place in pairs)
+        places = [(one, next(found)) for one in change.lost]
+        located = tuple(replace(one, line=place.line, file=place.file) for one, place in places)
         changes.append(replace(change, lost=located))
     return replace(plan, changes=tuple(changes))
 
@@ -310,8 +312,8 @@ STORED = "stored"
 def plan_of(
     project: Project, baseline: Baseline, seen: model.KeptOutput, rules: model.NewRules = model.NO_RULES
 ) -> model.RefreshPlan:
-    """Return every change from the output on file to the new one, and first what `rules` settle. InvalidInput
-    says why there can be no plan."""
+    """Return every change from the stored output to the new one, after the new `rules` are applied.
+    InvalidInput explains why there can be no plan."""
     if seen.variant is not None:
         stored = baseline.baseline
         if stored is None or seen.variant >= len(stored.variants):
@@ -480,7 +482,7 @@ def with_fixed_arrays(project: Project, before: Baseline, after: Baseline) -> Ba
 
 
 def new_troubles(baseline: Baseline, troubles: Iterable[Trouble]) -> list[str]:
-    """Return the signs that an answer went wrong, unless the one on file has the same."""
+    """Return the signs that an answer went wrong, unless the stored one has the same."""
     output = baseline.baseline.output if baseline.baseline else None
     seen = kind_of(baseline.current).troubles(baseline.current, Observation(output, 0.0))
     known = {trouble.message for trouble in seen}
@@ -748,9 +750,9 @@ def propose_learning(
     replaces_handwritten: bool = False,
     is_unchanged: bool = False,
 ) -> LearnProposal:
-    """Replay what is selected, `times` times, and say what that teaches. Nothing is written.
+    """Replay what is selected, `times` times, and return what is learnt from that. Nothing is written.
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
-    user says that nothing was changed on the service, so that whatever differs varies."""
+    user states that nothing was changed on the service, so that whatever differs varies."""
     if not scope.names_something:
         hint = "name ids or paths, or pass --all-failed"
         raise InvalidInput(Problem("BK508", "no baseline is named to learn from", hint))
@@ -785,11 +787,22 @@ def propose_learning(
                 if (reason := replay.reason_not_to_store) is not None:
                     raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
             settled = [compare(matcher, replay) for replay in replays]
-            words, now = project.words_of(baseline), setting.clients.now()
             kept = kept_answer(project, baseline)
             mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
-            how = kept, mask, is_unchanged, replaces_handwritten
-            lesson = learn_again(LearningCase(baseline, matcher, replays, settled, words, now, compare, *how))
+            case = LearningCase(
+                baseline=baseline,
+                matcher=matcher,
+                observations=replays,
+                settled=settled,
+                words=project.words_of(baseline),
+                now=setting.clients.now(),
+                compare=compare,
+                kept=kept,
+                mask=mask,
+                is_unchanged=is_unchanged,
+                replaces_handwritten=replaces_handwritten,
+            )
+            lesson = learn_again(case)
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
             continue
@@ -806,14 +819,15 @@ def propose_learning(
                 learnt = select_valid_evidence(learnt, stored.output, lesson.output)
             values["baseline", "learnt"] = {**learnt, **evidence}
         renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
-        is_new, kept_at = lesson.volatile or lesson.lists, kept.captured_at if kept else None
+        is_new = lesson.volatile or lesson.lists
+        kept_at = kept.captured_at if kept else None
         plans.append(LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at))
     return LearnProposal(tuple(plans), tuple(failures))
 
 
 def kept_answer(project: Project, baseline: Baseline) -> model.KeptOutput | None:
     """Return the answer kept from the failed compare, if it is an answer to this recipe, was compared with
-    what is on file, and went well."""
+    what is stored, and went well."""
     stored = baseline.baseline
     try:
         seen = load_pending(project.root, baseline.id)

@@ -346,8 +346,10 @@ def _compare_checks(before: Recipe, after: Recipe) -> Iterator[Way]:
 def _compare_rules(before: model.Baseline, after: model.Baseline) -> Iterator[Way]:
     old, new = before.comparison, after.comparison
     were_ignored, ignored = {*old.ignore_fields, *_ignored_values(old)}, _ignored_values(new)
-    fields = "ignore_fields", new.ignore_fields, old.ignore_fields
-    for key, texts, known in (fields, ("ignore_values", ignored, were_ignored)):
+    for key, texts, known in (
+        ("ignore_fields", new.ignore_fields, old.ignore_fields),
+        ("ignore_values", ignored, were_ignored),
+    ):
         yield from (Way(("comparison", key), f"{text} is new") for text in texts if text not in known)
     stated: list[dict[str, Any]] = []
     was, mode = _mode(before), _mode(after)
@@ -485,12 +487,12 @@ def _starts(baseline: model.Baseline) -> tuple[str, ...]:
     return (folder, os.path.join(folder, cwd)) if cwd else (folder,)
 
 
-def _modules(one: Any) -> Iterator[str]:
-    """Yield the Python modules that an one of the configuration runs."""
-    if target := getattr(one, "python", None):
+def _modules(entry: Any) -> Iterator[str]:
+    """Yield the Python modules that an entry of the configuration runs."""
+    if target := getattr(entry, "python", None):
         yield target.partition(":")[0]
-    argv = one if isinstance(one, list) else getattr(one, "argv", None) or getattr(one, "command", None)
-    for flag, word in pairwise(argv or []):
+    argv = getattr(entry, "argv", None) or getattr(entry, "command", None)
+    for flag, word in pairwise(entry if isinstance(entry, list) else argv or []):
         if flag == "-m" and _MODULE.fullmatch(word):
             yield word
 
@@ -527,7 +529,8 @@ def settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[s
         new = getattr(project.config, key)
         if old != new:
             both = isinstance(old, dict) and isinstance(new, dict)
-            changed[key] = {one for one in {**old, **new} if old.get(one) != new.get(one)} if both else set()
+            names = {**old, **new} if both else ()
+            changed[key] = {name for name in names if old.get(name) != new.get(name)}
     return changed
 
 
@@ -605,8 +608,11 @@ def config_then(project: Project, git: Git, commit: str) -> tuple[list[BaselineC
     except InvalidInput:
         return [BaselineChange(name, "loosened", name, None, ("it could not be read then",))], Config()
     changed = settings_changed(project, git, commit) if old else {}
-    names = {key: ", ".join(sorted(changed[key])) for key in _RELEVANT_KEYS if key in changed}
-    ways = [f"{key} is now a different one{name and f': {name}'}" for key, name in names.items()]
+    ways = []
+    for key in _RELEVANT_KEYS:
+        if key in changed:
+            names = ", ".join(sorted(changed[key]))
+            ways.append(f"{key} is now a different one" + (f": {names}" if names else ""))
     change = BaselineChange(name, "loosened", name, None, tuple(ways))
     return [change] if ways else [], old or Config()
 

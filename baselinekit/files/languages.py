@@ -35,13 +35,13 @@ _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
     "\ufeff\ud800-\udfff\ufffe\uffff"
 )
-_NO_BLOCK = lazy_pattern(f"[{_UNSAFE}]")
-_UNSAFE_PLAIN = lazy_pattern(f"[{_UNSAFE}\n\t]|: | #|[: ]$")
+_UNSAFE_IN_BLOCK = lazy_pattern(f"[{_UNSAFE}]")
+_UNSAFE_IN_PLAIN = lazy_pattern(f"[{_UNSAFE}\n\t]|: | #|[: ]$")
 _TO_ESCAPE = lazy_pattern(f'[{_UNSAFE}\n\t\\\\"]')
 _SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_START = lazy_pattern(r"[\w/$(^+.\\<]")
+_PLAIN_START = lazy_pattern(r"[\w/$(^+.\\<]")
 _PLAIN_IN_FLOW = lazy_pattern(r"[^\W\d][\w./-]*(?: [\w./-]+)*")
-_NO_STRING = lazy_pattern(
+_NOT_A_STRING = lazy_pattern(
     r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)|<<|\.\.\.(?: .*)?|<{7}.*|[-+]?\.(?i:inf|nan)"
     r"|[-+]?0[xX][0-9a-fA-F_]+|[-+]?0[bB][01_]+|[-+]?0[oO][0-7_]+"
     r"|[-+]?[0-9.][0-9_.,]*(?:[eE][-+]?[0-9_]*)?"
@@ -69,8 +69,8 @@ _DEFAULT_STYLE = YamlStyle()
 
 
 def yaml_block(value: Json, column: int, offset: int = STEP, style: YamlStyle = _DEFAULT_STYLE) -> list[str]:
-    """Return the lines of a value at a column, which is `offset` deeper than that of its parent. The first
-    line is not indented."""
+    """Return the lines of a value at a column, which is `offset` deeper than its parent's. The first line
+    is not indented."""
     writer = _YamlWriter(style)
     if isinstance(value, dict | list) and value:
         writer.collection("", value, column, 1)
@@ -112,7 +112,8 @@ def yaml_scalar(value: Json) -> str:
 
 def is_plain(text: str) -> bool:
     """Whether every reader reads these characters without quotes as the same text."""
-    return bool(_START.match(text) and not _UNSAFE_PLAIN.search(text) and not _NO_STRING.fullmatch(text))
+    is_safe = _PLAIN_START.match(text) and not _UNSAFE_IN_PLAIN.search(text)
+    return bool(is_safe and not _NOT_A_STRING.fullmatch(text))
 
 
 def yaml_quoted(text: str, prefer: str = "") -> str:
@@ -124,7 +125,8 @@ def yaml_quoted(text: str, prefer: str = "") -> str:
 
 def is_text_block(value: Json) -> bool:
     """Whether a value is written as `|`: text of several lines that reads back the same."""
-    return isinstance(value, str) and "\n" in value and not _NO_BLOCK.search(value) and not value.isspace()
+    has_lines = isinstance(value, str) and "\n" in value
+    return has_lines and not _UNSAFE_IN_BLOCK.search(value) and not value.isspace()
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -190,8 +190,8 @@ class _Reader:
         kind = event.__class__
         if kind is ScalarEvent and event.tag is None:
             start, end = event.start_mark.index, event.end_mark.index
-            quote = event.style or ""
-            if self.text[start:end] == f"{quote}{event.value}{quote}" != "" and "\n" not in event.value:
+            quote, value = event.style or "", event.value
+            if start < end and self.text[start:end] == f"{quote}{value}{quote}" and "\n" not in value:
                 self.watched[key].append((box, (start, end)))
 
     def refuse_size(self, event: Any) -> NoReturn:
@@ -213,7 +213,7 @@ class _Reader:
         return value
 
     def check_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
-        """Report a key that is no text, a merge key, or a repeated key."""
+        """Report a key that is not a text, a merge key, or a repeated key."""
         if isinstance(value, dict | list):
             if name := _NAME_IN_BRACES.match(self.text, event.start_mark.index - 1):
                 message = f"{name[0]} without quotes is no text, but a mapping within a mapping"

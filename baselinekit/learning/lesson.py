@@ -49,7 +49,7 @@ from baselinekit.report.values import short, short_words
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical, same_json
 from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import places, value_at, value_or_absent, with_values
+from baselinekit.values.places import name_of, places, value_at, value_or_absent, with_values
 
 
 class LearningCase(Struct):
@@ -57,7 +57,7 @@ class LearningCase(Struct):
     `compare` compares an answer under other rules. `now`: when the answers came, in seconds since 1970.
 
     For `refresh --learn` also: `kept`, the answer of an earlier compare; `mask`, which hides the secrets in a
-    value that is shown; `is_unchanged`: the user says that nothing was changed on the service, so that
+    value that is shown; `is_unchanged`: the user states that nothing was changed on the service, so that
     whatever differs varies; `replaces_handwritten`: also replace a placeholder that a person wrote, if it
     proves too narrow. `lists`: the rules that were found for its lists, which `baseline` has already."""
 
@@ -101,7 +101,7 @@ class LearningCase(Struct):
         return self.kind.is_definition(self.baseline.current, path)
 
     def is_known_to_vary(self, path: Path) -> bool:
-        """Whether the user has said, or compares have shown, that what differs at a place varies."""
+        """Whether the user has stated, or compares have shown, that what differs at a place varies."""
         return self.is_unchanged or (self.kept is not None and path in self.kept.varied)
 
     def is_rewritten(self, path: Path) -> bool:
@@ -233,8 +233,8 @@ def _always_there(stored: Rows, lists: Sequence[Rows]) -> tuple[set[int], set[in
 
 
 def _has_varying_rows(lists: Sequence[Rows]) -> bool:
-    """Whether the rows of the lists differ: in their number, or in their names of which some stay. Where one
-    key names the same rows in all lists, only their values differ."""
+    """Whether the rows of the lists differ: in their number, or in some of their names while others stay.
+    Where one key names the same rows in all lists, only their values differ."""
     if len({len(rows) for rows in lists}) > 1:
         return True
     if not lists or len(lists[0]) < _FEWEST_NAMED:
@@ -340,8 +340,8 @@ def with_list_rules(case: LearningCase) -> LearningCase:
 
 
 def _is_ruled(case: LearningCase, path: Path) -> bool:
-    """Whether a person, or the form of the answer, has said how a list is compared. `ordered` does not count
-    if placeholders were learnt below: then a capture has written it, to keep one row one row."""
+    """Whether a person, or the form of the answer, has decided how a list is compared. `ordered` does not
+    count if placeholders were learnt below: then a capture has written it, to keep one row one row."""
     mode = case.matcher.arrays.get(path)
     is_written = mode is not None and not (mode == "ordered" and evidence_below(path, case.learnt))
     return is_written or case.is_definition(path)
@@ -380,7 +380,9 @@ def _finished(
     stored = case.baseline.baseline or Known(output=None)
     texts = {place: item.proposal.text for item in volatile for place in item.places}
     output, rules = with_values(case.stored, texts), case.baseline.comparison
-    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known_singles, output)
+    ruled = (path for path, mode in case.matcher.arrays.items() if mode != "each")
+    known = [*known_singles, *ruled]
+    singles = {} if case.matcher.type == "exact" else arrays_to_order(rules, known, output)
     rules = replace(rules, arrays={**singles, **rules.arrays})
     written = replace(case.baseline, baseline=replace(stored, output=output), comparison=rules)
     if texts or refusals or singles:
@@ -560,7 +562,7 @@ _CREATED = 201
 
 
 def created_id_path(output: Json) -> Path | None:
-    """Return the path of the id of the object that a request has created, if the status says so: the id of
+    """Return the path of the id of the object that a request has created, if that is its status: the id of
     the topmost object that has one."""
     if not isinstance(output, dict) or output.get("status") != _CREATED:
         return None
@@ -582,7 +584,7 @@ def made_by_write(output: Json, request: Json, view: ReplayView) -> Iterator[Vol
     for path, value in places(output):
         if isinstance(value, dict | list) or str(value) in request_text:
             continue
-        is_of_request = _REQUEST_NAME.fullmatch(str(path[-1] if path else "")) and looks_like_id(value, path)
+        is_of_request = _REQUEST_NAME.fullmatch(name_of(path)) and looks_like_id(value, path)
         if is_of_request or (path == created and not _WORDS_OR_NUMBER.fullmatch(str(value))):
             proposal = narrowest([value], view.write, view.words)[0]
             origin = "of this request, by its name" if is_of_request else "of what was created"
@@ -715,8 +717,8 @@ class _Answers:
         return []
 
     def _values_at(self, path: Path) -> list[Json]:
-        """Return the stored value of a place, and the value of each answer, that of the compare first. Empty
-        if nothing is to be learnt: a change is reported."""
+        """Return the stored value of a place, and the value of each answer, the one of the compare first.
+        Empty if nothing is to be learnt: a change is reported."""
         case, new, written = self._case, self._values.get(path, {}), value_at(self._stored, path)
         if not case.replaces_handwritten and is_handwritten(written, path, case.learnt):
             shown = list(dict.fromkeys(short(case.mask(value, path)) for value in new.values()))
@@ -752,7 +754,7 @@ class _Answers:
         return self._stay(path, f"it changed from {before} (on file) to {after} (in {self._all_answers})")
 
     def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
-        """Do the same for a text, part by part: a part on which all answers agree stays as it is on file,
+        """Do the same for a text, part by part: a part on which all answers agree stays as it is stored,
         however much varies beside it, unless by nature it changes after a while."""
         texts, words = [str(value) for value in values], self._case.words
         stored = str(self._plain(written)) if is_literal else fill_placeholders(written, texts[0], words)

@@ -1,4 +1,4 @@
-"""Gives one binding to a value that stands at several places: the id that a flow saves and that later answers
+"""Gives one binding to a value that occurs at several places: the id that a flow saves and that later answers
 repeat, the id of an order and the link to it. `<<any_uuid as order_id>>` is the same value everywhere, so an
 answer that mixes up two of them is reported.
 
@@ -37,7 +37,7 @@ _URL_PATH = lazy_pattern(r"(?:https?://[^/]+)?(?:/[^/?#]+)*/([^/?#]+)/?")
 
 class _Link(Struct):
     """One value, as it is in each replay. `names`: those under which a flow saves it, empty if no flow does.
-    `text`: the placeholder that stands for it."""
+    `text`: its placeholder."""
 
     values: Vector
     names: frozenset[str]
@@ -53,7 +53,7 @@ class _Link(Struct):
         return bool(_ID_KEY.search(name)) and all(len(str(value)) >= _FEWEST_DIGITS for value in self.values)
 
     def marked(self, text: str, replay: int, mark: str) -> str:
-        """Return a text with a mark wherever the value of a replay stands in it."""
+        """Return a text with a mark wherever the value of a replay occurs in it."""
         value = re.escape(str(self.values[replay]))
         if self.is_long() or looks_like_id(self.values[replay]):
             pattern = rf"(?<![A-Za-z0-9]){value}(?![A-Za-z0-9])"
@@ -197,8 +197,8 @@ def _free_places(
 
 
 def _texts_at(vectors: dict[Places, Vector], links: Sequence[_Link], view: ReplayView) -> dict[Places, str]:
-    """Return what is stored at the places that hold a link. A value at one place alone is no link, unless the
-    flow made it."""
+    """Return what is stored at the places that hold a link. A value at one place alone is not a link, unless
+    the flow made it."""
     for _ in range(2):
         held = {where: _held_at(where[0], vector, links, view) for where, vector in vectors.items()}
         numbers = [number for found in held.values() if found for number in found[0]]

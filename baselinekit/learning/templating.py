@@ -102,7 +102,7 @@ def single_element_arrays(output: Json) -> Iterator[Path]:
 
 def arrays_to_order(rules: Rules, known: Iterable[Path], output: Json) -> dict[str, ArrayMode]:
     """Return the arrays of one element that hold a placeholder only now, and are not among the `known` ones.
-    Nobody has said that the element describes arrays of any length, so they are compared element by
+    No one has decided that the element describes arrays of any length, so they are compared element by
     element."""
     if rules.type == "exact":
         return {}
@@ -193,7 +193,7 @@ def with_spans(text: str, spans: Iterable[tuple[int, int, str]], followed: bool 
 
 
 def with_literals(text: str, write: Callable[[str, bool], str]) -> str:
-    """Return a stored text with each of its literal parts as `write` returns it; the flag says whether a
+    """Return a stored text with each of its literal parts as `write` returns it; the flag is whether a
     placeholder comes right after the part."""
     parts = split(text)
     return "".join(

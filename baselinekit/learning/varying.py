@@ -52,8 +52,8 @@ _SCALARS = ("string", "number", "boolean")
 
 
 class UnlearnablePlace(Struct):
-    """A place that varies and for which no placeholder may stand. `message` says why, `hint` what its owner
-    can do; `rule` is the option that states it, for `refresh`."""
+    """A place that varies and may not get a placeholder. `message` is the reason, `hint` what its owner can
+    do; `rule` is the option that states it, for `refresh`."""
 
     path: Path
     kind: RefusalKind
@@ -172,7 +172,7 @@ SURE = frozenset(
 """Forms that no text has by chance: a text made of them is recognizable even where all of it varies."""
 
 _LONGEST_UNKNOWN = 100
-"""Characters of a text of which only the length is checked: in a longer one, the content matters."""
+"""Characters of a text if only its length is checked: in a longer one, the content matters."""
 
 
 class Volatile(Struct):
@@ -408,7 +408,7 @@ def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
 
 
 def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
-    """Return the lines whose placeholder still stands at the same place: a refreshed output may have lost or
+    """Return the lines whose placeholder is still at the same place: a refreshed output may have lost or
     replaced it."""
     old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
     return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}

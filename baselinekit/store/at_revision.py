@@ -109,8 +109,8 @@ def _read_contents(git: Git, tree: Tree, names: Iterable[str], max_bytes: int) -
 
 
 def is_baseline(name: str, folders: Sequence[str]) -> bool:
-    """Whether a name is that of a baseline file, by the same rules as on the disk: the suffix fits, no folder
-    is hidden, and it is neither an output file nor the configuration."""
+    """Whether a file of this name holds baselines, by the same rules as on the disk: the suffix fits, no
+    folder is hidden, and it is neither an output file nor the configuration."""
     if not name.endswith(SUFFIXES) or records.MARK in posixpath.basename(name):
         return False
     for folder in folders:

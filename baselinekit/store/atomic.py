@@ -15,7 +15,6 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from secrets import token_hex
 from typing import BinaryIO
@@ -23,7 +22,6 @@ from typing import BinaryIO
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.files.text import decode, encode
 from baselinekit.kinds.files import without_following
-from baselinekit.store import atomic
 from baselinekit.store.project import read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one; nothing that belongs in git.
@@ -256,7 +254,7 @@ def remove(root: str, file: str) -> None:
         os.unlink(path)
 
 
-# The JSON Schema, at the path that the first line of the written files tells editors.
+# The JSON Schema. The first line of each written file names its path, for editors.
 
 
 def baseline_schema() -> str:
@@ -271,11 +269,11 @@ def reference(
 ) -> str:
     """Update the schema file, and return its path relative to a folder of the project."""
     text = schema()
-    path = os.path.join(atomic.STATE_FOLDER, f"{subject}.schema.json")
+    path = os.path.join(STATE_FOLDER, f"{subject}.schema.json")
     full, is_current = os.path.join(root, path), False
-    with suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
+    with contextlib.suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
         is_current = file.read() == text
     if not is_current:
-        with suppress(NotRecorded):  # a capture does not fail because editors lack a schema
-            atomic.write_state(root, path, text.encode())
+        with contextlib.suppress(NotRecorded):  # a capture does not fail because editors lack a schema
+            write_state(root, path, text.encode())
     return os.path.relpath(full, os.path.join(root, folder))

@@ -15,7 +15,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.files.jsontext import MAX_DEPTH, NotJson, decode as parse, dump_json, load_json, to_bytes
+from baselinekit.files.jsontext import (
+    MAX_DEPTH,
+    NotJson,
+    decode as decode_json,
+    dump_json,
+    load_json,
+    to_bytes,
+)
 from baselinekit.files.text import decode
 from baselinekit.kinds.files import without_following
 from baselinekit.model.values import Json
@@ -82,11 +89,10 @@ def _whole_lines(path: str) -> tuple[list[Json], int]:
     """Return the entries before the first line that is not whole, and their size."""
     entries: list[Json] = []
     size = 0
-    ends = suppress(OSError, NotJson, UnicodeDecodeError)
-    with ends, open(path, "rb", opener=without_following) as file:
+    with suppress(OSError, NotJson, UnicodeDecodeError), open(path, "rb", opener=without_following) as file:
         for line in file:
             if line.endswith(b"\n"):
-                entries.append(parse(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
+                entries.append(decode_json(line.decode("utf-8"), MAX_DEPTH + _EXTRA_DEPTH))
                 size += len(line)
     return entries, size
 

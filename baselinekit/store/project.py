@@ -303,4 +303,4 @@ PROMPT_FILES = (TEMPLATE, *METAS, *EVALS)
 
 def is_prompt_folder(names: Collection[str]) -> bool:
     """Whether the names in a folder are those of a prompt folder."""
-    return TEMPLATE in names or not ({*METAS}.isdisjoint(names) or {*EVALS}.isdisjoint(names))
+    return TEMPLATE in names or all(any(name in names for name in known) for known in (METAS, EVALS))

@@ -23,7 +23,7 @@ from baselinekit.values.places import value_at
 
 
 class Mark(Struct):
-    """A verdict to be recorded. An error is no verdict, and has no verdict."""
+    """A verdict to be recorded. An error is not one."""
 
     source: Source
     passed: bool

@@ -55,7 +55,7 @@ OTHERS = {
     "triggering": "the eval file of a prompt",
     "cases": "the eval file of a prompt",
 }
-"""Keys of data that is no baseline, and what each of them indicates."""
+"""Keys of data other than baselines, and what each of them indicates."""
 CASE = {"expected", "grader", "graders"}
 """Keys that only an eval case has. In a baseline they are unknown keys."""
 _NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
@@ -90,8 +90,8 @@ def records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
 
 
 def case_digest(digest: str) -> str:
-    """Return the half of a source's digest that is of the record, without the two values that a compare
-    writes. It says whether a case is still the same. The other half is of the whole file."""
+    """Return the half of a source's digest that covers the record without the two values that a compare
+    writes: it shows whether a case is still the same. The other half covers the whole file."""
     return digest.partition("-")[2]
 
 

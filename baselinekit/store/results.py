@@ -27,8 +27,8 @@ from baselinekit.structs import plain
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text to a path that the user named. Missing folders are created; a
-    path that is no regular file (a device, a pipe) is written to, not replaced."""
+    """Write a text to a path that the user named. Missing folders are created. What is not a regular
+    file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
     with atomic.reporting(path):
@@ -41,8 +41,8 @@ def write_text(path: str, text: str) -> None:
 
 
 def check_place(path: str) -> None:
-    """Refuse a path that cannot be written to, before a run is paid for. It is tried out, since the mode says
-    nothing about a read-only disk."""
+    """Refuse a path that cannot be written to, before a run is paid for. It is tried out, since a mode does
+    not show that a disk is read-only."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     try:

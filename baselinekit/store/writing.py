@@ -152,7 +152,7 @@ _KEY_ORDER = (
     *("when", "output", "output_file", "response", "captured_at", "environment", "observed", "learnt"),
     *("approved_by", "reason", "variants", "current", "test_case", "comparison", "metadata", "grader"),
 )
-"""The order of keys, which says where a new key goes."""
+"""The order of keys, which decides where a new key goes."""
 
 
 OutputFile = tuple[str, str, bytes, bytes]

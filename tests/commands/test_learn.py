@@ -100,6 +100,18 @@ def test_learn_of_one_row_keeps_its_array_ordered(tmp_path: Path) -> None:
     assert outcome(desk).outcome == "failed"
 
 
+@pytest.mark.parametrize("rule", ["rows: unordered", "body.rows: unordered", "rows: subset"])
+def test_learn_adds_no_rule_for_array_of_one_element_that_has_one(tmp_path: Path, rule: str) -> None:
+    stored = f'rows: [{{id: "{made_up(0)}"}}]\n'
+    desk = desk_of(
+        tmp_path, lambda now, number: {"rows": [{"id": made_up(number)}]}, stored, f"arrays: {{{rule}}}"
+    )
+    plan = learn(desk)
+    assert plan.lesson.volatile
+    assert plan.lesson.singles == ()
+    assert "ordered" not in text_of(desk).replace("unordered", "")
+
+
 def test_learn_replaces_a_learnt_placeholder_that_is_too_narrow(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, lambda now, number: {"n": f"{number}"}, 'n: "0"')
     assert stays(learn(desk)) == []

@@ -52,3 +52,7 @@ def taken(sent: Any, status: int, body: Any) -> set[str]:
 )
 def test_made_by_write_hides_no_steady_value(sent: Any, status: int, body: Any, anew: set[str]) -> None:
     assert taken(sent, status, body) <= {f"body.{path}" for path in anew}
+
+
+def test_id_of_request_in_list_is_made_by_write() -> None:
+    assert taken({"a": 1}, 200, {"request_id": ["req_9sd8F7gh2KLm3x"]}) == {"body.request_id[0]"}

@@ -341,6 +341,14 @@ def test_file_named_by_the_configuration_of_another_commit_counts_as_found(tmp_p
         assert ("ANSWER" in scope.values) is bool(readable)
 
 
+def test_empty_name_of_file_is_not_replaced_by_the_one_of_the_configuration(tmp_path: Path) -> None:
+    files = {"baselinekit.yaml": "targets: t.yaml\n", "t.yaml": KEYED}
+    for config in (files, {"baselinekit.yaml": "version: 1\n"}):
+        with pytest.raises(InvalidInput) as raised:
+            write_project(tmp_path, config, targets="", environ=ENVIRON)
+        assert str(raised.value.problems[0].place) == "."
+
+
 def test_found_list_that_is_broken_affects_only_cases_that_name_a_target(tmp_path: Path) -> None:
     for text in ("a: 1", "targets: [", None):
         with pytest.raises(InvalidInput, match=r"t\.yaml"):

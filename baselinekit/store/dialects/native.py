@@ -96,7 +96,7 @@ def check_time(text: str | None, at: Path) -> Iterator[Problem]:
 
 
 class Current(Tagged):
-    """A `current:`, whose kind says which class it has."""
+    """A `current:`, whose kind decides its class."""
 
     @classmethod
     def forms(cls) -> Sequence[type[Struct]]:
@@ -153,8 +153,8 @@ def read(raw: dict[str, Json], source: model.Source) -> tuple[model.Baseline | N
                 problems += check_part(recipe(part.input, part.execution) if key == "current" else part)
         return None, problems
     current: Any = record.current
-    parts = {"current": recipe(current.input, current.execution), "source": source}
-    parts |= {"comparison": move_option_lists(record.comparison)}
+    rules = move_option_lists(record.comparison)
+    parts = {"current": recipe(current.input, current.execution), "comparison": rules, "source": source}
     baseline = model.Baseline(**asdict(record) | parts)
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
