@@ -279,6 +279,8 @@ def test_a51_mistake_in_a_target_has_its_place(tmp_path: Path) -> None:
     for keys, words in {
         "provider: azure, model: m, deployment: n": "2:52: both `model` and `deployment` are given: keep one",
         "provider: cli, command: run, healthcheck: {type: tcp}": "expected one of http, command, found 'tcp'",
+        "provider: cli, command: run, healthcheck: {command: a, command_template: b}": "2:86: both",
+        "provider: cli, command: run, healthcheck: {command_template: [a]}": "2:74: expected",
         "provider: claude-code": "the provider 'claude-code' starts an agent, which its command",
         "provider: mock, delay_min_ms: 9, delayMs: 3": "2:55: both `delay_min_ms` and `delayMs` are given",
     }.items():
