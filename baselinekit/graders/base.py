@@ -269,11 +269,12 @@ class Task(Struct):
     def expected(self) -> list[Json]:
         return values_of(self.case.expected)
 
-    @property
-    def at_expected(self) -> tuple[str, ...]:
-        """The path of a problem in the expected value, below the grader: `value` if the grader is derived
-        from the expectation."""
-        return ("value",) if self.is_derived else ()
+    def at_expected(self, number: int = 0) -> Path:
+        """The path of a problem in the expected value (0) or in an alternative (from 1 on), below the grader
+        if it is derived from the expectation; else the problem is at the grader."""
+        if not self.is_derived:
+            return ()
+        return ("alternatives", number - 1) if number else ("value",)
 
     @property
     def is_derived(self) -> bool:
@@ -455,11 +456,11 @@ def parse_json_output(output: Json) -> Json:
     return json_in(output) if isinstance(output, str) else output
 
 
-def never_fails(reason: str, hint: str, *at: str) -> Problem:
+def never_fails(reason: str, hint: str, *at: str | int) -> Problem:
     return Problem("BK708", f"this cannot fail: {reason}", hint, at=at)
 
 
-def never_passes(reason: str, hint: str, *at: str) -> Problem:
+def never_passes(reason: str, hint: str, *at: str | int) -> Problem:
     return Problem("BK708", f"this cannot pass: {reason}", hint, at=at)
 
 

@@ -312,6 +312,8 @@ def problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
     if isinstance(judge.rubric, str):
         yield from read_rubric(judge.rubric).problems
+    else:
+        yield from _repeated_names([criterion.name for criterion in judge.rubric])
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
 
@@ -524,12 +526,16 @@ def _weight_problems(items: Sequence[_Item]) -> Iterator[Problem]:
             yield Problem("BK702", f"{prefix}{item.name} has no weight, but others do", hint)
         if len({weight / 100 if is_percent else weight for weight, is_percent in item.weights}) > 1:
             yield Problem("BK702", f"{prefix}{item.name} has more than one weight", "state one")
-    keys = [item.key for item in items if stated]
-    if repeated := next((key for key in keys if keys.count(key) > 1), ""):
-        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")
+    yield from _repeated_names([item.key for item in items if stated])
     total = sum(weight for weight, _ in stated)
     if len({is_percent for _, is_percent in stated}) > 1:
         yield Problem("BK702", "some weights are percentages and others are not", "write all in one way")
     elif stated and stated[0][1] and abs(total - 100) > 1:
         hint = "let them add up to 100 %, or leave the sign out: (weight: 2) is relative"
         yield Problem("BK702", f"the weights make {total:g} %", hint)
+
+
+def _repeated_names(names: Sequence[str]) -> Iterator[Problem]:
+    """The problem of two criteria with one name, which would get one score."""
+    if repeated := next((name for name in names if names.count(name) > 1), ""):
+        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
-from baselinekit.errors import Problem, cannot_replay, suggest
+from baselinekit.errors import Problem, cannot_replay, describe_exit, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders import base, judging
 from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
@@ -231,8 +231,9 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
     command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
-        tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
-        message = f"{command}, which writes the prompt, ended with exit code {run.exit_code}"
+        stderr = run.stderr.decode("utf-8", "replace").strip()
+        tail = clients.mask(end_of(stderr, _LONGEST_TAIL, clients.mask))
+        message = f"{command}, which writes the prompt, {describe_exit(run.exit_code)}"
         message += f"; it said: {tail}" if tail else ""
         raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()

@@ -15,7 +15,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Struct, field, replace
@@ -324,13 +324,13 @@ def _format_nearest(nearest: NearestPlace | None) -> str:
 def regex_problems(task: Task) -> Iterator[Problem]:
     config: RegexMatch = task.method
     patterns = [config.pattern] if config.pattern is not None else task.expected
-    at = task.at_expected if config.pattern is None else ("config", "pattern")
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
-    for pattern in patterns:
+    for number, pattern in enumerate(patterns):
+        at: Path = task.at_expected(number) if config.pattern is None else ("config", "pattern")
         if not isinstance(pattern, str):
-            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
+            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text", at=at)
             continue
         if matches_everything(pattern, config.flags):
             vacuous = base.never_fails if config.must_match else base.never_passes
@@ -339,7 +339,7 @@ def regex_problems(task: Task) -> Iterator[Problem]:
         try:
             expression = compiled(pattern, flags=tuple(config.flags))
         except InvalidInput as error:
-            yield from error.problems
+            yield from (replace(problem, at=at) for problem in error.problems)
             continue
         for name in config.capture_groups[expression.groups :]:
             if name not in expression.groupindex:
@@ -543,24 +543,26 @@ def contains_problems(task: Task) -> Iterator[Problem]:
     if task.case.expected is None:
         message = f"{task.grader.name} checks nothing"
         yield Problem("BK705", message, "state `all`, `any` or `none`, or `expected`")
-    for value in task.expected:
+    for number, value in enumerate(task.expected):
+        at = task.at_expected(number)
         texts = value if isinstance(value, list) else [value]
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
         if no_texts:
             message = f"{encode(no_texts[0])} is not a text that could be in the output"
             hint = "such as value: total, or value: [total, sum]"
-            yield Problem("BK705", message, hint, at=task.at_expected)
+            yield Problem("BK705", message, hint, at=at)
         elif not texts or "" in texts:
             reason = _EMPTY if texts else "the list of texts is empty"
-            yield base.never_fails(reason, _STATE_TEXTS, *task.at_expected)
+            yield base.never_fails(reason, _STATE_TEXTS, *at)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
-    for lists in (task.method, *task.method.alternatives):
+    for number, lists in enumerate((task.method, *task.method.alternatives)):
+        at = task.at_expected(number)
         if "" in lists.must_include:
-            yield base.never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
+            yield base.never_fails(_EMPTY, _STATE_TEXTS, *at, "must_include")
         if "" in lists.must_not_include:
-            yield base.never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
+            yield base.never_passes(_EMPTY, _STATE_TEXTS, *at, "must_not_include")
 
 
 CONTAINS = GraderType(
