@@ -338,10 +338,10 @@ class TargetsFile(TargetList, kw_only=True):
                     yield Problem("BK799", message, hint.replace("%s", name), at=(key,))
 
     def expand(self, text: "Text | None") -> str | None:
-        """Return a text with the values of its variables filled in."""
+        """Return a text with the values of its variables, which are all set, filled in."""
         if text is None:
             return None
-        return MARKED.sub(lambda match: as_text(self.lookup(match[1]) or ""), str(text))
+        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), str(text))
 
 
 # A target of a targets file, by its provider.
