@@ -26,6 +26,13 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
 from baselinekit.values.texts import Mask, no_mask
 
+PASSING_SHARE = 0.75
+"""The threshold of a judge or of people, if none is stated, as a share of the range of their scale: 4 of 1 to
+5."""
+
+ROUNDING_ERROR = 1e-9
+"""By how much a score in floats may miss its threshold."""
+
 # The verdict of several grades: by all required ones, or by their mean and the gates, computed exactly.
 
 
@@ -63,6 +70,13 @@ def verdict_of(score: Fraction, rule: PassRule, failed: Sequence[str] = ()) -> t
     if score >= exact_fraction(float(rule.borderline_at)):
         return "passed" if rule.borderline_passes else "failed", grades.BORDERLINE
     return "failed", None
+
+
+def with_pass_at(rule: PassRule, pass_at: Number | None) -> PassRule:
+    """The rule with the `pass_at` of a grader, if it has its own."""
+    if pass_at is None:
+        return rule
+    return replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
 
 
 def combine_grades(
@@ -321,10 +335,7 @@ class Task(Struct):
         **attributes: Any,
     ) -> Grade:
         """The grade of a score, by the limits of the case, or by the grader's own `pass_at`."""
-        rule = self.case.pass_rule
-        if pass_at is not None:
-            rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
-        outcome, verdict = verdict_of(score, rule, failed_gates)
+        outcome, verdict = verdict_of(score, with_pass_at(self.case.pass_rule, pass_at), failed_gates)
         reason = "" if outcome == "passed" and verdict is None else reason
         attributes |= {"verdict": verdict, "failed_gates": failed_gates}
         return self.grader.graded(outcome, float(score), reason, **attributes)

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
-from baselinekit.graders.base import GraderType, Task, text_of, threshold_problems, values_of
+from baselinekit.graders.base import (
+    PASSING_SHARE,
+    ROUNDING_ERROR,
+    GraderType,
+    Task,
+    text_of,
+    threshold_problems,
+    values_of,
+)
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -262,10 +270,6 @@ def filled_rubric(case: Case, config: HumanRating) -> str:
 
 # The grade that ratings make.
 
-_PASSING_SHARE = 0.75
-"""The default threshold, as a share of the range of a scale: 4 of 1 to 5, as for a model that judges."""
-
-_SLACK = 1e-9
 STATISTICS = {
     "binary": "percentage agreement (share of raters who agree with the majority)",
     "likert": "weighted percentage agreement (squared distance, over all pairs of raters)",
@@ -305,7 +309,7 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
         for rating in item.ratings
     ]
     reason, verdict = "" if tally.passed else tally.reason, None
-    if tally.agreement + _SLACK < people.agreement_threshold:
+    if tally.agreement + ROUNDING_ERROR < people.agreement_threshold:
         measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
         if item.decision is None:
             next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
@@ -338,12 +342,12 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
         mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
         columns = list(zip(*rows, strict=True))
         agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
-        threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
+        threshold = low + PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
         reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
         if scale.criteria:
             worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
             reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
-        return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= threshold, reason)
+        return RatingTally((mean - low) / (high - low), agreement, mean + ROUNDING_ERROR >= threshold, reason)
     if scale.type == "binary":
         passing = passing_value(scale)
         votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
@@ -355,7 +359,7 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
         share = fsum(1.0 if a < b else 0.5 * (a == b) for a, b in pairs) / len(pairs)
         agreement = ranking_agreement(rankings)
         reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
-    passed = share > 0.5 if scale.threshold is None else share + _SLACK >= scale.threshold
+    passed = share > 0.5 if scale.threshold is None else share + ROUNDING_ERROR >= scale.threshold
     return RatingTally(share, agreement, passed, reason)
 
 

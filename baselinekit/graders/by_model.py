@@ -26,11 +26,6 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 OVERALL = "overall"
 """The name of the only criterion of a rubric that names none."""
 
-_PASSING_SHARE = 0.75
-"""The default threshold, as a share of the range: 4 of 1 to 5."""
-
-_SLACK = 1e-9
-
 
 class Scoring(Struct):
     """How a judge scores: on a range, by a category, or by yes and no. `threshold`: the lowest overall score
@@ -101,7 +96,7 @@ class ModelJudge(Struct):
         """The lowest share of its range with which a score passes."""
         low, high = self.scale
         threshold = self.scoring.threshold
-        return _PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
+        return base.PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
 
     @property
     def threshold(self) -> float:
@@ -151,13 +146,18 @@ def _describe_task(judge: ModelJudge) -> str:
     if judge.prompt and "{rubric}" not in judge.prompt:
         parts.append(rubric)
     if scoring.type == "numeric":
-        scales = [(name, *judge.ranges[name]) for name in (one.name for one in judge.criteria)]
-        lines = (f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
+        scales = judge.ranges.items()
+        lines = (f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, (low, high) in scales)
         parts += ["\n".join(lines), _describe_pass(judge)]
     elif scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(scoring.categories)}")
     for sample in judge.examples:
-        example = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
+        example = {
+            "input": sample.input,
+            "output": sample.output,
+            "score": sample.score,
+            "justification": sample.justification,
+        }
         example = {name: value for name, value in example.items() if value not in (None, "")}
         parts.append(f"An example of a judgement that was right: {json.dumps(example, default=str)}")
     return "\n\n".join(parts)
@@ -233,20 +233,22 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     for criterion in judge.criteria:
         low, high = ranges[criterion.name]
         share = float((decimal(scores[criterion.name]) - decimal(low)) / (decimal(high) - decimal(low)))
-        weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
-        if criterion.required and share + _SLACK < judge.passing_share:
+        weighted_sum += share * criterion.weight
+        total += criterion.weight
+        if criterion.required and share + base.ROUNDING_ERROR < judge.passing_share:
             unmet.append(criterion.name)
     share = weighted_sum / total
     low, high = judge.scale
     overall = low + share * (high - low)
-    passed = not unmet and share + _SLACK >= judge.passing_share
+    passed = not unmet and share + base.ROUNDING_ERROR >= judge.passing_share
     if fields["passed"] not in (passed, None):
         summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
         summary += f", with {', '.join(unmet)} too low" if unmet else ""
         why = f"says passed: {json.dumps(fields['passed'])}, but {summary}"
         hint = "use a stronger model, or a rubric that leaves less open"
         raise UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {why}", hint), why=why)
-    feedback, claimed = fields.get("specific_feedback"), scalar(fields.get("overall_score", overall))
+    feedback = fields.get("specific_feedback")
+    claimed = scalar(fields.get("overall_score", overall))
     details: dict[str, Json] = {
         "scores": scores,
         "overall_score": round(overall, 6),
@@ -254,7 +256,7 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
         "specific_feedback": feedback if isinstance(feedback, list) else [],
     }
     if unmet:
-        details["unmet"] = list(unmet)
+        details["unmet"] = unmet
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
         details["disagrees"] = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
     return _judged(task, passed, share, f"{overall:.3g} of {high:g}: {fields['justification']}", details)
@@ -263,7 +265,8 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
 def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Take all samples; the median counts, and how often the others differ from it is reported."""
     judge: ModelJudge = task.method
-    output, grades = observation.output, list[Grade]()
+    output = observation.output
+    grades: list[Grade] = []
     for turn in range(judge.samples):
         asked = judge_question(judge, task.case, output, turn)
         read = partial(read_judgement, task=task, output=output)
@@ -348,7 +351,11 @@ def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float |
     if isinstance(label, bool | str):
         return spoken_verdict(label)
     low, high = judge.scale
-    return (label - low) / (high - low) + _SLACK >= judge.passing_share if low <= label <= high else None
+    return (
+        (label - low) / (high - low) + base.ROUNDING_ERROR >= judge.passing_share
+        if low <= label <= high
+        else None
+    )
 
 
 def label_words(judge: ModelJudge) -> str:
@@ -474,9 +481,8 @@ def _item(row: int, line: re.Match[str]) -> _Item:
     bold = _BOLD.match(remaining)
     name = (bold["name"] if bold else _NAME_ENDS.split(remaining, 1)[0]).strip(" \t*_:.,;-–—`")
     key = re.sub(r"\W+", "_", name.lower()).strip("_")
-    indent, scale = len(line["indent"].expandtabs(4)), None
-    if bounds:
-        scale = [float(bounds["low"]), float(bounds["high"])]
+    indent = len(line["indent"].expandtabs(4))
+    scale: list[Number] | None = [float(bounds["low"]), float(bounds["high"])] if bounds else None
     return _Item(row, indent, int(line["number"]), name, key, tuple(weights), scale)
 
 
