@@ -124,12 +124,15 @@ def words_for(value: Json, scale: RatingScale) -> str:
 def scale_problems(config: HumanRating) -> Iterator[Problem]:
     """The problems of a human grader that are known before anyone is asked."""
     people, scale, kind = config.evaluators, config.rating_scale, config.rating_scale.type
-    required, allowed, threshold = people.min_required, people.max_allowed, scale.threshold
+    required = people.min_required
+    allowed = people.max_allowed
+    threshold = scale.threshold
     low, high = scale.range if len(scale.range) == 2 else (0, 0)
     lowest, highest = (low, high) if kind == "likert" and low < high else (-inf, inf)
     values = {canonical(option.value) for option in scale.options}
     least, most = scale.min_items, scale.max_items
-    at, bounds = "rating_scale", (low, high) if kind == "likert" else (0, 1)
+    at = "rating_scale"
+    bounds = (low, high) if kind == "likert" else (0, 1)
     out_of_bounds = threshold is not None and not bounds[0] <= threshold <= bounds[1]
     checks = [
         (allowed < required, f"max_allowed is {allowed}, and {required} are required", "evaluators"),
@@ -209,9 +212,16 @@ def rating_material(
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
     expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
-    title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
-    asked, output = describe_input(case), None if items else output
-    return RatingView(title, asked, rubric, output, expected, items, dict(about)), claims
+    view = RatingView(
+        title=case.name or case.description or case.id,
+        input=describe_input(case),
+        rubric=filled_rubric(case, config),
+        output=None if items else output,
+        expected=expected,
+        items=items,
+        about=dict(about),
+    )
+    return view, claims
 
 
 def items_to_rank(
@@ -308,7 +318,8 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
         }
         for rating in item.ratings
     ]
-    reason, verdict = "" if tally.passed else tally.reason, None
+    reason = "" if tally.passed else tally.reason
+    verdict = None
     if tally.agreement + ROUNDING_ERROR < people.agreement_threshold:
         measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
         if item.decision is None:
@@ -320,7 +331,8 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
             reason = f"the raters disagree: {measured}; {next_step}"
             return grader.graded("unscored", None, reason, verdict="disputed", details=details)
         # the adjudicator decides alone, and the disagreement stays visible
-        tally, verdict = tally_of(item, [item.decision]), "adjudicated"
+        tally = tally_of(item, [item.decision])
+        verdict = "adjudicated"
         details["adjudicated_by"] = item.decision.rater
         words = words_for(item.decision.value, config.rating_scale)
         reason = f"the raters disagreed ({measured}), and {item.decision.rater} decided: {words}"
@@ -351,7 +363,8 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     if scale.type == "binary":
         passing = passing_value(scale)
         votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
-        share, agreement = sum(votes) / len(votes), share_of_most(votes)
+        share = sum(votes) / len(votes)
+        agreement = share_of_most(votes)
         reason = f"{sum(votes)} of {len(votes)} say {words_for(passing, scale)}"
     else:  # the share of the claimed pairs that raters put in that order; a tie counts as half
         rankings = [places_in(rating.value) for rating in ratings]

@@ -287,7 +287,9 @@ class RegexMatch(Struct):
 
 def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Search for the patterns: a match of any one is enough. With `must_match: false` none may match."""
-    config, text, budget = task.method, base.text_of(task.look(observation.output)), clients.regex_budget()
+    config: RegexMatch = task.method
+    text = base.text_of(task.look(observation.output))
+    budget = clients.regex_budget()
     patterns = [config.pattern] if config.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     where = ""
@@ -388,7 +390,8 @@ class TokenCount(Struct):
 
 
 def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    config, count = task.method, len(base.text_of(task.look(observation.output)).split())
+    config: TokenCount = task.method
+    count = len(base.text_of(task.look(observation.output)).split())
     reason = ""
     if config.min is not None and count < config.min:
         reason = f"it has {count_noun(count, 'word')}, and {config.min:,} are the least"
@@ -523,7 +526,8 @@ class _SearchedText:
         if missing_choices:
             named = ", ".join(map(repr, missing_choices))
             looked_for.append((missing_choices, f"none of {named} is in the output"))
-        mask, reasons = lru_cache(1)(self._clients.mask), []
+        mask = lru_cache(1)(self._clients.mask)  # all the searches are in one text
+        reasons: list[str] = []
         for number, (texts, reason) in enumerate(looked_for):
             nearest = nearest_text(texts, self._text, mask) if number < MOST_LOOKED_FOR else None
             reasons.append(f"{reason}{_format_nearest(nearest)}")
@@ -535,8 +539,8 @@ class _SearchedText:
 def contains_problems(task: Task) -> Iterator[Problem]:
     config: Contains = task.method
     if config.states_texts:
-        for name in ("all", "any", "none"):
-            if "" in getattr(config, name):
+        for name, stated in (("all", config.all), ("any", config.any), ("none", config.none)):
+            if "" in stated:
                 vacuous = base.never_passes if name == "none" else base.never_fails
                 yield vacuous(_EMPTY, _STATE_TEXTS, "config", name)
         return

@@ -92,7 +92,8 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
             for number, call in enumerate(calls[len(config.expected) :], len(config.expected) + 1):
                 checks.append((False, f"{call.name} was called as number {number:,}, which is one too many"))
     lines = [(holds, mask_and_clip(line, _LONGEST_SHOWN, clients.mask)) for holds, line in checks]
-    hits, misses = ([line for holds, line in lines if holds is wanted] for wanted in (True, False))
+    hits = [line for holds, line in lines if holds]
+    misses = [line for holds, line in lines if not holds]
     listed = {"hits": hits, "misses": misses, "called": [call.name for call in calls]}
     details: dict[str, Json] = {"mode": config.mode}
     details |= {name: entries[:_MOST_SHOWN] for name, entries in listed.items()}
