@@ -107,8 +107,15 @@ class Defaults(Struct):
 
 
 _SHARED_BY_CASES = (
-    *("kind", "category", "criticality", "timeout", "retries", "parallel", "skip"),
-    *("judge_after_failure", "pass_rule"),
+    "kind",
+    "category",
+    "criticality",
+    "timeout",
+    "retries",
+    "parallel",
+    "skip",
+    "judge_after_failure",
+    "pass_rule",
 )
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
@@ -389,8 +396,11 @@ def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: st
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {"prompt": (str, "a text"), "file": (str, "the path of a file")}
-_CONTENTS[MESSAGES] = (list, "a list of messages")
+_CONTENTS: dict[Json, tuple[type, str]] = {
+    "prompt": (str, "a text"),
+    "file": (str, "the path of a file"),
+    MESSAGES: (list, "a list of messages"),
+}
 
 
 def _read_text_or_messages(

@@ -410,8 +410,13 @@ class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         response = RESPONSE if self.response is None else self.response
         if isinstance(self.response, str):
             response = _as_template(self.response)
-        delays = (_seconds(self.delay_min_ms), _seconds(self.delay_max_ms))
-        return MockExecution("mock", response, *delays, target=self.name)
+        return MockExecution(
+            "mock",
+            response,
+            delay=_seconds(self.delay_min_ms),
+            delay_max=_seconds(self.delay_max_ms),
+            target=self.name,
+        )
 
 
 class TargetHealthcheck(Struct):
