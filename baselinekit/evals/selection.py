@@ -15,6 +15,7 @@ from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
+from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
@@ -41,10 +42,17 @@ class Choice(Struct):
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        names = ("ids", "cases", "categories", "tags", "exclude_tags")
-        last = {"last_failed": self.among is not None}
-        others = {"expression": self.expression, "grader_type": self.grader, **last}
-        selections = {"paths": list(paths)} | {name: list(getattr(self, name)) for name in names} | others
+        selections: dict[str, Json] = {
+            "paths": list(paths),
+            "ids": list(self.ids),
+            "cases": list(self.cases),
+            "categories": list(self.categories),
+            "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
+            "expression": self.expression,
+            "grader_type": self.grader,
+            "last_failed": self.among is not None,
+        }
         return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 

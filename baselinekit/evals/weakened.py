@@ -96,7 +96,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     yield from compare_recipes(old.recipe, new.recipe, ("current",))
-    if old.kind == "regression" != new.kind:
+    if old.kind == "regression" and new.kind != "regression":
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
         for way in compare_values(getattr(old, key), getattr(new, key), (key,)):
@@ -107,7 +107,7 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
         after = now.pop(before.name, None)
         if after is None:
             yield Way(("graders",), f"is no longer graded by {before.name}")
-        elif before.method.__class__ is not after.method.__class__:
+        elif type(before.method) is not type(after.method):
             yield Way((before.name,), "grades by another method")
         else:
             yield from compare_values(before.method, after.method, (before.name,))
