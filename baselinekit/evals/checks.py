@@ -90,10 +90,6 @@ class StatedProgram(Struct):
     files: Mapping[str, str]
     surroundings: Surroundings
 
-    @property
-    def text(self) -> str:
-        return self.command if isinstance(self.command, str) else shlex.join(self.command)
-
     def from_root(self, word: str) -> str:
         """Return a word with a file as its path from the root of its repository."""
         return os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))
@@ -113,11 +109,11 @@ def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: boo
         argv = (*children.configured_argv(command.argv, project.root, hint), *further_words)
         return ReadyJudge(argv, program.cwd, _content_digest(program), tuple(command.env))
     if not project.trust.allow_exec:
-        text = " ".join(program.text.split())
+        text = " ".join(judge.text.split())
         message = f"the judge's program `{text}` is not named in {project.trust.configuration}"
         raise Refused(Problem("BK403", message, _permission_hint(program)))
     if program.words is None:
-        argv = (children.SHELL, "-c", program.text)
+        argv = (children.SHELL, "-c", judge.text)
     else:
         word, *further = program.words
         argv = (children.program_at(word, program.cwd, "install it, or correct its name"), *further)
@@ -198,13 +194,12 @@ def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
             judge = graders.row_of(grader).starts(grader.method)
             if judge is None:
                 continue
-            command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
             try:
                 match = entry_that_allows(project, stated_program(project, case, judge))
                 state = f"allowed {who_allows(project, match[0] if match else None)}"
             except BaselinekitError as error:
                 state = error.problems[0].message
-            descriptions[f"judge {command}: {state}"] = None
+            descriptions[f"judge {judge.text}: {state}"] = None
     yield from descriptions
 
 

@@ -50,7 +50,15 @@ class Queue(Struct):
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
         texts = {name: mask(getattr(shown, name)) for name in shown.__struct_fields__}
         key = by_human.item_key(case, grader, output)
-        item = RatingItem(key, case.id, grader.name, method, replace(shown, **texts), self.stamp(), claims)
+        item = RatingItem(
+            key=key,
+            case=case.id,
+            grader=grader.name,
+            method=method,
+            shown=replace(shown, **texts),
+            opened_at=self.stamp(),
+            claims=claims,
+        )
         try:
             if self.put_aside is None:
                 return by_human.human_grade(grader, self.ratings.enqueue(item))

@@ -2,6 +2,7 @@
 looks at, the clients that it calls, and the JSON that programs and templates receive."""
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -212,6 +213,11 @@ class JudgeProgram(Struct):
     timeout: Seconds | None = None
     model_calls: int | None = None
     model: str = "judge"
+
+    @property
+    def text(self) -> str:
+        """The command as it is typed in a shell."""
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
 
 
 class JudgeRun(Struct):

@@ -229,16 +229,17 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     assert program is not None
     document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
-    command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
         stderr = run.stderr.decode("utf-8", "replace").strip()
         tail = clients.mask(end_of(stderr, _LONGEST_TAIL, clients.mask))
-        message = f"{command}, which writes the prompt, {describe_exit(run.exit_code)}"
+        message = f"{program.text}, which writes the prompt, {describe_exit(run.exit_code)}"
         message += f"; it said: {tail}" if tail else ""
         raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
-        raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
+        raise cannot_replay(
+            "BK664", f"{program.text} printed no prompt", "let it print the prompt to its stdout"
+        )
     nonce = judging.nonce_of(text)
     answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:

@@ -301,14 +301,22 @@ def write(wish: WriteRequest) -> Written:
         for key, value in shared.items()
         if value != _DEFAULTS[key]
     }
-    config |= {"execution": common_execution} if common_execution not in (None, {"type": "prompt"}) else {}
-    metadata: dict[str, Json] = {"id": unique_id(wish.name, set(), "cases")}
-    metadata |= {"description": wish.description} if wish.description else {}
-    kinds, taken_ids = {case.kind for case in cases}, set[str]()
-    document: dict[str, Json] = {"schema_version": "1.0"}
-    document |= {"eval_type": kinds.pop() if len(kinds) == 1 else "capability", "metadata": metadata}
-    document |= {"config": config} if config else {}
+    if common_execution not in (None, {"type": "prompt"}):
+        config["execution"] = common_execution
     shared["execution"] = common_execution
+    file_id = unique_id(wish.name, set(), "cases")
+    metadata: dict[str, Json] = {"id": file_id}
+    if wish.description:
+        metadata["description"] = wish.description
+    kinds = {case.kind for case in cases}
+    document: dict[str, Json] = {
+        "schema_version": "1.0",
+        "eval_type": kinds.pop() if len(kinds) == 1 else "capability",
+        "metadata": metadata,
+    }
+    if config:
+        document["config"] = config
+    taken_ids: set[str] = set()
     document["test_cases"] = [
         # an id without the prefix of its file
         {
@@ -317,8 +325,7 @@ def write(wish: WriteRequest) -> Written:
         }
         for case in cases
     ]
-    name = f"{metadata['id']}.yaml"
-    return Written({name: dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
+    return Written({f"{file_id}.yaml": dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
 
 
 def _most_frequent(values: Sequence[Any]) -> Any:
@@ -335,7 +342,8 @@ def _format_case(case: Case, shared: dict[str, Any], wish: WriteRequest, lost: l
     keys = ("name", "description", "category", "skip")
     entry: dict[str, Json] = {key: value for key in keys if (value := getattr(case, key)) is not None}
     entry["input"] = _format_input(case, wish.root)
-    execution, wanted = _format_execution(case), case.wanted
+    execution = _format_execution(case)
+    wanted = case.wanted
     if not kind_of(case.recipe).asks_nobody and execution != shared["execution"]:
         entry["execution"] = execution
     if case.expected is not None:
@@ -390,14 +398,20 @@ def _format_grader(grader: Grader, lost: list[Loss], case: Case) -> dict[str, Js
         if method.judge is not None:
             judged = stated_fields(method.judge.method)
             aggregator = {"type": row_of(method.judge).method, "config": judged}
-        aggregator |= {"on_error": method.on_error} if method.on_error != Composite(()).on_error else {}
-        config |= {"aggregator": aggregator} if aggregator else {}
-        config |= {"pass_at": method.pass_at} if method.pass_at is not None else {}
+        if method.on_error != Composite(()).on_error:
+            aggregator["on_error"] = method.on_error
+        if aggregator:
+            config["aggregator"] = aggregator
+        if method.pass_at is not None:
+            config["pass_at"] = method.pass_at
     else:
         config |= stated_fields(method)
     entry: dict[str, Json] = {"type": grader.kind}
-    entry |= {"name": grader.name} if grader.name != row.name else {}
+    if grader.name != row.name:
+        entry["name"] = grader.name
     entry["config"] = config
-    entry |= {"weight": tidy(grader.weight)} if grader.weight != 1 else {}
-    default_required = case.pass_rule.by == "all"
-    return entry | ({"required": grader.required} if grader.required is not default_required else {})
+    if grader.weight != 1:
+        entry["weight"] = tidy(grader.weight)
+    if grader.required is not (case.pass_rule.by == "all"):
+        entry["required"] = grader.required
+    return entry
