@@ -58,7 +58,7 @@ class CaseAttempt(Struct):
 
 
 def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str | None, Attempt]:
-    """The outcome, the verdict, and the attempt that says why.
+    """The outcome, the verdict, and the attempt that explains them.
 
     Where failed attempts are tried again, one that passed is enough, and the case is called flaky. Where
     several attempts were asked for, all of them have to pass; a case that only sometimes did is flaky."""

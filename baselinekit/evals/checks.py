@@ -96,8 +96,8 @@ class StatedProgram(Struct):
 
 
 def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
-    """Make a program ready to run; Refused where nobody allows it. `listed`: it will not be run, so it need
-    not be allowed or installed."""
+    """Make a program ready to run; Refused if it is not allowed. `listed`: it will not be run, so it need not
+    be allowed or installed."""
     program = stated_program(project, case, judge)
     if listed:
         return ReadyJudge((), program.cwd)
@@ -351,7 +351,7 @@ def _reworded(problem: Problem, case: Case) -> Problem:
 def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Recipe, frozenset[str]]:
     """Return the case with the inputs that the operator typed, its recipe for the checks (with empty values
     for inputs that only a script will give), and the names of its inputs: the declared ones, else those that
-    its template needs. A typed name that is no input stays a variable."""
+    its template needs. A typed name that is not an input stays a variable."""
     if case.folder is None and case.scripts.before is None:
         return case, case.recipe, frozenset()
     try:

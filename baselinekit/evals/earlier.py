@@ -141,7 +141,7 @@ def _compare(before: Result, now: Result, across: Collection[str]) -> tuple[Verd
 
 def differences(before: Result, now: Result) -> list[str]:
     """The parts that a verdict depends on and that differ. A part that only one run knows, because the other
-    did not get that far, is no difference."""
+    did not get that far, does not count."""
     before_parts, now_parts = (result.case.fingerprint if result.case else {} for result in (before, now))
     shared = before_parts.keys() & now_parts.keys()
     return [part for part in PARTS if part in shared and now_parts[part] != before_parts[part]]
@@ -163,7 +163,8 @@ def hangs_on_chance(pair: Pair) -> bool:
 
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
-    """The attempts without retries: an attempt made because another failed says nothing about how often."""
+    """The attempts without retries: one that was made because another failed does not show how often
+    attempts fail."""
     facts = result.case or results.CaseFacts("")
     return facts.attempts[: len(facts.attempts) - facts.retried]
 
@@ -345,7 +346,8 @@ class ScorePair(Struct):
 
 
 class MeanDelta(Struct):
-    """Two runs compared by AgentV's rule. `unscored`: cases of both runs of which one has no score."""
+    """Two runs compared by AgentV's rule. `unscored`: cases of both runs that lack a score in one of
+    them."""
 
     pairs: tuple[ScorePair, ...]
     only_before: tuple[str, ...]

@@ -67,7 +67,8 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
 
 
 def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
-    """Return the thresholds by sign and k; InvalidInput for an unknown metric or a value that is no share."""
+    """Return the thresholds by sign and k; InvalidInput for an unknown metric, or a value that is
+    not from 0 to 1."""
     parsed, problems = {}, []
     for name, least in thresholds.items():
         metric = metric_name(name)
@@ -163,7 +164,7 @@ def canonical(name: str) -> str:
 
 
 def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:
-    """The thresholds by the options. One that is given by itself replaces that of the preset."""
+    """The thresholds that the options state. A single one replaces the one of the preset."""
     least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
     if rate is not None:
         least[RATE] = rate
@@ -187,7 +188,7 @@ def attempts_for(gate: Gate, suite: Suite) -> int | None:
 
 def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     """Judge the gate by a run. NothingSelected where the run has none of its cases. `partly`: cases that the
-    run was told to leave out do not matter."""
+    run left out on request do not matter."""
     results, known_words = [], set[str]()
     for result in report.results:
         case = result.case

@@ -89,8 +89,8 @@ def agreement(judge: LabelledJudge, labels: Sequence[Label], verdicts: Sequence[
     )
 
 
-# Probes: right answers, wrong ones, and wrong ones that try to persuade the judge. What a judge says about
-# itself is no reason to trust it.
+# Probes: right answers, wrong ones, and wrong ones that try to persuade the judge. What a judge claims about
+# itself does not count.
 
 
 _RUBRIC = """\

@@ -148,7 +148,7 @@ def sheet(item: RatingItem) -> Sheet:
 def agreements(standings: Sequence[ItemStatus]) -> list[dict[str, Json]]:
     """How far raters agree beyond chance, by grader, over all items with two or more raters: Krippendorff's
     alpha, and Cohen's kappa where only two people rated. Of several criteria each one is a unit of its own;
-    the person who decides is no rater."""
+    the person who decides is not a rater."""
     by_grader: dict[tuple[str, str], list[dict[str, list[Json]]]] = {}
     for standing in standings:
         item, kind = standing.item, standing.item.method.rating_scale.type

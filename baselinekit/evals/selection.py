@@ -151,9 +151,9 @@ def with_borderline(suite: Suite, passes: bool) -> Suite:
 
 
 def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: bool = False) -> Suite:
-    """Load a suite; all errors of all files are raised at once, or with `keep_going` stated in the suite,
-    which then has the cases of the other files. Without paths, everything below `evals:` of
-    the configuration is loaded; a suite file among the files found gives the settings."""
+    """Load a suite. All errors of all files are raised at once; with `keep_going` the suite has the cases of
+    the files that can be read, and lists the problems of the others. Without paths, everything below `evals:`
+    of the configuration is loaded; a suite file among the files found gives the settings."""
     if suite is not None and paths:
         message = "a suite names its own files, so --suite and paths cannot be combined"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))
@@ -183,8 +183,8 @@ def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: 
 
 
 def resolve_path_or_prompt(project: Project, path: str) -> str:
-    """A path of the command line, from the root. A word that is no path may be the id or alias of a prompt:
-    then it is the folder of that prompt."""
+    """A path of the command line, from the root. A word that is not a path may be the id or alias of a
+    prompt: then it is the folder of that prompt."""
     relative = resolve_path(project, path)
     is_word = not (os.sep in path or path.endswith((*SUFFIXES, LINES)))
     if not is_word or os.path.lexists(os.path.join(project.root, relative)):

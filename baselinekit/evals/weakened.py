@@ -128,8 +128,8 @@ def _metadata(case: Case) -> Metadata:
 
 
 def _asks_less(old: Expected | None, new: Expected | None) -> bool:
-    """Whether another expected value is no other expectation, as after a refresh, but a weaker one: another
-    pattern, or texts and calls that the old ones include."""
+    """Whether a changed expected value asks for less, and is not just another one, as after a refresh:
+    another pattern, or texts and calls that the old ones include."""
     if old is None or new is None or old.type != new.type or old.type == "pattern":
         return old is not None and new is not None and old.type == new.type
     before, after = ([value] if isinstance(value, str) else value for value in (old.value, new.value))

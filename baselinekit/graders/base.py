@@ -39,7 +39,7 @@ ROUNDING_ERROR = 1e-9
 
 @lru_cache(maxsize=1024)
 def exact_fraction(number: float) -> Fraction:
-    """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
+    """The simplest fraction that rounds to this float: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
     value = Fraction(number)
     half = Fraction(math.ulp(number)) / 2
     return _simplest(value - half, value + half) if half else value
@@ -241,10 +241,11 @@ class JudgeStopped(CannotReplay):
 
 class GradeClients(Struct):
     """What graders call. `ask`: asks a model; `run`: runs generated code in the sandbox; `compare`:
-    compares a case's output by the matcher, and says with which alternative (from 0); `schema`: reads a JSON
-    Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a program that judges;
-    `text`: reads a file that the config names; `part`: the grade of a part of a composite, by its number,
-    with the `results` of the other parts if it sums them up; `mask`: masks secrets in what is quoted."""
+    compares a case's output by the matcher, and returns the number of the alternative (from 0) too;
+    `schema`: reads a JSON Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a
+    program that judges; `text`: reads a file that the config names; `part`: the grade of a part of a
+    composite, by its number, with the `results` of the other parts if it sums them up; `mask`: masks secrets
+    in what is quoted."""
 
     ask: Callable[[ModelQuestion], Answer] = _client_missing
     run: Callable[[FunctionOutput, str], SandboxResult] = _client_missing
@@ -541,7 +542,7 @@ def wire_of(
 
 def texts_of(task: Task, observation: Observation) -> dict[str, str]:
     """The first message of the user, the expected outcome, the last message of the reference conversation,
-    and the answer; "" for what is missing. Values that are no text are JSON."""
+    and the answer; "" for what is missing. Values other than texts are JSON."""
     return {**texts_of_case(task.case), "candidate_answer": plain_text(_answer(task, observation))}
 
 

@@ -524,7 +524,7 @@ def judge_calls(
 
 
 def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:
-    """Whether a call returned the expected value, by its comparator. A value that is no JSON equals nothing,
+    """Whether a call returned the expected value, by its comparator. A value that is not JSON equals nothing,
     whatever it looks like; but a set may be compared as the list of its elements."""
     expected, actual = call.expected, returned.value
     if actual is ABSENT:

@@ -256,7 +256,7 @@ def describe_input(case: Case) -> str:
 
 def filled_rubric(case: Case, config: HumanRating) -> str:
     """The rubric with its slots filled, in one pass: slots in what was filled in stay. A line with a built-in
-    slot that has no text is left out, and braces that are no slot stay."""
+    slot that has no text is left out, and braces that are not a slot stay."""
 
     def summary(text: str) -> str:
         return mask_and_clip(" ".join(text.split()), _LONGEST_SUMMARY, no_mask, counted=False)
@@ -297,7 +297,7 @@ class RatingTally(Struct):
 
 
 def human_grade(grader: Grader, item: RatingItem) -> Grade:
-    """The grade of an item. `grader` says how much it counts; the item says how it was rated."""
+    """The grade of an item. Its weight is from `grader`, and how it was rated is in the item."""
     config, people, raters = item.method, item.method.evaluators, item.raters
     command = f"baselinekit grade {shlex.quote(item.case)}"
     details: dict[str, Json] = {"item": item.key, "rated": len(raters), "required": people.min_required}

@@ -141,7 +141,7 @@ def _describe_task(judge: ModelJudge) -> str:
         lines = (f"- {one.name} (weight: {one.weight}): {one.description}" for one in rubric)
         rubric = "\n".join(line.removesuffix(": ") for line in lines)
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
-    # One pass: braces that are no slot, such as those of JSON, stay as they are.
+    # One pass: braces that are not a slot, such as those of JSON, stay as they are.
     parts = [_SLOT.sub(lambda match: slots[match[1]], judge.prompt or _PROMPT)]
     if judge.prompt and "{rubric}" not in judge.prompt:
         parts.append(rubric)
@@ -176,7 +176,7 @@ def _describe_pass(judge: ModelJudge) -> str:
 
 
 def _reply_form(judge: ModelJudge) -> dict[str, Json]:
-    """The form of the reply. It is no valid reply itself: a judge that copies it has judged nothing."""
+    """The form of the reply. It is not a valid reply itself: a judge that copies it has judged nothing."""
     if judge.scoring.type == "categorical":
         return {"category": f"<one of: {', '.join(judge.scoring.categories)}>", "justification": "…"}
     if judge.scoring.type == "boolean":
@@ -345,7 +345,7 @@ def spoken_verdict(label: bool | str) -> bool | None:
 
 
 def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float | str) -> bool | None:
-    """Whether a person's label is a pass; None if it says neither."""
+    """Whether a person's label is a pass; None if it is neither pass nor fail."""
     if isinstance(label, str) and judge.scoring.type == "categorical" and label in judge.scoring.categories:
         return label in judge.scoring.passing
     if isinstance(label, bool | str):
@@ -501,8 +501,8 @@ def _groups(items: Sequence[_Item]) -> list[list[_Item]]:
 
 
 def _is_scale(group: Sequence[_Item]) -> bool:
-    """Whether a numbered list without weights says what scores mean: it counts down, or such words make
-    it up."""
+    """Whether a numbered list without weights explains the scores: it counts down, or most of its names are
+    words such as good and poor."""
     if len(group) < 2 or any(item.weights for item in group):
         return False
     scale_words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)

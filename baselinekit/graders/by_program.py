@@ -1,5 +1,5 @@
 """Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
-output is never guessed at: anything that is no verdict is an error."""
+output is never guessed at: anything but a verdict is an error."""
 
 import json
 import re

@@ -50,7 +50,7 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
 
 
 def _describe_bad_json(text: str) -> str:
-    """Why a text is no JSON, with the line of the error if it begins as JSON."""
+    """Why a text is not JSON, with the line of the error if it begins as JSON."""
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] not in ("{", "["):
         return "it is not JSON"

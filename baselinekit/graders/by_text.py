@@ -1,5 +1,5 @@
 """Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts. Where that
-fails, the reason says where the text comes nearest."""
+fails, the reason shows where the text comes nearest."""
 
 import re
 from collections.abc import Iterator, Sequence

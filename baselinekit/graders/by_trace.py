@@ -57,7 +57,7 @@ class WantedCall(Struct):
 
 
 class ToolTrajectory(Struct):
-    """The tools that must be called. `any_order`: each at least as often as `minimums` says; `in_order`:
+    """The tools that must be called. `any_order`: each at least as often as `minimums` states; `in_order`:
     those of `expected`, possibly with others between them; `exact`: these and no others. The score is the
     share of checks that hold: one for each tool or call, one for each time limit and, with `exact`, one that
     fails for each call too many. Only 1 passes, whatever the limits of the case are, unless `pass_at` states

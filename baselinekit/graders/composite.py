@@ -2,7 +2,7 @@
 their results.
 
 A gate that fails in a part fails the whole, whatever its score is. A part that could not judge makes the
-whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
+whole an error, unless the aggregator has another `on_error`; a part that waits for people makes it wait."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal

@@ -228,7 +228,7 @@ FORMS: Mapping[str, CheckForm] = {
 
 
 def check_of(grader: Grader) -> dict[str, Json] | None:
-    """A grader as one line; None where no line says the same."""
+    """A grader as one line; None if it cannot be written as one."""
     for name, form in FORMS.items():
         if isinstance(grader.method, form.config):
             value = form.value(grader.method)

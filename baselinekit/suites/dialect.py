@@ -134,7 +134,7 @@ _NOT_CASES = {
     "human": ("nothing", "labels for a judge", "move them into config/, and name them there: calibration:"),
     "tests": ("nothing", "an eval file of another tool", "AgentV 2.5 writes `evalcases` and `input`"),
 }
-"""What an item is that is no case, by a key: its form, a description, and what to do."""
+"""Items that are not cases, by a key: the form, a description, and what to do."""
 
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 NOT_A_CASE = "a case is a mapping with id, input, expected and grader"

@@ -215,7 +215,7 @@ def add_named_targets(
     environ: Mapping[str, str] | None,
 ) -> tuple[Targets, Scope]:
     """Return the targets that the operator (`file`) or the configuration names, and the scope with the
-    variables of the environment that their file uses. Without `environ`, the configuration is that of another
+    variables of the environment that their file uses. Without `environ`, the configuration is from another
     commit: a file that it names may have changed since, and is treated like one that was only found."""
     targets = Targets(models=frozenset(config.models), declared=scope.declared if file is None else None)
     if file is None and isinstance(config.targets, dict):
