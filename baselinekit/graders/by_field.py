@@ -64,7 +64,7 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
     right = right_answer(task.case)
     output = base.parse_json_output(task.look(observation.output))
     if output is ABSENT:
-        return task.scored(base.exact_fraction(0.0), "the output is no JSON", config.pass_at)
+        return task.scored(base.exact_fraction(0.0), "the output is not JSON", config.pass_at)
     hits: list[Json] = []
     misses: list[str] = []
     scores = []
@@ -112,7 +112,7 @@ def difference_of(graded: GradedField, expected: Json, actual: Json) -> str:
     if graded.match == "numeric_tolerance":
         number, target = number_in(actual), number_in(expected)
         if number is None or target is None:
-            return f"{encode(actual)} is no number, and {encode(expected)} is right"
+            return f"{encode(actual)} is not a number, and {encode(expected)} is right"
         allowed = Decimal(str(graded.tolerance)) * (abs(target) if graded.relative else 1)
         distance = abs(EXACT.subtract(number, target))
         return "" if distance <= allowed else f"{message}: {distance:f} apart, at most {allowed:f} is allowed"

@@ -293,7 +293,7 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
         for problem in template_problems(judge.prompt, task.case):
             yield replace(problem, at=at)
     elif not task.case.wanted.outcome.strip() and not task.expected:
-        hint = "add `expected_outcome` to the case, or a `prompt` that says it"
+        hint = "add `expected_outcome` to the case, or a `prompt` that states it"
         yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
 
 

@@ -286,9 +286,9 @@ def write(wish: WriteRequest) -> Written:
     cases: list[Case] = []
     for case in wish.cases:
         if case.baseline is not None:
-            lost.append(Loss("a baseline is no case", "keep its file: a suite can name it", case))
+            lost.append(Loss("a baseline is not a case", "keep its file: a suite can name it", case))
         elif not case.graders:
-            lost.append(Loss("nothing says what is right", "give it a grader", case))
+            lost.append(Loss("it is not stated what would be right", "give it a grader", case))
         else:
             cases.append(case)
     shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _DEFAULTS}
