@@ -15,7 +15,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Struct, field, replace
@@ -330,14 +330,15 @@ def regex_problems(task: Task) -> Iterator[Problem]:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
     for number, pattern in enumerate(patterns):
-        at: Path = task.at_expected(number) if config.pattern is None else ("config", "pattern")
+        at = task.at_expected(number)
         if not isinstance(pattern, str):
             yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text", at=at)
             continue
         if matches_everything(pattern, config.flags):
             vacuous = base.never_fails if config.must_match else base.never_passes
             hint = "state what has to be there, or must not; for any text that is not empty write .+"
-            yield vacuous(f"{pattern!r} is found in every text", hint, *at)
+            key = () if config.pattern is None else ("config", "pattern")
+            yield vacuous(f"{pattern!r} is found in every text", hint, *at, *key)
         try:
             expression = compiled(pattern, flags=tuple(config.flags))
         except InvalidInput as error:
