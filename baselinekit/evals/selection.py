@@ -160,9 +160,7 @@ def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: 
     if suite is not None:
         return load_suite(resolve_path(project, suite), project.root, project.fetch_file, project.targets)
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
-    configured = project.config.evals
-    names = [configured] if isinstance(configured, str) else configured
-    listed = ", ".join(f"{name.rstrip('/')}/" for name in names)
+    listed = ", ".join(f"{name.rstrip('/')}/" for name in project.eval_folders)
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {listed} here", hint))
@@ -208,9 +206,7 @@ def resolve_path(project: Project, path: str) -> str:
 def folders(project: Project) -> list[str]:
     """The existing folders in which evals are looked for by default: those of the configuration, else
     `evals/` and the prompt folders below `prompts/`."""
-    configured = project.config.evals
-    folders = [configured] if isinstance(configured, str) else configured
-    existing = [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
-    if configured != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
+    existing = [name for name in project.eval_folders if os.path.isdir(os.path.join(project.root, name))]
+    if project.config.evals != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
         return existing
     return [*existing, *folders_below(project.root, [PROMPTS])]

@@ -43,8 +43,7 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     config_changes, old_config = config_then(project, git, start)
     with tempfile.TemporaryDirectory() as root:
         then = replace(project, root=os.path.realpath(root), config=old_config)
-        configured = [old_config.evals] if isinstance(old_config.evals, str) else old_config.evals
-        _write_tree(git, start, then.root, (*configured, *project.eval_folders, PROMPTS))
+        _write_tree(git, start, then.root, (*then.eval_folders, *project.eval_folders, PROMPTS))
         old, _ = load_everything(folders(then), then.root, targets=project.targets)
         unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
