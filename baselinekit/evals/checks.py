@@ -26,7 +26,7 @@ from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
-from baselinekit.graders.base import JudgeProgram, keys_of
+from baselinekit.graders.base import JudgeProgram, keys_of, values_of
 from baselinekit.graders.graders import Position
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, granted_timeout
@@ -451,8 +451,8 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
         yield baseline
     elif case.expected is None and baseline is not None:
         yield replace(baseline, comparison=grader.method.rules)
-    elif case.expected is not None:
-        for value in (case.expected.value, *case.expected.alternatives):
+    else:
+        for value in values_of(case.expected):
             whole = graders.task_of(grader, case).looks_at_whole(keys_of(value))
             recipe, known = case.recipe if whole else _ANY_PART, Known(value)
             rules = grader.method.rules

@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import Place
 from baselinekit.files.languages import dump_yaml
 from baselinekit.files.text import decode
-from baselinekit.graders.base import Task
+from baselinekit.graders.base import Task, values_of
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
@@ -186,7 +186,7 @@ def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     elif isinstance(method, Contains) and not method.states_texts:
         equivalent_method = _with_texts_to_contain(method, expected)
     elif isinstance(method, RegexMatch) and method.pattern is None:
-        patterns = [expected.value, *expected.alternatives]
+        patterns = values_of(expected)
         if all(isinstance(text, str) for text in patterns):
             either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{text})" for text in patterns)
             equivalent_method = replace(method, pattern=either)
@@ -195,7 +195,7 @@ def without_expectation(grader: Grader, case: Case) -> list[Grader]:
 
 def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
     """Return a pattern that matches exactly these texts, with the same trimming."""
-    texts = [expected.value, *expected.alternatives]
+    texts = values_of(expected)
     if not all(isinstance(text, str) for text in texts):
         return None
     blank = r"\s*" if method.trim_whitespace else ""
@@ -209,7 +209,7 @@ def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
 
 def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | None:
     """Return the check with the texts to contain filled in from the expectation."""
-    values = [expected.value, *expected.alternatives]
+    values = values_of(expected)
     if len(values) == 1:
         texts = expected.value if isinstance(expected.value, list) else [expected.value]
         return replace(method, all=list(map(str, texts)))
