@@ -58,7 +58,7 @@ class CaseAttempt(Struct):
 
 
 def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str | None, Attempt]:
-    """The outcome, the verdict, and the attempt that says why.
+    """The outcome, the verdict, and the attempt that explains them.
 
     Where failed attempts are tried again, one that passed is enough, and the case is called flaky. Where
     several attempts were asked for, all of them have to pass; a case that only sometimes did is flaky."""
@@ -79,12 +79,14 @@ def result_of(
 ) -> Result:
     """The result of a case. `wanted`: how many attempts there should be. A case with fewer cannot pass."""
     attempts = tuple(case_attempt.attempt for case_attempt in case_attempts)
-    count, is_cut_short = len(attempts), len(attempts) - retried < wanted
+    count = len(attempts)
+    is_cut_short = count - retried < wanted
     outcome, verdict, deciding = outcome_of(attempts, retried)
     of_deciding = next((one for one in case_attempts if one.attempt is deciding), case_attempts[0])
     if is_cut_short and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason, notes = reason_with_count(deciding, attempts), tuple[str, ...]()
+    reason = reason_with_count(deciding, attempts)
+    notes: tuple[str, ...] = ()
     if outcome == "passed":
         reason = ""
     elif outcome == "skipped" and is_cut_short:
@@ -96,7 +98,8 @@ def result_of(
     if retried and outcome == "passed":
         first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
         notes = (f"flaky: {first}, and passed at attempt {count}",)
-    recipe, is_failed = prepared.case.recipe, outcome == "failed"
+    recipe = prepared.case.recipe
+    is_failed = outcome == "failed"
     is_explained = outcome != "passed" and not kind_of(recipe).asks_nobody
     return replace(
         skipped_result(prepared, reason, verdict),
@@ -142,9 +145,17 @@ def _facts(
     retried: int = 0,
 ) -> CaseFacts:
     case = prepared.case
-    parts, rule = fingerprint(prepared, deciding), case.pass_rule if attempts else PassRule()
-    shared = (case.kind, attempts, case.category, case.tags, case.weight)
-    return CaseFacts(*shared, score, parts, retried, rule)
+    return CaseFacts(
+        case.kind,
+        attempts,
+        category=case.category,
+        tags=case.tags,
+        weight=case.weight,
+        score=score,
+        fingerprint=fingerprint(prepared, deciding),
+        retried=retried,
+        pass_rule=case.pass_rule if attempts else PassRule(),
+    )
 
 
 def noted(results: Sequence[Result]) -> Iterator[str]:
@@ -163,7 +174,8 @@ def noted(results: Sequence[Result]) -> Iterator[str]:
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
     """What the verdict depends on, to check whether two runs are comparable: the question with its right
     values, the graders, the files, and the models that answered."""
-    case, environment = prepared.case, attempt.environment if attempt else {}
+    case = prepared.case
+    environment = attempt.environment if attempt else {}
     if not prepared.digests:
         baseline = prepared.baseline or case.baseline
         stored_output = baseline.baseline.output if baseline and baseline.baseline else None
@@ -372,8 +384,8 @@ class TimeLeft(Struct):
         return left
 
     def within(self, clients: Clients) -> Clients:
-        """Return the same clients, each limited to the time that the case has left. If that is over, the
-        error tells so instead of naming the request that was under way."""
+        """Return the same clients, each limited to the time that the case has left. Once it has
+        none left, that is the error, not the request that was under way."""
         if self.limit is None:
             return clients
 
@@ -429,8 +441,14 @@ def run_judge(
             raise (proxy.ended or stopped) from None
     if proxy.ended is not None:  # by the limits of the run, or because it was interrupted
         raise proxy.ended
-    counts = (proxy.calls, proxy.failed, proxy.usage)
-    return JudgeRun(finished.exit_code, finished.stdout, finished.stderr, *counts)
+    return JudgeRun(
+        finished.exit_code,
+        finished.stdout,
+        finished.stderr,
+        calls=proxy.calls,
+        failed_calls=proxy.failed,
+        usage=proxy.usage,
+    )
 
 
 # What goes to a worker, and what comes back.
@@ -696,9 +714,14 @@ class _Judging:
             return candidates[nearest], nearest
 
         def program(case: Case, judge_program: JudgeProgram) -> JudgeRun:
-            ready, models = prepared.programs[position], self._environment.project.models
-            asked = (setting.clients.execute, self._ask_as_grader, self.mask, models)
-            return run_judge(ready, judge_program, *asked)
+            return run_judge(
+                prepared.programs[position],
+                judge_program,
+                setting.clients.execute,
+                self._ask_as_grader,
+                self.mask,
+                models=self._environment.project.models,
+            )
 
         return GradeClients(
             ask=self._ask_as_grader,

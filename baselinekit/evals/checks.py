@@ -26,7 +26,7 @@ from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
-from baselinekit.graders.base import JudgeProgram, keys_of
+from baselinekit.graders.base import JudgeProgram, keys_of, values_of
 from baselinekit.graders.graders import Position
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, granted_timeout
@@ -90,18 +90,14 @@ class StatedProgram(Struct):
     files: Mapping[str, str]
     surroundings: Surroundings
 
-    @property
-    def text(self) -> str:
-        return self.command if isinstance(self.command, str) else shlex.join(self.command)
-
     def from_root(self, word: str) -> str:
         """Return a word with a file as its path from the root of its repository."""
         return os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))
 
 
 def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
-    """Make a program ready to run; Refused where nobody allows it. `listed`: it will not be run, so it need
-    not be allowed or installed."""
+    """Make a program ready to run; Refused if it is not allowed. `listed`: it will not be run, so it need not
+    be allowed or installed."""
     program = stated_program(project, case, judge)
     if listed:
         return ReadyJudge((), program.cwd)
@@ -113,11 +109,11 @@ def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: boo
         argv = (*children.configured_argv(command.argv, project.root, hint), *further_words)
         return ReadyJudge(argv, program.cwd, _content_digest(program), tuple(command.env))
     if not project.trust.allow_exec:
-        text = " ".join(program.text.split())
+        text = " ".join(judge.text.split())
         message = f"the judge's program `{text}` is not named in {project.trust.configuration}"
         raise Refused(Problem("BK403", message, _permission_hint(program)))
     if program.words is None:
-        argv = (children.SHELL, "-c", program.text)
+        argv = (children.SHELL, "-c", judge.text)
     else:
         word, *further = program.words
         argv = (children.program_at(word, program.cwd, "install it, or correct its name"), *further)
@@ -198,13 +194,12 @@ def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
             judge = graders.row_of(grader).starts(grader.method)
             if judge is None:
                 continue
-            command = judge.command if isinstance(judge.command, str) else shlex.join(judge.command)
             try:
                 match = entry_that_allows(project, stated_program(project, case, judge))
                 state = f"allowed {who_allows(project, match[0] if match else None)}"
             except BaselinekitError as error:
                 state = error.problems[0].message
-            descriptions[f"judge {command}: {state}"] = None
+            descriptions[f"judge {judge.text}: {state}"] = None
     yield from descriptions
 
 
@@ -356,7 +351,7 @@ def _reworded(problem: Problem, case: Case) -> Problem:
 def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Recipe, frozenset[str]]:
     """Return the case with the inputs that the operator typed, its recipe for the checks (with empty values
     for inputs that only a script will give), and the names of its inputs: the declared ones, else those that
-    its template needs. A typed name that is no input stays a variable."""
+    its template needs. A typed name that is not an input stays a variable."""
     if case.folder is None and case.scripts.before is None:
         return case, case.recipe, frozenset()
     try:
@@ -456,8 +451,8 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
         yield baseline
     elif case.expected is None and baseline is not None:
         yield replace(baseline, comparison=grader.method.rules)
-    elif case.expected is not None:
-        for value in (case.expected.value, *case.expected.alternatives):
+    else:
+        for value in values_of(case.expected):
             whole = graders.task_of(grader, case).looks_at_whole(keys_of(value))
             recipe, known = case.recipe if whole else _ANY_PART, Known(value)
             rules = grader.method.rules

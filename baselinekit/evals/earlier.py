@@ -70,26 +70,26 @@ def compare_runs(
     now: Report, before: Report, across: Collection[str] = (), strict: bool = False, with_scores: bool = False
 ) -> EarlierComparison:
     """Compare two runs by the cases that both have. `with_scores`: the scores are compared too."""
-    before_by_id = {result.id: result for result in before.results if result.case is not None}
-    results = [result for result in now.results if result.case is not None]
-    pairs = [(before_by_id[result.id], result) for result in results if result.id in before_by_id]
-    cases = tuple(_case(pair, across) for pair in pairs)
-    both = zip(pairs, cases, strict=True)
+    before_by_id = {result.id: result for result in cases(before)}
+    pairs = [(before_by_id[result.id], result) for result in cases(now) if result.id in before_by_id]
+    changes = tuple(_case(pair, across) for pair in pairs)
     comparable = [
-        pair for pair, case in both if case.verdict != "not comparable" and all(map(_decided, pair))
+        pair
+        for pair, change in zip(pairs, changes, strict=True)
+        if change.verdict != "not comparable" and all(map(_decided, pair))
     ]
     ids_now = {result.id for result in now.results}
     # after a narrowed run it is unknown which cases are gone
     gone = () if now.coverage.left_out else tuple(id for id in before_by_id if id not in ids_now)
     return EarlierComparison(
-        before.id,
-        before.started,
-        strict,
-        tuple(across),
-        cases,
-        _metrics(comparable, with_scores),
-        tuple(result.id for result in results if result.id not in before_by_id),
-        gone,
+        run=before.id,
+        started=before.started,
+        strict=strict,
+        across=tuple(across),
+        cases=changes,
+        metrics=_metrics(comparable, with_scores),
+        added=tuple(result.id for result in cases(now) if result.id not in before_by_id),
+        gone=gone,
     )
 
 
@@ -122,7 +122,8 @@ def _compare(before: Result, now: Result, across: Collection[str]) -> tuple[Verd
         why = f"{now.outcome} now" if then else f"{before.outcome} then"
         return "insufficient evidence", None, why
     was, is_now = _passed(before).passed, _passed(now).passed
-    worse, better = is_now * len(then) < was * len(after), is_now * len(then) > was * len(after)
+    worse = is_now * len(then) < was * len(after)
+    better = is_now * len(then) > was * len(after)
     direction: Verdict = "regressed" if worse else "improved"
     if not (worse or better):
         return "unchanged", None, ""
@@ -140,7 +141,7 @@ def _compare(before: Result, now: Result, across: Collection[str]) -> tuple[Verd
 
 def differences(before: Result, now: Result) -> list[str]:
     """The parts that a verdict depends on and that differ. A part that only one run knows, because the other
-    did not get that far, is no difference."""
+    did not get that far, does not count."""
     before_parts, now_parts = (result.case.fingerprint if result.case else {} for result in (before, now))
     shared = before_parts.keys() & now_parts.keys()
     return [part for part in PARTS if part in shared and now_parts[part] != before_parts[part]]
@@ -162,7 +163,8 @@ def hangs_on_chance(pair: Pair) -> bool:
 
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
-    """The attempts without retries: an attempt made because another failed says nothing about how often."""
+    """The attempts without retries: one that was made because another failed does not show how often
+    attempts fail."""
     facts = result.case or results.CaseFacts("")
     return facts.attempts[: len(facts.attempts) - facts.retried]
 
@@ -203,8 +205,11 @@ def _metrics(pairs: Sequence[Pair], with_scores: bool = False) -> tuple[MetricCh
         if adjusted > SURE:
             verdict = "insufficient evidence" if lost or won else "unchanged"
         count = len(values)
-        shares = fsum(before for before, _ in values) / count, fsum(now for _, now in values) / count
-        changes.append(MetricChange(name, verdict, *shares, count, lost, won, chance, adjusted))
+        share_before = fsum(before for before, _ in values) / count
+        share_now = fsum(now for _, now in values) / count
+        changes.append(
+            MetricChange(name, verdict, share_before, share_now, count, lost, won, chance, adjusted)
+        )
     return tuple(changes)
 
 
@@ -341,7 +346,8 @@ class ScorePair(Struct):
 
 
 class MeanDelta(Struct):
-    """Two runs compared by AgentV's rule. `unscored`: cases of both runs of which one has no score."""
+    """Two runs compared by AgentV's rule. `unscored`: cases of both runs that lack a score in one of
+    them."""
 
     pairs: tuple[ScorePair, ...]
     only_before: tuple[str, ...]
@@ -389,6 +395,8 @@ def mean_delta(before: Report, now: Report, threshold: float) -> MeanDelta:
 
 def _score_of(result: Result) -> float | None:
     """The score of a result. AgentV gives a score to an error too, and counts it."""
-    facts = result.case
-    stated = result.scores.get(_SCORE) if facts is not None and result.outcome == "error" else None
-    return stated if stated is not None else facts.score if facts else None
+    if result.case is None:
+        return None
+    if result.outcome == "error" and _SCORE in result.scores:
+        return result.scores[_SCORE]
+    return result.case.score

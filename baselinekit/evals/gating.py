@@ -1,7 +1,7 @@
 """The metrics of a run, and whether they are enough for the work to go on."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
 
 from baselinekit import metrics
@@ -40,14 +40,15 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
             counts.append((len(outcomes), outcomes.count("passed"), facts.weight))
             retried = retried or facts.retried > 0
     most = max((attempts for attempts, _, _ in counts), default=0)
-    ks = sorted({1, 3, *(k for _, k in required), *([most] if most else [])} - {1})
-    metrics = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", counts, 1)]
+    ks = sorted(k for k in {3, most, *(k for _, k in required)} if k > 1)
+    measured = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", counts, 1)]
     if most > 1:
-        metrics.append(_pooled("pass@1", counts, 1))
-    metrics += [_mean(f"pass@{k}", counts, k) for k in ks]
+        measured.append(_pooled("pass@1", counts, 1))
+    measured += [_mean(f"pass@{k}", counts, k) for k in ks]
     for k in ks:
-        metrics += [_pooled(f"pass^{k}", counts, k), _mean(f"pass^{k}{_UNBIASED}", counts, k)]
-    metrics += borderline_share(results)
+        measured.append(_pooled(f"pass^{k}", counts, k))
+        measured.append(_mean(f"pass^{k}{_UNBIASED}", counts, k, metrics.pass_hat_k_unbiased))
+    measured += borderline_share(results)
     required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
     estimator = "first attempts" if retried else ""
     if most > 1:
@@ -62,11 +63,12 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
             metric = replace(metric, threshold=required_by_name[metric.name])
         return metric
 
-    return tuple(map(finished, metrics))
+    return tuple(map(finished, measured))
 
 
 def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
-    """Return the thresholds by sign and k; InvalidInput for an unknown metric or a value that is no share."""
+    """Return the thresholds by sign and k; InvalidInput for an unknown metric, or a value that is
+    not from 0 to 1."""
     parsed, problems = {}, []
     for name, least in thresholds.items():
         metric = metric_name(name)
@@ -100,8 +102,9 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
     return [Metric(BORDERLINE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)]
 
 
-def _mean(name: str, counts: Counts, k: int) -> Metric:
-    rule = metrics.pass_hat_k_unbiased if name.endswith(_UNBIASED) else metrics.pass_at_k
+def _mean(
+    name: str, counts: Counts, k: int, rule: Callable[[int, int, int], float | None] = metrics.pass_at_k
+) -> Metric:
     values = [rule(attempts, passed, k) for attempts, passed, _ in counts]
     weights = [weight for _, _, weight in counts]
     if not fsum(weights):
@@ -116,7 +119,8 @@ def _mean(name: str, counts: Counts, k: int) -> Metric:
 
 
 def _pooled(name: str, counts: Counts, k: int) -> Metric:
-    attempts, passed = sum(attempts for attempts, _, _ in counts), sum(passed for _, passed, _ in counts)
+    attempts = sum(attempts for attempts, _, _ in counts)
+    passed = sum(passed for _, passed, _ in counts)
     if not attempts:
         return Metric(name, None, _POOLED, None, None, 0, None, "no attempt was decided")
     low, high = metrics.clustered_interval([(attempts, passed) for attempts, passed, _ in counts])
@@ -160,7 +164,7 @@ def canonical(name: str) -> str:
 
 
 def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:
-    """The thresholds by the options. One that is given by itself replaces that of the preset."""
+    """The thresholds that the options state. A single one replaces the one of the preset."""
     least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
     if rate is not None:
         least[RATE] = rate
@@ -177,14 +181,14 @@ def with_thresholds(gate: Gate, least: Mapping[str, float]) -> Gate:
 
 def attempts_for(gate: Gate, suite: Suite) -> int | None:
     """How many attempts a run needs for each metric to be computed; None where the suite makes enough."""
-    metrics = [metric_name(name) for name in (*gate.least, *gate.shown)]
-    most = max((k for sign, k in filter(None, metrics) if sign == "@"), default=1)
+    named = [metric_name(name) for name in (*gate.least, *gate.shown)]
+    most = max((k for sign, k in filter(None, named) if sign == "@"), default=1)
     return most if most > suite.config.attempts else None
 
 
 def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
     """Judge the gate by a run. NothingSelected where the run has none of its cases. `partly`: cases that the
-    run was told to leave out do not matter."""
+    run left out on request do not matter."""
     results, known_words = [], set[str]()
     for result in report.results:
         case = result.case

@@ -76,16 +76,21 @@ def agreement(judge: LabelledJudge, labels: Sequence[Label], verdicts: Sequence[
     """The agreement over all labels. `verdicts`: of the judge; None where its reply could not be used."""
     people = [judge.human_verdict(label) for label in labels]
     pairs = list(zip(people, verdicts, strict=True))
-    both, only_judge, only_human, neither = (
-        pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False))
+    return Agreement(
+        judge.how.model,
+        judge.rubric,
+        labels_hash(labels),
+        both=pairs.count((True, True)),
+        only_judge=pairs.count((False, True)),
+        only_human=pairs.count((True, False)),
+        neither=pairs.count((False, False)),
+        undecided=[*verdicts].count(None),
+        kappa=cohen_kappa(people, verdicts),
     )
-    about = (judge.how.model, judge.rubric, labels_hash(labels))
-    unused, kappa = [*verdicts].count(None), cohen_kappa(people, verdicts)
-    return Agreement(*about, both, only_judge, only_human, neither, unused, kappa)
 
 
-# Probes: right answers, wrong ones, and wrong ones that try to persuade the judge. What a judge says about
-# itself is no reason to trust it.
+# Probes: right answers, wrong ones, and wrong ones that try to persuade the judge. What a judge claims about
+# itself does not count.
 
 
 _RUBRIC = """\

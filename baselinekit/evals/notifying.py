@@ -8,7 +8,7 @@ from baselinekit import __version__
 from baselinekit.clients.programs.children import child_environment, configured_argv, last_error_line
 from baselinekit.clients.trust import host_of, origin
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay
+from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay, describe_exit
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import GateResult, Suite
@@ -20,7 +20,9 @@ from baselinekit.secrets.variables import names_in
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask, shown
 
-_PATIENCE, _MOST_FAILURES, _LONGEST = 10.0, 50, 500
+_PATIENCE = 10.0
+_MOST_FAILURES = 50
+_LONGEST_REASON = 500
 
 
 def notice(
@@ -53,7 +55,11 @@ def notice(
             for gate in judged
         ],
         "failures": [
-            {"id": one.id, "outcome": one.outcome, "reason": mask_and_clip(one.reason, _LONGEST, no_mask)}
+            {
+                "id": one.id,
+                "outcome": one.outcome,
+                "reason": mask_and_clip(one.reason, _LONGEST_REASON, no_mask),
+            }
             for one in failures[:_MOST_FAILURES]
         ],
         "more_failures": max(0, len(failures) - _MOST_FAILURES),
@@ -94,7 +100,8 @@ def notify(project: Project, notification: dict[str, Json], clients: Clients) ->
 
 def _run(project: Project, settings: Notify, data: bytes, clients: Clients) -> None:
     """Run the command of the configuration, which allows it by naming it."""
-    command, mask = project.scope.expand(settings.command, ("notify", "command")), project.redactor.mask
+    command = project.scope.expand(settings.command, ("notify", "command"))
+    mask = project.redactor.mask
     argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
     environment = child_environment(settings.env)
     run = ProcessSpec(tuple(argv), data, environment, project.root, _PATIENCE, mask=mask)
@@ -104,7 +111,7 @@ def _run(project: Project, settings: Notify, data: bytes, clients: Clients) -> N
         hint = "let it end sooner, or continue in the background" if error.problems[0].code == "BK321" else ""
         raise cannot_replay("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
     if finished.exit_code:
-        message = f"{shlex.join(settings.command or [])} ended with exit code {finished.exit_code}"
+        message = f"{shlex.join(settings.command or [])} {describe_exit(finished.exit_code)}"
         raise cannot_replay("BK735", message + last_error_line(finished.stderr, mask))
 
 

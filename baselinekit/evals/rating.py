@@ -50,7 +50,15 @@ class Queue(Struct):
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
         texts = {name: mask(getattr(shown, name)) for name in shown.__struct_fields__}
         key = by_human.item_key(case, grader, output)
-        item = RatingItem(key, case.id, grader.name, method, replace(shown, **texts), self.stamp(), claims)
+        item = RatingItem(
+            key=key,
+            case=case.id,
+            grader=grader.name,
+            method=method,
+            shown=replace(shown, **texts),
+            opened_at=self.stamp(),
+            claims=claims,
+        )
         try:
             if self.put_aside is None:
                 return by_human.human_grade(grader, self.ratings.enqueue(item))
@@ -140,7 +148,7 @@ def sheet(item: RatingItem) -> Sheet:
 def agreements(standings: Sequence[ItemStatus]) -> list[dict[str, Json]]:
     """How far raters agree beyond chance, by grader, over all items with two or more raters: Krippendorff's
     alpha, and Cohen's kappa where only two people rated. Of several criteria each one is a unit of its own;
-    the person who decides is no rater."""
+    the person who decides is not a rater."""
     by_grader: dict[tuple[str, str], list[dict[str, list[Json]]]] = {}
     for standing in standings:
         item, kind = standing.item, standing.item.method.rating_scale.type

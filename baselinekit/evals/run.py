@@ -424,7 +424,7 @@ _ENDINGS = {
 
 
 def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
-    """Write the reports. Return the files, or why there are none: a checkout that is read-only is no failure.
+    """Write the reports. Return the files, or why there are none: a read-only checkout is not a failure.
     `x.json` is the result file, `x.eval.json` the report to pass on."""
     if suite.file is None:
         return [], ""

@@ -15,6 +15,7 @@ from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
+from baselinekit.model.values import Json
 from baselinekit.structs import Struct, replace
 from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
@@ -41,10 +42,17 @@ class Choice(Struct):
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        names = ("ids", "cases", "categories", "tags", "exclude_tags")
-        last = {"last_failed": self.among is not None}
-        others = {"expression": self.expression, "grader_type": self.grader, **last}
-        selections = {"paths": list(paths)} | {name: list(getattr(self, name)) for name in names} | others
+        selections: dict[str, Json] = {
+            "paths": list(paths),
+            "ids": list(self.ids),
+            "cases": list(self.cases),
+            "categories": list(self.categories),
+            "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
+            "expression": self.expression,
+            "grader_type": self.grader,
+            "last_failed": self.among is not None,
+        }
         return Coverage({name: value for name, value in selections.items() if value}, left_out)
 
 
@@ -143,18 +151,16 @@ def with_borderline(suite: Suite, passes: bool) -> Suite:
 
 
 def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: bool = False) -> Suite:
-    """Load a suite; all errors of all files are raised at once, or with `keep_going` stated in the suite,
-    which then has the cases of the other files. Without paths, everything below `evals:` of
-    the configuration is loaded; a suite file among the files found gives the settings."""
+    """Load a suite. All errors of all files are raised at once; with `keep_going` the suite has the cases of
+    the files that can be read, and lists the problems of the others. Without paths, everything below `evals:`
+    of the configuration is loaded; a suite file among the files found gives the settings."""
     if suite is not None and paths:
         message = "a suite names its own files, so --suite and paths cannot be combined"
         raise InvalidInput(Problem("BK508", message, "leave one of them out"))
     if suite is not None:
         return load_suite(resolve_path(project, suite), project.root, project.fetch_file, project.targets)
     places = [resolve_path_or_prompt(project, path) for path in paths] or folders(project)
-    configured = project.config.evals
-    names = [configured] if isinstance(configured, str) else configured
-    listed = ", ".join(f"{name.rstrip('/')}/" for name in names)
+    listed = ", ".join(f"{name.rstrip('/')}/" for name in project.eval_folders)
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {listed} here", hint))
@@ -175,8 +181,8 @@ def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: 
 
 
 def resolve_path_or_prompt(project: Project, path: str) -> str:
-    """A path of the command line, from the root. A word that is no path may be the id or alias of a prompt:
-    then it is the folder of that prompt."""
+    """A path of the command line, from the root. A word that is not a path may be the id or alias of a
+    prompt: then it is the folder of that prompt."""
     relative = resolve_path(project, path)
     is_word = not (os.sep in path or path.endswith((*SUFFIXES, LINES)))
     if not is_word or os.path.lexists(os.path.join(project.root, relative)):
@@ -200,9 +206,7 @@ def resolve_path(project: Project, path: str) -> str:
 def folders(project: Project) -> list[str]:
     """The existing folders in which evals are looked for by default: those of the configuration, else
     `evals/` and the prompt folders below `prompts/`."""
-    configured = project.config.evals
-    folders = [configured] if isinstance(configured, str) else configured
-    existing = [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
-    if configured != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
+    existing = [name for name in project.eval_folders if os.path.isdir(os.path.join(project.root, name))]
+    if project.config.evals != EVALS or not os.path.isdir(os.path.join(project.root, PROMPTS)):
         return existing
     return [*existing, *folders_below(project.root, [PROMPTS])]

@@ -43,8 +43,7 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     config_changes, old_config = config_then(project, git, start)
     with tempfile.TemporaryDirectory() as root:
         then = replace(project, root=os.path.realpath(root), config=old_config)
-        configured = [old_config.evals] if isinstance(old_config.evals, str) else old_config.evals
-        _write_tree(git, start, then.root, (*configured, *project.eval_folders, PROMPTS))
+        _write_tree(git, start, then.root, (*then.eval_folders, *project.eval_folders, PROMPTS))
         old, _ = load_everything(folders(then), then.root, targets=project.targets)
         unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
@@ -96,7 +95,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
     yield from compare_recipes(old.recipe, new.recipe, ("current",))
-    if old.kind == "regression" != new.kind:
+    if old.kind == "regression" and new.kind != "regression":
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
         for way in compare_values(getattr(old, key), getattr(new, key), (key,)):
@@ -107,7 +106,7 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
         after = now.pop(before.name, None)
         if after is None:
             yield Way(("graders",), f"is no longer graded by {before.name}")
-        elif before.method.__class__ is not after.method.__class__:
+        elif type(before.method) is not type(after.method):
             yield Way((before.name,), "grades by another method")
         else:
             yield from compare_values(before.method, after.method, (before.name,))
@@ -128,8 +127,8 @@ def _metadata(case: Case) -> Metadata:
 
 
 def _asks_less(old: Expected | None, new: Expected | None) -> bool:
-    """Whether another expected value is no other expectation, as after a refresh, but a weaker one: another
-    pattern, or texts and calls that the old ones include."""
+    """Whether a changed expected value asks for less, and is not just another one, as after a refresh:
+    another pattern, or texts and calls that the old ones include."""
     if old is None or new is None or old.type != new.type or old.type == "pattern":
         return old is not None and new is not None and old.type == new.type
     before, after = ([value] if isinstance(value, str) else value for value in (old.value, new.value))

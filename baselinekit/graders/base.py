@@ -2,6 +2,7 @@
 looks at, the clients that it calls, and the JSON that programs and templates receive."""
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -26,12 +27,19 @@ from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
 from baselinekit.values.texts import Mask, no_mask
 
+PASSING_SHARE = 0.75
+"""The threshold of a judge or of people, if none is stated, as a share of the range of their scale: 4 of 1 to
+5."""
+
+ROUNDING_ERROR = 1e-9
+"""By how much a score in floats may miss its threshold."""
+
 # The verdict of several grades: by all required ones, or by their mean and the gates, computed exactly.
 
 
 @lru_cache(maxsize=1024)
 def exact_fraction(number: float) -> Fraction:
-    """The simplest fraction that this float stands for: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
+    """The simplest fraction that rounds to this float: 0.1 is 1/10, and 0.3333333333333333 is 1/3."""
     value = Fraction(number)
     half = Fraction(math.ulp(number)) / 2
     return _simplest(value - half, value + half) if half else value
@@ -63,6 +71,13 @@ def verdict_of(score: Fraction, rule: PassRule, failed: Sequence[str] = ()) -> t
     if score >= exact_fraction(float(rule.borderline_at)):
         return "passed" if rule.borderline_passes else "failed", grades.BORDERLINE
     return "failed", None
+
+
+def with_pass_at(rule: PassRule, pass_at: Number | None) -> PassRule:
+    """The rule with the `pass_at` of a grader, if it has its own."""
+    if pass_at is None:
+        return rule
+    return replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
 
 
 def combine_grades(
@@ -199,6 +214,11 @@ class JudgeProgram(Struct):
     model_calls: int | None = None
     model: str = "judge"
 
+    @property
+    def text(self) -> str:
+        """The command as it is typed in a shell."""
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
 
 class JudgeRun(Struct):
     """How a judge program ended, and its calls of a model: how many, how many failed, and their usage."""
@@ -221,10 +241,11 @@ class JudgeStopped(CannotReplay):
 
 class GradeClients(Struct):
     """What graders call. `ask`: asks a model; `run`: runs generated code in the sandbox; `compare`:
-    compares a case's output by the matcher, and says with which alternative (from 0); `schema`: reads a JSON
-    Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a program that judges;
-    `text`: reads a file that the config names; `part`: the grade of a part of a composite, by its number,
-    with the `results` of the other parts if it sums them up; `mask`: masks secrets in what is quoted."""
+    compares a case's output by the matcher, and returns the number of the alternative (from 0) too;
+    `schema`: reads a JSON Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a
+    program that judges; `text`: reads a file that the config names; `part`: the grade of a part of a
+    composite, by its number, with the `results` of the other parts if it sums them up; `mask`: masks secrets
+    in what is quoted."""
 
     ask: Callable[[ModelQuestion], Answer] = _client_missing
     run: Callable[[FunctionOutput, str], SandboxResult] = _client_missing
@@ -269,11 +290,12 @@ class Task(Struct):
     def expected(self) -> list[Json]:
         return values_of(self.case.expected)
 
-    @property
-    def at_expected(self) -> tuple[str, ...]:
-        """The path of a problem in the expected value, below the grader: `value` if the grader is derived
-        from the expectation."""
-        return ("value",) if self.is_derived else ()
+    def at_expected(self, number: int = 0) -> Path:
+        """The path of a problem in the expected value (0) or in an alternative (from 1 on), below the grader
+        if it is derived from the expectation; else the problem is at the grader."""
+        if not self.is_derived:
+            return ()
+        return ("alternatives", number - 1) if number else ("value",)
 
     @property
     def is_derived(self) -> bool:
@@ -320,10 +342,7 @@ class Task(Struct):
         **attributes: Any,
     ) -> Grade:
         """The grade of a score, by the limits of the case, or by the grader's own `pass_at`."""
-        rule = self.case.pass_rule
-        if pass_at is not None:
-            rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
-        outcome, verdict = verdict_of(score, rule, failed_gates)
+        outcome, verdict = verdict_of(score, with_pass_at(self.case.pass_rule, pass_at), failed_gates)
         reason = "" if outcome == "passed" and verdict is None else reason
         attributes |= {"verdict": verdict, "failed_gates": failed_gates}
         return self.grader.graded(outcome, float(score), reason, **attributes)
@@ -455,11 +474,11 @@ def parse_json_output(output: Json) -> Json:
     return json_in(output) if isinstance(output, str) else output
 
 
-def never_fails(reason: str, hint: str, *at: str) -> Problem:
+def never_fails(reason: str, hint: str, *at: str | int) -> Problem:
     return Problem("BK708", f"this cannot fail: {reason}", hint, at=at)
 
 
-def never_passes(reason: str, hint: str, *at: str) -> Problem:
+def never_passes(reason: str, hint: str, *at: str | int) -> Problem:
     return Problem("BK708", f"this cannot pass: {reason}", hint, at=at)
 
 
@@ -523,7 +542,7 @@ def wire_of(
 
 def texts_of(task: Task, observation: Observation) -> dict[str, str]:
     """The first message of the user, the expected outcome, the last message of the reference conversation,
-    and the answer; "" for what is missing. Values that are no text are JSON."""
+    and the answer; "" for what is missing. Values other than texts are JSON."""
     return {**texts_of_case(task.case), "candidate_answer": plain_text(_answer(task, observation))}
 
 

@@ -61,9 +61,10 @@ def right_answer(case: Case) -> Json:
 
 def field_accuracy(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: FieldAccuracy = task.method
-    right, output = right_answer(task.case), base.parse_json_output(task.look(observation.output))
+    right = right_answer(task.case)
+    output = base.parse_json_output(task.look(observation.output))
     if output is ABSENT:
-        return task.scored(base.exact_fraction(0.0), "the output is no JSON", config.pass_at)
+        return task.scored(base.exact_fraction(0.0), "the output is not JSON", config.pass_at)
     hits: list[Json] = []
     misses: list[str] = []
     scores = []
@@ -71,10 +72,10 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
         fault = field_fault(graded, right, output)
         if fault is None:
             continue
-        text = f"{graded.path}: {fault}" if fault else graded.path
-        description = mask_and_clip(text, _LONGEST_SHOWN, clients.mask)
-        misses += [description] if fault else []
-        hits += [] if fault else [description]
+        if fault:
+            misses.append(mask_and_clip(f"{graded.path}: {fault}", _LONGEST_SHOWN, clients.mask))
+        else:
+            hits.append(mask_and_clip(graded.path, _LONGEST_SHOWN, clients.mask))
         scores.append((base.exact_fraction(float(not fault)), float(graded.weight)))
     mean = base.weighted_mean(scores)
     if mean is None:
@@ -87,7 +88,9 @@ def field_accuracy(task: Task, observation: Observation, clients: GradeClients) 
 
 def field_fault(graded: GradedField, right: Json, output: Json) -> str | None:
     """What is wrong with a field: "" if nothing, and None if the field does not count."""
-    expected, actual = dict(find(parse(graded.path), right)), dict(find(parse(graded.path), output))
+    pattern = parse(graded.path)
+    expected = dict(find(pattern, right))
+    actual = dict(find(pattern, output))
     if not graded.required and (not expected or not actual):
         return None
     for path in dict.fromkeys((*expected, *actual)):
@@ -109,11 +112,12 @@ def difference_of(graded: GradedField, expected: Json, actual: Json) -> str:
     if graded.match == "numeric_tolerance":
         number, target = number_in(actual), number_in(expected)
         if number is None or target is None:
-            return f"{encode(actual)} is no number, and {encode(expected)} is right"
+            return f"{encode(actual)} is not a number, and {encode(expected)} is right"
         allowed = Decimal(str(graded.tolerance)) * (abs(target) if graded.relative else 1)
         distance = abs(EXACT.subtract(number, target))
         return "" if distance <= allowed else f"{message}: {distance:f} apart, at most {allowed:f} is allowed"
-    moments, expected_moments = dates_in(actual, graded.formats), dates_in(expected, graded.formats)
+    moments = dates_in(actual, graded.formats)
+    expected_moments = dates_in(expected, graded.formats)
     if not moments:
         return f"{encode(actual)} is no date in a form that is allowed, and {encode(expected)} is right"
     return "" if any(same_time(*pair) for pair in product(moments, expected_moments)) else message
@@ -131,10 +135,28 @@ def number_in(value: Json) -> Decimal | None:
 
 # Dates as texts.
 
-_DIRECTIVES = {"YYYY": "%Y", "YY": "%y", "MMMM": "m%m", "MMM": "m%m", "MM": "%m", "M": "%m", "DD": "%d"}
-_DIRECTIVES |= {"D": "%d", "HH": "%H", "H": "%H", "hh": "%H", "h": "%H", "mm": "%M", "ss": "%S"}
-_DIRECTIVES |= {"SSS": "%f", "A": "%p", "a": "%p", "Z": "%z"}
-"""What `datetime.strptime` calls them. The name of a month is read as `m` and its number, in any locale."""
+_DIRECTIVES = {
+    "YYYY": "%Y",
+    "YY": "%y",
+    "MMMM": "m%m",
+    "MMM": "m%m",
+    "MM": "%m",
+    "M": "%m",
+    "DD": "%d",
+    "D": "%d",
+    "HH": "%H",
+    "H": "%H",
+    "hh": "%H",
+    "h": "%H",
+    "mm": "%M",
+    "ss": "%S",
+    "SSS": "%f",
+    "A": "%p",
+    "a": "%p",
+    "Z": "%z",
+}
+"""The tokens of a format, and how `datetime.strptime` writes them. The name of a month is read as `m` and its
+number, in any locale."""
 
 _TOKEN = lazy_pattern("|".join(sorted(_DIRECTIVES, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -145,15 +167,21 @@ _MONTH = lazy_pattern(
 )
 _NANOSECONDS = lazy_pattern(r"(\.\d{6})\d{1,3}(?!\d)")
 USUAL_FORMATS = (
-    *(
-        "YYYY-MM-DD",
-        "YYYY-MM-DDTHH:mm",
-        "YYYY-MM-DDTHH:mm:ss",
-        "YYYY-MM-DDTHH:mm:ss.SSS",
-        "YYYY-MM-DDTHH:mmZ",
-    ),
-    *("YYYY-MM-DDTHH:mm:ssZ", "YYYY-MM-DDTHH:mm:ss.SSSZ", "YYYY-MM-DD HH:mm:ss", "YYYY/M/D", "M/D/YYYY"),
-    *("D/M/YYYY", "D.M.YYYY", "D-MMM-YYYY", "D MMM YYYY", "MMM D, YYYY"),
+    "YYYY-MM-DD",
+    "YYYY-MM-DDTHH:mm",
+    "YYYY-MM-DDTHH:mm:ss",
+    "YYYY-MM-DDTHH:mm:ss.SSS",
+    "YYYY-MM-DDTHH:mmZ",
+    "YYYY-MM-DDTHH:mm:ssZ",
+    "YYYY-MM-DDTHH:mm:ss.SSSZ",
+    "YYYY-MM-DD HH:mm:ss",
+    "YYYY/M/D",
+    "M/D/YYYY",
+    "D/M/YYYY",
+    "D.M.YYYY",
+    "D-MMM-YYYY",
+    "D MMM YYYY",
+    "MMM D, YYYY",
 )
 """Used if no `formats` are stated. 03/04/2025 may be either day then."""
 
@@ -161,14 +189,15 @@ USUAL_FORMATS = (
 @lru_cache(maxsize=256)
 def strptime_format(form: str) -> str:
     """A date format as `datetime.strptime` reads it; InvalidInput if it has no day."""
-    pieces, seen = [], set[str]()
+    pieces: list[str] = []
+    seen: set[str] = set()
     for token in _TOKEN.findall(form):
         directive = _DIRECTIVES.get(token, "")
         if directive and directive[-1] in seen:
             raise InvalidInput(Problem("BK676", f"the format {form!r} has {token} twice", "state it once"))
         seen.add(directive[-1:])
         pieces.append(directive or (token[1:-1] if len(token) > 1 else token).replace("%", "%%"))
-    if not ({*"md"} <= seen and seen & {*"yY"}):
+    if not ({"m", "d"} <= seen and seen & {"y", "Y"}):
         hint = "such as YYYY-MM-DD or DD-MMM-YYYY"
         raise InvalidInput(Problem("BK676", f"the format {form!r} tells no day", hint))
     return "".join("%I" if piece == "%H" and "p" in seen else piece for piece in pieces)
@@ -190,6 +219,7 @@ def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
     moments = []
     for form in map(strptime_format, formats or USUAL_FORMATS):
         with suppress(ValueError):
+            # A date without an offset stays without one: same_time compares it as it is stated.
             at = datetime.strptime(text, form)  # noqa: DTZ007
             moments.append(Moment(at.date(), at if "%H" in form or "%I" in form else None))
     return list(dict.fromkeys(moments))
@@ -220,11 +250,13 @@ def field_problems(task: Task) -> Iterator[Problem]:
     if not any(graded.weight for graded in config.fields):
         yield base.never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
-        at, key = ("config", "fields", number), "path"
+        at = ("config", "fields", number)
+        key = "path"
         try:
             expected = find(parse(graded.path), right)
             key = "formats"
-            all(map(strptime_format, graded.formats))
+            for form in graded.formats:
+                strptime_format(form)
         except InvalidInput as error:
             yield from (replace(problem, place=None, at=(*at, key)) for problem in error.problems)
             continue

@@ -141,9 +141,13 @@ def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
         problem = f"none of its {len(blocks)} fenced blocks is Python"
         return ExtractedCode("", problem=problem if len(blocks) > 1 else "its fenced block is not Python")
     used = _select_needed(chosen, function)
-    is_closed, is_all = all(block.closed for block in used), len(used) == len(blocks)
+    is_closed = all(block.closed for block in used)
+    is_all = len(used) == len(blocks)
     description = f"{count_noun(len(used), 'fenced block')} ({', '.join(map(str, used))})"
-    description += ("" if is_all else f" of {len(blocks)}") + ("" if is_closed else ", not closed")
+    if not is_all:
+        description += f" of {len(blocks)}"
+    if not is_closed:
+        description += ", not closed"
     code = "\n".join(block.code for block in used)
     return ExtractedCode(code, description, is_partial=not (is_all and is_closed))
 
@@ -279,16 +283,19 @@ def _make_runnable(code: str, cut: bool = False) -> tuple[str, ast.Module | None
     indent = first[: len(first) - len(first.lstrip())]
     # Without the indent of its first line: lines that have less, as in a triple-quoted string, stay.
     by_first = "\n".join(line.removeprefix(indent) for line in code.split("\n"))
-    forms = [code, textwrap.dedent(code), by_first]
-    forms += [_without_prompts(form) for form in forms[1:2] if re.search(r"^\s*>>> ?", form, re.MULTILINE)]
-    forms += [_MAGIC.sub("", forms[1])] if _MAGIC.search(forms[1]) else []
+    dedented = textwrap.dedent(code)
+    forms = [code, dedented, by_first]
+    if re.search(r"^\s*>>> ?", dedented, re.MULTILINE):
+        forms.append(_without_prompts(dedented))
+    if _MAGIC.search(dedented):
+        forms.append(_MAGIC.sub("", dedented))
     for form in dict.fromkeys(forms):
         tree = _tree(form)
         if tree is not None:
             return form, tree
-    shorter = before_prose(forms[1]) if cut else ""
+    shorter = before_prose(dedented) if cut else ""
     tree = _tree(shorter)
-    return (shorter, tree) if tree is not None and tree.body else (forms[1], None)
+    return (shorter, tree) if tree is not None and tree.body else (dedented, None)
 
 
 def _without_prompts(code: str) -> str:
@@ -517,7 +524,7 @@ def judge_calls(
 
 
 def equal(call: Call, returned: CallResult, regex_budget: RegexBudget) -> bool:
-    """Whether a call returned the expected value, by its comparator. A value that is no JSON equals nothing,
+    """Whether a call returned the expected value, by its comparator. A value that is not JSON equals nothing,
     whatever it looks like; but a set may be compared as the list of its elements."""
     expected, actual = call.expected, returned.value
     if actual is ABSENT:

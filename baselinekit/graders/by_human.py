@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, inf
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
-from baselinekit.graders.base import GraderType, Task, text_of, threshold_problems, values_of
+from baselinekit.graders.base import (
+    PASSING_SHARE,
+    ROUNDING_ERROR,
+    GraderType,
+    Task,
+    text_of,
+    threshold_problems,
+    values_of,
+)
 from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -116,12 +124,15 @@ def words_for(value: Json, scale: RatingScale) -> str:
 def scale_problems(config: HumanRating) -> Iterator[Problem]:
     """The problems of a human grader that are known before anyone is asked."""
     people, scale, kind = config.evaluators, config.rating_scale, config.rating_scale.type
-    required, allowed, threshold = people.min_required, people.max_allowed, scale.threshold
+    required = people.min_required
+    allowed = people.max_allowed
+    threshold = scale.threshold
     low, high = scale.range if len(scale.range) == 2 else (0, 0)
     lowest, highest = (low, high) if kind == "likert" and low < high else (-inf, inf)
     values = {canonical(option.value) for option in scale.options}
     least, most = scale.min_items, scale.max_items
-    at, bounds = "rating_scale", (low, high) if kind == "likert" else (0, 1)
+    at = "rating_scale"
+    bounds = (low, high) if kind == "likert" else (0, 1)
     out_of_bounds = threshold is not None and not bounds[0] <= threshold <= bounds[1]
     checks = [
         (allowed < required, f"max_allowed is {allowed}, and {required} are required", "evaluators"),
@@ -201,9 +212,16 @@ def rating_material(
     is_ranking = config.rating_scale.type == "ranking"
     items, claims = items_to_rank(case, output, config.rating_scale) if is_ranking else ((), ())
     expected = "" if items else "\n\nor\n\n".join(map(text_of, values_of(case.expected)))
-    title, rubric = case.name or case.description or case.id, filled_rubric(case, config)
-    asked, output = describe_input(case), None if items else output
-    return RatingView(title, asked, rubric, output, expected, items, dict(about)), claims
+    view = RatingView(
+        title=case.name or case.description or case.id,
+        input=describe_input(case),
+        rubric=filled_rubric(case, config),
+        output=None if items else output,
+        expected=expected,
+        items=items,
+        about=dict(about),
+    )
+    return view, claims
 
 
 def items_to_rank(
@@ -238,7 +256,7 @@ def describe_input(case: Case) -> str:
 
 def filled_rubric(case: Case, config: HumanRating) -> str:
     """The rubric with its slots filled, in one pass: slots in what was filled in stay. A line with a built-in
-    slot that has no text is left out, and braces that are no slot stay."""
+    slot that has no text is left out, and braces that are not a slot stay."""
 
     def summary(text: str) -> str:
         return mask_and_clip(" ".join(text.split()), _LONGEST_SUMMARY, no_mask, counted=False)
@@ -262,10 +280,6 @@ def filled_rubric(case: Case, config: HumanRating) -> str:
 
 # The grade that ratings make.
 
-_PASSING_SHARE = 0.75
-"""The default threshold, as a share of the range of a scale: 4 of 1 to 5, as for a model that judges."""
-
-_SLACK = 1e-9
 STATISTICS = {
     "binary": "percentage agreement (share of raters who agree with the majority)",
     "likert": "weighted percentage agreement (squared distance, over all pairs of raters)",
@@ -283,7 +297,7 @@ class RatingTally(Struct):
 
 
 def human_grade(grader: Grader, item: RatingItem) -> Grade:
-    """The grade of an item. `grader` says how much it counts; the item says how it was rated."""
+    """The grade of an item. Its weight is from `grader`, and how it was rated is in the item."""
     config, people, raters = item.method, item.method.evaluators, item.raters
     command = f"baselinekit grade {shlex.quote(item.case)}"
     details: dict[str, Json] = {"item": item.key, "rated": len(raters), "required": people.min_required}
@@ -304,8 +318,9 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
         }
         for rating in item.ratings
     ]
-    reason, verdict = "" if tally.passed else tally.reason, None
-    if tally.agreement + _SLACK < people.agreement_threshold:
+    reason = "" if tally.passed else tally.reason
+    verdict = None
+    if tally.agreement + ROUNDING_ERROR < people.agreement_threshold:
         measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
         if item.decision is None:
             next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
@@ -316,7 +331,8 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
             reason = f"the raters disagree: {measured}; {next_step}"
             return grader.graded("unscored", None, reason, verdict="disputed", details=details)
         # the adjudicator decides alone, and the disagreement stays visible
-        tally, verdict = tally_of(item, [item.decision]), "adjudicated"
+        tally = tally_of(item, [item.decision])
+        verdict = "adjudicated"
         details["adjudicated_by"] = item.decision.rater
         words = words_for(item.decision.value, config.rating_scale)
         reason = f"the raters disagreed ({measured}), and {item.decision.rater} decided: {words}"
@@ -338,16 +354,17 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
         mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
         columns = list(zip(*rows, strict=True))
         agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
-        threshold = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
+        threshold = low + PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
         reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
         if scale.criteria:
             worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
             reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
-        return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= threshold, reason)
+        return RatingTally((mean - low) / (high - low), agreement, mean + ROUNDING_ERROR >= threshold, reason)
     if scale.type == "binary":
         passing = passing_value(scale)
         votes = [canonical(rating.value) == canonical(passing) for rating in ratings]
-        share, agreement = sum(votes) / len(votes), share_of_most(votes)
+        share = sum(votes) / len(votes)
+        agreement = share_of_most(votes)
         reason = f"{sum(votes)} of {len(votes)} say {words_for(passing, scale)}"
     else:  # the share of the claimed pairs that raters put in that order; a tie counts as half
         rankings = [places_in(rating.value) for rating in ratings]
@@ -355,7 +372,7 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
         share = fsum(1.0 if a < b else 0.5 * (a == b) for a, b in pairs) / len(pairs)
         agreement = ranking_agreement(rankings)
         reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
-    passed = share > 0.5 if scale.threshold is None else share + _SLACK >= scale.threshold
+    passed = share > 0.5 if scale.threshold is None else share + ROUNDING_ERROR >= scale.threshold
     return RatingTally(share, agreement, passed, reason)
 
 

@@ -308,9 +308,7 @@ def decision_problems(task: Task) -> Iterator[Problem]:
     stated = {"description": [config.description], "triggers": config.triggers, "not_for": config.not_for}
     for key, texts in stated.items():
         if any(DECISION.stands_in(config.wanted, text) for text in texts):
-            message = (
-                f"`{key}` gives DECISION={config.wanted} itself, and what a judged text says is no verdict"
-            )
+            message = f"`{key}` gives DECISION={config.wanted} itself, and a judged text decides nothing"
             yield never_passes(message, "remove it from the text", "config", key)
 
 

@@ -26,11 +26,6 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 OVERALL = "overall"
 """The name of the only criterion of a rubric that names none."""
 
-_PASSING_SHARE = 0.75
-"""The default threshold, as a share of the range: 4 of 1 to 5."""
-
-_SLACK = 1e-9
-
 
 class Scoring(Struct):
     """How a judge scores: on a range, by a category, or by yes and no. `threshold`: the lowest overall score
@@ -101,7 +96,7 @@ class ModelJudge(Struct):
         """The lowest share of its range with which a score passes."""
         low, high = self.scale
         threshold = self.scoring.threshold
-        return _PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
+        return base.PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
 
     @property
     def threshold(self) -> float:
@@ -146,18 +141,23 @@ def _describe_task(judge: ModelJudge) -> str:
         lines = (f"- {one.name} (weight: {one.weight}): {one.description}" for one in rubric)
         rubric = "\n".join(line.removesuffix(": ") for line in lines)
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
-    # One pass: braces that are no slot, such as those of JSON, stay as they are.
+    # One pass: braces that are not a slot, such as those of JSON, stay as they are.
     parts = [_SLOT.sub(lambda match: slots[match[1]], judge.prompt or _PROMPT)]
     if judge.prompt and "{rubric}" not in judge.prompt:
         parts.append(rubric)
     if scoring.type == "numeric":
-        scales = [(name, *judge.ranges[name]) for name in (one.name for one in judge.criteria)]
-        lines = (f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
+        scales = judge.ranges.items()
+        lines = (f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, (low, high) in scales)
         parts += ["\n".join(lines), _describe_pass(judge)]
     elif scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(scoring.categories)}")
     for sample in judge.examples:
-        example = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
+        example = {
+            "input": sample.input,
+            "output": sample.output,
+            "score": sample.score,
+            "justification": sample.justification,
+        }
         example = {name: value for name, value in example.items() if value not in (None, "")}
         parts.append(f"An example of a judgement that was right: {json.dumps(example, default=str)}")
     return "\n\n".join(parts)
@@ -176,7 +176,7 @@ def _describe_pass(judge: ModelJudge) -> str:
 
 
 def _reply_form(judge: ModelJudge) -> dict[str, Json]:
-    """The form of the reply. It is no valid reply itself: a judge that copies it has judged nothing."""
+    """The form of the reply. It is not a valid reply itself: a judge that copies it has judged nothing."""
     if judge.scoring.type == "categorical":
         return {"category": f"<one of: {', '.join(judge.scoring.categories)}>", "justification": "…"}
     if judge.scoring.type == "boolean":
@@ -233,20 +233,22 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     for criterion in judge.criteria:
         low, high = ranges[criterion.name]
         share = float((decimal(scores[criterion.name]) - decimal(low)) / (decimal(high) - decimal(low)))
-        weighted_sum, total = weighted_sum + share * criterion.weight, total + criterion.weight
-        if criterion.required and share + _SLACK < judge.passing_share:
+        weighted_sum += share * criterion.weight
+        total += criterion.weight
+        if criterion.required and share + base.ROUNDING_ERROR < judge.passing_share:
             unmet.append(criterion.name)
     share = weighted_sum / total
     low, high = judge.scale
     overall = low + share * (high - low)
-    passed = not unmet and share + _SLACK >= judge.passing_share
+    passed = not unmet and share + base.ROUNDING_ERROR >= judge.passing_share
     if fields["passed"] not in (passed, None):
         summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
         summary += f", with {', '.join(unmet)} too low" if unmet else ""
         why = f"says passed: {json.dumps(fields['passed'])}, but {summary}"
         hint = "use a stronger model, or a rubric that leaves less open"
         raise UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {why}", hint), why=why)
-    feedback, claimed = fields.get("specific_feedback"), scalar(fields.get("overall_score", overall))
+    feedback = fields.get("specific_feedback")
+    claimed = scalar(fields.get("overall_score", overall))
     details: dict[str, Json] = {
         "scores": scores,
         "overall_score": round(overall, 6),
@@ -254,7 +256,7 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
         "specific_feedback": feedback if isinstance(feedback, list) else [],
     }
     if unmet:
-        details["unmet"] = list(unmet)
+        details["unmet"] = unmet
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
         details["disagrees"] = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
     return _judged(task, passed, share, f"{overall:.3g} of {high:g}: {fields['justification']}", details)
@@ -263,7 +265,8 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
 def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Take all samples; the median counts, and how often the others differ from it is reported."""
     judge: ModelJudge = task.method
-    output, grades = observation.output, list[Grade]()
+    output = observation.output
+    grades: list[Grade] = []
     for turn in range(judge.samples):
         asked = judge_question(judge, task.case, output, turn)
         read = partial(read_judgement, task=task, output=output)
@@ -312,6 +315,8 @@ def problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
     if isinstance(judge.rubric, str):
         yield from read_rubric(judge.rubric).problems
+    else:
+        yield from _repeated_names([criterion.name for criterion in judge.rubric])
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
 
@@ -340,13 +345,17 @@ def spoken_verdict(label: bool | str) -> bool | None:
 
 
 def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float | str) -> bool | None:
-    """Whether a person's label is a pass; None if it says neither."""
+    """Whether a person's label is a pass; None if it is neither pass nor fail."""
     if isinstance(label, str) and judge.scoring.type == "categorical" and label in judge.scoring.categories:
         return label in judge.scoring.passing
     if isinstance(label, bool | str):
         return spoken_verdict(label)
     low, high = judge.scale
-    return (label - low) / (high - low) + _SLACK >= judge.passing_share if low <= label <= high else None
+    return (
+        (label - low) / (high - low) + base.ROUNDING_ERROR >= judge.passing_share
+        if low <= label <= high
+        else None
+    )
 
 
 def label_words(judge: ModelJudge) -> str:
@@ -472,9 +481,8 @@ def _item(row: int, line: re.Match[str]) -> _Item:
     bold = _BOLD.match(remaining)
     name = (bold["name"] if bold else _NAME_ENDS.split(remaining, 1)[0]).strip(" \t*_:.,;-–—`")
     key = re.sub(r"\W+", "_", name.lower()).strip("_")
-    indent, scale = len(line["indent"].expandtabs(4)), None
-    if bounds:
-        scale = [float(bounds["low"]), float(bounds["high"])]
+    indent = len(line["indent"].expandtabs(4))
+    scale: list[Number] | None = [float(bounds["low"]), float(bounds["high"])] if bounds else None
     return _Item(row, indent, int(line["number"]), name, key, tuple(weights), scale)
 
 
@@ -493,8 +501,8 @@ def _groups(items: Sequence[_Item]) -> list[list[_Item]]:
 
 
 def _is_scale(group: Sequence[_Item]) -> bool:
-    """Whether a numbered list without weights says what scores mean: it counts down, or such words make
-    it up."""
+    """Whether a numbered list without weights explains the scores: it counts down, or most of its names are
+    words such as good and poor."""
     if len(group) < 2 or any(item.weights for item in group):
         return False
     scale_words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
@@ -524,12 +532,16 @@ def _weight_problems(items: Sequence[_Item]) -> Iterator[Problem]:
             yield Problem("BK702", f"{prefix}{item.name} has no weight, but others do", hint)
         if len({weight / 100 if is_percent else weight for weight, is_percent in item.weights}) > 1:
             yield Problem("BK702", f"{prefix}{item.name} has more than one weight", "state one")
-    keys = [item.key for item in items if stated]
-    if repeated := next((key for key in keys if keys.count(key) > 1), ""):
-        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")
+    yield from _repeated_names([item.key for item in items if stated])
     total = sum(weight for weight, _ in stated)
     if len({is_percent for _, is_percent in stated}) > 1:
         yield Problem("BK702", "some weights are percentages and others are not", "write all in one way")
     elif stated and stated[0][1] and abs(total - 100) > 1:
         hint = "let them add up to 100 %, or leave the sign out: (weight: 2) is relative"
         yield Problem("BK702", f"the weights make {total:g} %", hint)
+
+
+def _repeated_names(names: Sequence[str]) -> Iterator[Problem]:
+    """The problem of two criteria with one name, which would get one score."""
+    if repeated := next((name for name in names if names.count(name) > 1), ""):
+        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")

@@ -1,5 +1,5 @@
 """Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
-output is never guessed at: anything that is no verdict is an error."""
+output is never guessed at: anything but a verdict is an error."""
 
 import json
 import re
@@ -164,7 +164,7 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
         raise _no_verdict(f"printed no JSON ({fault.message}): {quoted!r}", _ONE_OBJECT) from None
     if not isinstance(value, dict):
         quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
-        raise _no_verdict(f"printed {quoted}, which is no JSON object", _ONE_OBJECT)
+        raise _no_verdict(f"printed {quoted}, which is not a JSON object", _ONE_OBJECT)
     if _holds_object(text[:start]):
         raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
     return value

@@ -38,7 +38,8 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
     top_level = schema if isinstance(schema, dict) else {}
     keys = {*base.keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
-    output, part = task.look(observation.output, keys), task.part(observation.output, keys)
+    output = task.look(observation.output, keys)
+    part = task.part(observation.output, keys)
     value = base.parse_json_output(output)
     if value is ABSENT:
         quoted = mask_and_clip(base.text_of(output), _LONGEST_SHOWN, clients.mask)
@@ -49,7 +50,7 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
 
 
 def _describe_bad_json(text: str) -> str:
-    """Why a text is no JSON, with the line of the error if it begins as JSON."""
+    """Why a text is not JSON, with the line of the error if it begins as JSON."""
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] not in ("{", "["):
         return "it is not JSON"
@@ -180,8 +181,11 @@ def _patterns(schema: Json) -> Iterator[str]:
             yield schema["pattern"]
         if isinstance(schema.get("patternProperties"), dict):
             yield from schema["patternProperties"]
-    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from _patterns(part)
+        for part in schema.values():
+            yield from _patterns(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _patterns(part)
 
 
 def _validator(schema: Json, regex_budget: RegexBudget) -> Any:

@@ -5,9 +5,9 @@ Texts are filled in between marks that no text can know, and in one pass, so tha
 for a variable. The rule of the case decides whether a score passes.
 
 A plain text is an item of a rubric that has to be met. An item with `score_ranges` is scored from 0 to 10
-by what each range of scores means, and has to hold only where `required_min_score` says from which score
-on. An item that the judge leaves out is not met: an omission must not raise the score. Verdicts on items
-that are not in the rubric do not count, and are reported."""
+by what each range of scores means, and has to reach its `required_min_score`, if it has one. An item that the
+judge leaves out is not met: an omission must not raise the score. Verdicts on items that are not in the
+rubric do not count, and are reported."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
-from baselinekit.errors import Problem, cannot_replay, suggest
+from baselinekit.errors import Problem, cannot_replay, describe_exit, suggest
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders import base, judging
 from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
@@ -158,7 +158,7 @@ def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
 def template_texts(
     template: str, task: Task, observation: Observation, results: Mapping[str, Json]
 ) -> dict[str, str]:
-    """The texts of a template's variables. Messages and other values that are no text are JSON."""
+    """The texts of a template's variables. Messages and other values that are not texts are JSON."""
     names = variables_of(template)
     variable = next((name for name in names if name in RESULTS), None)
     if variable is not None and not results:
@@ -229,15 +229,17 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     assert program is not None
     document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
-    command = program.command if isinstance(program.command, str) else " ".join(program.command)
     if run.exit_code != 0:
-        tail = end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_TAIL, clients.mask)
-        message = f"{command}, which writes the prompt, ended with exit code {run.exit_code}"
+        stderr = run.stderr.decode("utf-8", "replace").strip()
+        tail = clients.mask(end_of(stderr, _LONGEST_TAIL, clients.mask))
+        message = f"{program.text}, which writes the prompt, {describe_exit(run.exit_code)}"
         message += f"; it said: {tail}" if tail else ""
         raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
     if not text:
-        raise cannot_replay("BK664", f"{command} printed no prompt", "let it print the prompt to its stdout")
+        raise cannot_replay(
+            "BK664", f"{program.text} printed no prompt", "let it print the prompt to its stdout"
+        )
     nonce = judging.nonce_of(text)
     answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
@@ -263,7 +265,7 @@ def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
 
 
 def points_of(value: Json) -> list[str]:
-    """The points that a judge lists; none if it is no list of texts."""
+    """The points that a judge lists; none if it is not a list of texts."""
     return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
 
 
@@ -291,7 +293,7 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
         for problem in template_problems(judge.prompt, task.case):
             yield replace(problem, at=at)
     elif not task.case.wanted.outcome.strip() and not task.expected:
-        hint = "add `expected_outcome` to the case, or a `prompt` that says it"
+        hint = "add `expected_outcome` to the case, or a `prompt` that states it"
         yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
 
 
@@ -346,7 +348,7 @@ class ScoreRange(Struct):
 
 class RubricItem(Struct):
     """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
-    the answer fails without it; of a scored item, `required_min_score` says so instead."""
+    the answer fails without it; a scored item has `required_min_score` for that."""
 
     id: str | None = None
     expected_outcome: str | None = None
@@ -382,7 +384,7 @@ class RubricItem(Struct):
 
 
 class RubricJudge(Struct):
-    """A model says of each item of a rubric whether the answer meets it, or from 0 to 10 how well."""
+    """A model decides whether the answer meets each item of a rubric, or scores it from 0 to 10."""
 
     rubrics: list[str | RubricItem] = field(default_factory=list)
     model: str = "judge"
@@ -427,7 +429,7 @@ _TOKENS, _TOKENS_PER_ITEM = 800, 150
 
 def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) -> ModelQuestion:
     """The question to the judge about one answer. Every text but the rubric is between marks. The form of the
-    reply has every id, and is no valid reply: a judge that copies it has judged nothing."""
+    reply has every id, and is not a valid reply: a judge that copies it has judged nothing."""
     lines: list[str] = []
     checks: list[Json] = []
     for item_id, item in judge.items.items():

@@ -1,5 +1,5 @@
 """Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts. Where that
-fails, the reason says where the text comes nearest."""
+fails, the reason shows where the text comes nearest."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -287,7 +287,9 @@ class RegexMatch(Struct):
 
 def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Search for the patterns: a match of any one is enough. With `must_match: false` none may match."""
-    config, text, budget = task.method, base.text_of(task.look(observation.output)), clients.regex_budget()
+    config: RegexMatch = task.method
+    text = base.text_of(task.look(observation.output))
+    budget = clients.regex_budget()
     patterns = [config.pattern] if config.pattern is not None else list(map(str, task.expected))
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     where = ""
@@ -324,22 +326,23 @@ def _format_nearest(nearest: NearestPlace | None) -> str:
 def regex_problems(task: Task) -> Iterator[Problem]:
     config: RegexMatch = task.method
     patterns = [config.pattern] if config.pattern is not None else task.expected
-    at = task.at_expected if config.pattern is None else ("config", "pattern")
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
-    for pattern in patterns:
+    for number, pattern in enumerate(patterns):
+        at = task.at_expected(number)
         if not isinstance(pattern, str):
-            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
+            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text", at=at)
             continue
         if matches_everything(pattern, config.flags):
             vacuous = base.never_fails if config.must_match else base.never_passes
             hint = "state what has to be there, or must not; for any text that is not empty write .+"
-            yield vacuous(f"{pattern!r} is found in every text", hint, *at)
+            key = () if config.pattern is None else ("config", "pattern")
+            yield vacuous(f"{pattern!r} is found in every text", hint, *at, *key)
         try:
             expression = compiled(pattern, flags=tuple(config.flags))
         except InvalidInput as error:
-            yield from error.problems
+            yield from (replace(problem, at=at) for problem in error.problems)
             continue
         for name in config.capture_groups[expression.groups :]:
             if name not in expression.groupindex:
@@ -388,7 +391,8 @@ class TokenCount(Struct):
 
 
 def token_count(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    config, count = task.method, len(base.text_of(task.look(observation.output)).split())
+    config: TokenCount = task.method
+    count = len(base.text_of(task.look(observation.output)).split())
     reason = ""
     if config.min is not None and count < config.min:
         reason = f"it has {count_noun(count, 'word')}, and {config.min:,} are the least"
@@ -523,7 +527,8 @@ class _SearchedText:
         if missing_choices:
             named = ", ".join(map(repr, missing_choices))
             looked_for.append((missing_choices, f"none of {named} is in the output"))
-        mask, reasons = lru_cache(1)(self._clients.mask), []
+        mask = lru_cache(1)(self._clients.mask)  # all the searches are in one text
+        reasons: list[str] = []
         for number, (texts, reason) in enumerate(looked_for):
             nearest = nearest_text(texts, self._text, mask) if number < MOST_LOOKED_FOR else None
             reasons.append(f"{reason}{_format_nearest(nearest)}")
@@ -535,32 +540,34 @@ class _SearchedText:
 def contains_problems(task: Task) -> Iterator[Problem]:
     config: Contains = task.method
     if config.states_texts:
-        for name in ("all", "any", "none"):
-            if "" in getattr(config, name):
+        for name, stated in (("all", config.all), ("any", config.any), ("none", config.none)):
+            if "" in stated:
                 vacuous = base.never_passes if name == "none" else base.never_fails
                 yield vacuous(_EMPTY, _STATE_TEXTS, "config", name)
         return
     if task.case.expected is None:
         message = f"{task.grader.name} checks nothing"
         yield Problem("BK705", message, "state `all`, `any` or `none`, or `expected`")
-    for value in task.expected:
+    for number, value in enumerate(task.expected):
+        at = task.at_expected(number)
         texts = value if isinstance(value, list) else [value]
         no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
         if no_texts:
             message = f"{encode(no_texts[0])} is not a text that could be in the output"
             hint = "such as value: total, or value: [total, sum]"
-            yield Problem("BK705", message, hint, at=task.at_expected)
+            yield Problem("BK705", message, hint, at=at)
         elif not texts or "" in texts:
             reason = _EMPTY if texts else "the list of texts is empty"
-            yield base.never_fails(reason, _STATE_TEXTS, *task.at_expected)
+            yield base.never_fails(reason, _STATE_TEXTS, *at)
 
 
 def must_include_problems(task: Task) -> Iterator[Problem]:
-    for lists in (task.method, *task.method.alternatives):
+    for number, lists in enumerate((task.method, *task.method.alternatives)):
+        at = task.at_expected(number)
         if "" in lists.must_include:
-            yield base.never_fails(_EMPTY, _STATE_TEXTS, "value", "must_include")
+            yield base.never_fails(_EMPTY, _STATE_TEXTS, *at, "must_include")
         if "" in lists.must_not_include:
-            yield base.never_passes(_EMPTY, _STATE_TEXTS, "value", "must_not_include")
+            yield base.never_passes(_EMPTY, _STATE_TEXTS, *at, "must_not_include")
 
 
 CONTAINS = GraderType(

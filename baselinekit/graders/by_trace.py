@@ -57,7 +57,7 @@ class WantedCall(Struct):
 
 
 class ToolTrajectory(Struct):
-    """The tools that must be called. `any_order`: each at least as often as `minimums` says; `in_order`:
+    """The tools that must be called. `any_order`: each at least as often as `minimums` states; `in_order`:
     those of `expected`, possibly with others between them; `exact`: these and no others. The score is the
     share of checks that hold: one for each tool or call, one for each time limit and, with `exact`, one that
     fails for each call too many. Only 1 passes, whatever the limits of the case are, unless `pass_at` states
@@ -92,7 +92,8 @@ def tool_trajectory(task: Task, observation: Observation, clients: GradeClients)
             for number, call in enumerate(calls[len(config.expected) :], len(config.expected) + 1):
                 checks.append((False, f"{call.name} was called as number {number:,}, which is one too many"))
     lines = [(holds, mask_and_clip(line, _LONGEST_SHOWN, clients.mask)) for holds, line in checks]
-    hits, misses = ([line for holds, line in lines if holds is wanted] for wanted in (True, False))
+    hits = [line for holds, line in lines if holds]
+    misses = [line for holds, line in lines if not holds]
     listed = {"hits": hits, "misses": misses, "called": [call.name for call in calls]}
     details: dict[str, Json] = {"mode": config.mode}
     details |= {name: entries[:_MOST_SHOWN] for name, entries in listed.items()}

@@ -2,7 +2,7 @@
 their results.
 
 A gate that fails in a part fails the whole, whatever its score is. A part that could not judge makes the
-whole an error, unless the aggregator says otherwise; a part that waits for people makes it wait."""
+whole an error, unless the aggregator has another `on_error`; a part that waits for people makes it wait."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
@@ -72,7 +72,9 @@ def make_composite(
     """The composite of these graders, and its problems with paths below its config. `judge`: the aggregator,
     if it is a grader."""
     named = with_unique_names(graders)
-    names, at, problems = {grader.name for grader in named}, ("aggregator", "weights"), []
+    names = {grader.name for grader in named}
+    at = ("aggregator", "weights")
+    problems = []
     for name in aggregator.weights:
         if name not in names:
             hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
@@ -138,7 +140,8 @@ def composite(task: Task, observation: Observation, clients: GradeClients) -> Gr
     if config.pass_at is not None:
         details["pass_at"] = config.pass_at
     if config.judge is not None:
-        details["aggregator"], details["judge"] = "judge", config.judge.name
+        details["aggregator"] = "judge"
+        details["judge"] = config.judge.name
         if parts and not base.still_open(counted_parts(parts, config.on_error)):
             parts = (*parts, clients.part(len(parts), config.judge, results_of(parts)))
     whole = task.grader.graded("unscored", None, details=details, parts=parts)
@@ -147,11 +150,9 @@ def composite(task: Task, observation: Observation, clients: GradeClients) -> Gr
 
 def grade_from_parts(whole: Grade, rule: PassRule) -> Grade:
     """The grade of a composite by those of its parts; also after one of them has changed."""
-    on_error, pass_at = whole.details.get("on_error"), whole.details.get("pass_at")
+    on_error = whole.details.get("on_error")
     judge = whole.details.get("judge")
-    rule = replace(rule, by="mean")
-    if pass_at is not None:
-        rule = replace(rule, pass_at=pass_at, borderline_at=min(pass_at, rule.borderline_at))
+    rule = base.with_pass_at(replace(rule, by="mean"), whole.details.get("pass_at"))
     judge_grades = [part for part in whole.parts if judge is not None and part.grader == judge]
     members = counted_parts([part for part in whole.parts if part not in judge_grades], on_error)
     gates, undecided = base.gates_of(members), base.still_open(members)

@@ -103,7 +103,7 @@ def _grade_at(
     case: Case,
     observation: Observation,
     clients: Callable[[Position], GradeClients],
-    graders: Graders,
+    graders: Graders = GRADERS,
     results: Mapping[str, Json] = MappingProxyType({}),
 ) -> Grade:
     """The grade of the grader at a position. `clients`: those of the grader at a position; `results`: those
@@ -126,15 +126,12 @@ def _grade_at(
 
 
 def grade_all(
-    case: Case,
-    observation: Observation,
-    clients: Callable[[Position], GradeClients],
-    graders: Graders = GRADERS,
+    case: Case, observation: Observation, clients: Callable[[Position], GradeClients]
 ) -> tuple[Grade, ...]:
     """The grades of all graders of a case, in their order. Models are asked last; if a check by rules has
     failed the case by then, they are asked only if the case wants it."""
     numbers = range(len(case.graders))
-    judges = [number for number in numbers if model_calls_of(case.graders[number], graders)]
+    judges = [number for number in numbers if model_calls_of(case.graders[number])]
     rules = [number for number in numbers if number not in judges]
     has_required = any(grader.required for grader in case.graders)
     grades: dict[int, Grade] = {}
@@ -146,7 +143,7 @@ def grade_all(
             reason = f"no model was asked: {failed[0].grader} failed"
             grades[number] = grader.graded("unscored", None, reason, verdict=NOT_JUDGED)
         else:
-            grades[number] = _grade_at((number,), grader, case, observation, clients, graders)
+            grades[number] = _grade_at((number,), grader, case, observation, clients)
     return tuple(grades[number] for number in numbers)
 
 
@@ -185,9 +182,9 @@ def model_calls_of(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int
     return (model_calls[0][0], sum(count for _, count in model_calls)) if model_calls else None
 
 
-def with_parts(case_graders: Sequence[Grader], graders: Graders = GRADERS) -> list[Grader]:
+def with_parts(case_graders: Sequence[Grader]) -> list[Grader]:
     """The graders of a case, and the parts of those that are composites."""
-    return [grader for _, grader in graders_with_positions(case_graders, graders)]
+    return [grader for _, grader in graders_with_positions(case_graders)]
 
 
 # Checks of a text, one line each (`contains: <diff>`), and the graders that they mean.
@@ -231,7 +228,7 @@ FORMS: Mapping[str, CheckForm] = {
 
 
 def check_of(grader: Grader) -> dict[str, Json] | None:
-    """A grader as one line; None where no line says the same."""
+    """A grader as one line; None if it cannot be written as one."""
     for name, form in FORMS.items():
         if isinstance(grader.method, form.config):
             value = form.value(grader.method)

@@ -115,12 +115,12 @@ def scalar(value: Json) -> Json:
 
 
 def words_of(value: Json) -> str:
-    """What a judge says beside its verdict; "" if it is no text."""
+    """The words of a judge beside its verdict; "" if they are not a text."""
     return value if isinstance(value, str) else ""
 
 
 class UnreadableReply(CannotReplay):
-    """A reply that is no verdict. `why`: what is wrong with it, as the judge may hear it."""
+    """A reply without a usable verdict. `why`: what is wrong with it, as the judge may hear it."""
 
     def __init__(self, *problems: Problem, why: str = "", reply: str = ""):
         super().__init__(*problems)
@@ -236,7 +236,7 @@ UNREAD = "replies_that_could_not_be_read"
 
 
 class JudgeResult(Struct, Generic[T]):
-    """The result of asking a judge. `value`: what its reply says; None if no reply could be used.
+    """The result of asking a judge. `value`: what its reply was read as; None if no reply could be used.
     `errors`: of the replies that could not be used."""
 
     value: T | None

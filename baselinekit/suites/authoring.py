@@ -38,7 +38,10 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
         forms = dialect.schema(parts)
         if dialect.wrapper is not None:
             wrapped[dialect.wrapper] = one_or_several(forms[0]) if dialect.in_lists else forms[0]
-        (list_forms if dialect.in_lists else [] if dialect.wrapper else file_forms).extend(forms)
+        if dialect.in_lists:
+            list_forms += forms
+        elif dialect.wrapper is None:
+            file_forms += forms
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "baselinekit eval file",

@@ -182,8 +182,9 @@ def _read_wanted(
         return GoodAnswer(), []
     stated: Any = values.get("input")
     is_conversation = isinstance(stated, dict) and stated.get("type") == dialect.MESSAGES
-    facts = {"sidecar": record.sidecar, "conversation_id": record.conversation_id}
-    wanted = replace(GoodAnswer(record.expected_outcome), **facts)
+    wanted = GoodAnswer(
+        record.expected_outcome, sidecar=record.sidecar, conversation_id=record.conversation_id
+    )
     if "reference" not in values and not is_conversation:
         return wanted, []
     files, found = NamedFiles.of(defaults.root, source.file), Mistakes()
@@ -210,8 +211,13 @@ class CaseSettings(Struct):
 
 
 T = TypeVar("T", bound=CaseSettings)
-_AS_DEFAULTS = {"timeout_seconds": "timeout"}
-_AS_DEFAULTS |= {name: name for name in ("judge_after_failure", "retries", "parallel")}
+_AS_DEFAULTS = {
+    "timeout_seconds": "timeout",
+    "judge_after_failure": "judge_after_failure",
+    "retries": "retries",
+    "parallel": "parallel",
+}
+"""The keys of a `config:` with the names of the defaults that they give."""
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:

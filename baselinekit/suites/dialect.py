@@ -107,8 +107,15 @@ class Defaults(Struct):
 
 
 _SHARED_BY_CASES = (
-    *("kind", "category", "criticality", "timeout", "retries", "parallel", "skip"),
-    *("judge_after_failure", "pass_rule"),
+    "kind",
+    "category",
+    "criticality",
+    "timeout",
+    "retries",
+    "parallel",
+    "skip",
+    "judge_after_failure",
+    "pass_rule",
 )
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
@@ -127,7 +134,7 @@ _NOT_CASES = {
     "human": ("nothing", "labels for a judge", "move them into config/, and name them there: calibration:"),
     "tests": ("nothing", "an eval file of another tool", "AgentV 2.5 writes `evalcases` and `input`"),
 }
-"""What an item is that is no case, by a key: its form, a description, and what to do."""
+"""Items that are not cases, by a key: the form, a description, and what to do."""
 
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 NOT_A_CASE = "a case is a mapping with id, input, expected and grader"
@@ -389,8 +396,11 @@ def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: st
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {"prompt": (str, "a text"), "file": (str, "the path of a file")}
-_CONTENTS[MESSAGES] = (list, "a list of messages")
+_CONTENTS: dict[Json, tuple[type, str]] = {
+    "prompt": (str, "a text"),
+    "file": (str, "the path of a file"),
+    MESSAGES: (list, "a list of messages"),
+}
 
 
 def _read_text_or_messages(

@@ -223,7 +223,7 @@ def _flaws(name: str, description: str) -> Iterator[Problem]:
     at, size = ("description",), len(description)
     if not description:
         hint = "write a `description`: by it an agent decides whether to load the skill"
-        yield Problem("BK772", "nothing says what the prompt is for", hint, at=at)
+        yield Problem("BK772", "it is not stated what the prompt is for", hint, at=at)
     if size > LONGEST_DESCRIPTION:
         message = f"the description, the triggers and `not_for` are {size:,} characters together"
         yield Problem("BK772", message, f"a skill has at most {LONGEST_DESCRIPTION:,}: shorten them", at=at)

@@ -113,7 +113,8 @@ class Ratings:
                     if rating.value is None or any(_is_same(rating, earlier) for earlier in queued.ratings):
                         continue
                     try:
-                        queued, new_ratings = with_rating(queued, rating), new_ratings + 1
+                        queued = with_rating(queued, rating)
+                        new_ratings += 1
                     except InvalidInput as error:
                         at = ("items", number, "ratings", place)
                         problems += [replace(problem, at=at) for problem in error.problems]

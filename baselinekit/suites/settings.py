@@ -161,8 +161,8 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
 
 
 def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: Path) -> ReadConfig:
-    """Read a config, which is at this path, by its stated method. Without one, that of a code grader follows
-    from its keys or from the expectation, and model and human graders have a form of their own."""
+    """Read a config, which is at this path, by its stated method. Without one, the method of a code
+    grader follows from its keys or from the expectation, and model and human graders have their own form."""
     methods, stated = given.methods_of(kind), config.get("method")
     settings = {key: value for key, value in config.items() if key != "method"}
     row = methods.get(stated) if isinstance(stated, str) else None

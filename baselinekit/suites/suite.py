@@ -60,17 +60,23 @@ def read_suite(
     """Return the suite as stated, its settings, the defaults for its cases, and its problems."""
     found = Mistakes()
     stated = found.take(schema.read_right_keys(StatedSuite, raw))
-    settings = SuiteConfig()
+    suite_config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
         defaults = replace(defaults, timeout=None)
         config, defaults, problems = read_settings(SuiteFileConfig, raw["config"], defaults)
         found += prefix_paths(problems, ("config",))
         if config is not None:
             count = int(config.retry_failed) if config.retry_count is None else config.retry_count
-            values = {name: getattr(config, name) for name in SuiteConfig.__struct_fields__}
-            settings = SuiteConfig(**{**values, "retry_count": count})
+            suite_config = SuiteConfig(
+                parallel_execution=config.parallel_execution,
+                max_workers=config.max_workers,
+                timeout_global=config.timeout_global,
+                retry_failed=config.retry_failed,
+                retry_count=count,
+                attempts=config.attempts,
+            )
             defaults = replace(defaults, retries=count if config.retry_failed else 0)
-    return stated, settings, defaults, found
+    return stated, suite_config, defaults, found
 
 
 # A suite and everything that it refers to.
@@ -78,7 +84,8 @@ def read_suite(
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Read the suite, and everything it refers to."""
-    loading, raw = document.loading, item.raw if isinstance(item.raw, dict) else {}
+    loading = document.loading
+    raw = item.raw if isinstance(item.raw, dict) else {}
     stated, config, defaults, problems = read_suite(item.raw, defaults)
     found = Mistakes(problems)
     thresholds = found.take(loading.settings.thresholds(loading.root, document.file, raw.get("thresholds")))
@@ -93,9 +100,18 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         problems += _read_entry((*item.at, "evals", index), entry, document, defaults)
     loading.open_suites.pop()
     if stated is not None:
-        version = None if stated.version is None else str(stated.version)
-        about = (stated.name, (), version, stated.description, config, stated.reporting, thresholds)
-        loading.suites.insert(position, Suite(*about, document.file, item.at))
+        suite = Suite(
+            name=stated.name,
+            cases=(),
+            version=None if stated.version is None else str(stated.version),
+            description=stated.description,
+            config=config,
+            reporting=stated.reporting,
+            thresholds=thresholds,
+            file=document.file,
+            at=item.at,
+        )
+        loading.suites.insert(position, suite)
     return problems
 
 
@@ -290,7 +306,9 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
     steps = raw.get("steps") if isinstance(raw, dict) else None
     if not isinstance(steps, list):
         return [], [Problem("BK730", "a phase has `steps:`", _FORM_HINT, at=())]
-    name, gates, found = str(raw.get("name") or PHASE), list[Gate](), Mistakes()
+    name = str(raw.get("name") or PHASE)
+    gates: list[Gate] = []
+    found = Mistakes()
     for number, raw_step in enumerate(steps):
         if not isinstance(raw_step, dict) or raw_step.get("type") != "eval":
             continue
@@ -304,9 +322,16 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
         found += schema.prefix_paths(_check_metrics(least, config.metrics), at)
         suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
         title = f"{name}: {step.description}" if step.description else name
-        allowed = tuple(config.allow_regressions)
-        gate = Gate(title, least, tuple(config.metrics), suite, config.blocking, file=file)
-        gates.append(replace(gate, allow_regressions=allowed))
+        gate = Gate(
+            title,
+            least,
+            shown=tuple(config.metrics),
+            suite=suite,
+            blocking=config.blocking,
+            file=file,
+            allow_regressions=tuple(config.allow_regressions),
+        )
+        gates.append(gate)
     if not gates and not found:
         found.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
     return gates, found
@@ -316,7 +341,9 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     trigger, problems = schema.read_as(Trigger, raw)
     if trigger is None:
         return [], problems
-    found, failure, is_archived = Mistakes(), trigger.on_failure, trigger.on_success.archive_results
+    failure = trigger.on_failure
+    is_archived = trigger.on_success.archive_results
+    found = Mistakes()
     found += _check_metrics(trigger.thresholds)
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)

@@ -215,7 +215,7 @@ def add_named_targets(
     environ: Mapping[str, str] | None,
 ) -> tuple[Targets, Scope]:
     """Return the targets that the operator (`file`) or the configuration names, and the scope with the
-    variables of the environment that their file uses. Without `environ`, the configuration is that of another
+    variables of the environment that their file uses. Without `environ`, the configuration is from another
     commit: a file that it names may have changed since, and is treated like one that was only found."""
     targets = Targets(models=frozenset(config.models), declared=scope.declared if file is None else None)
     if file is None and isinstance(config.targets, dict):
@@ -314,15 +314,13 @@ class TargetsFile(TargetList, kw_only=True):
             hint = suggest(provider, _FORMS) or f"one of {', '.join(_FORMS)}"
         problems = [Problem("BK798", message, hint, at=("provider",))] if message else []
         form = AnyTarget if message else form
-        values, spelt, new_problems = _in_our_keys(raw, form)
+        values, spelt, repeated = _in_our_keys(raw, form)
         stated, type_problems = read_as(form, values)
         known = {key: value for key, value in values.items() if key in form.__struct_fields__}
-        problems += [*new_problems, *type_problems, *self._unset_variables(known)]
+        found = [*type_problems, *self._unset_variables(known)]
+        problems += [*repeated, *(replace(one, at=_as_spelt(one.at or (), spelt)) for one in found)]
         if stated is None or problems:
-            return None, [
-                replace(problem, at=tuple(spelt.get(step, step) for step in problem.at or ()))
-                for problem in problems
-            ]
+            return None, problems
         judge = self.expand(stated.judge_target)
         return NamedTarget(name, stated.as_execution(), judge, stated.workers, stated.as_model(self)), []
 
@@ -340,10 +338,10 @@ class TargetsFile(TargetList, kw_only=True):
                     yield Problem("BK799", message, hint.replace("%s", name), at=(key,))
 
     def expand(self, text: "Text | None") -> str | None:
-        """Return a text with the values of its variables filled in."""
+        """Return a text with the values of its variables, which are all set, filled in."""
         if text is None:
             return None
-        return MARKED.sub(lambda match: as_text(self.lookup(match[1]) or ""), str(text))
+        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), str(text))
 
 
 # A target of a targets file, by its provider.
@@ -412,8 +410,13 @@ class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         response = RESPONSE if self.response is None else self.response
         if isinstance(self.response, str):
             response = _as_template(self.response)
-        delays = (_seconds(self.delay_min_ms), _seconds(self.delay_max_ms))
-        return MockExecution("mock", response, *delays, target=self.name)
+        return MockExecution(
+            "mock",
+            response,
+            delay=_seconds(self.delay_min_ms),
+            delay_max=_seconds(self.delay_max_ms),
+            target=self.name,
+        )
 
 
 class TargetHealthcheck(Struct):
@@ -519,24 +522,35 @@ _FORMS: dict[str, type[AnyTarget]] = {
 
 def _in_our_keys(
     raw: Mapping[str, Json], form: type[Struct]
-) -> tuple[dict[str, Json], dict[str | int, str], list[Problem]]:
-    """Return the values by the keys of the form, without nulls; how the file spells these keys; and the keys
-    that it states twice. Any other key stays as it is spelt."""
+) -> tuple[dict[str, Json], dict[Path, Path], list[Problem]]:
+    """Return the values by the keys of the form, without nulls; the paths of these keys as the file spells
+    them; and the keys that it states twice. Any other key stays as it is spelt."""
     values: dict[str, Json] = {}
-    spelt: dict[str | int, str] = {}
+    spelt: dict[Path, Path] = {}
     problems = []
     for key, value in raw.items():
         name = _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
         name = _OTHER_NAMES.get(name, name)
         name = name if name in form.__struct_fields__ else key
         if value is not None and name in values:
-            message = f"both `{spelt[name]}` and `{key}` are given"
+            message = f"both `{spelt[(name,)][0]}` and `{key}` are given"
             problems.append(Problem("BK798", message, "keep one of them", at=(key,)))
         elif value is not None:
-            is_check = name == "healthcheck" and isinstance(value, dict)
-            values[name] = _in_our_keys(value, TargetHealthcheck)[0] if is_check else value
-            spelt[name] = key
+            spelt[(name,)] = (key,)
+            if name == "healthcheck" and isinstance(value, dict):
+                value, spelt_within, repeated = _in_our_keys(value, TargetHealthcheck)
+                spelt |= {(name, *ours): (key, *theirs) for ours, theirs in spelt_within.items()}
+                problems += prefix_paths(repeated, (key,))
+            values[name] = value
     return values, spelt, problems
+
+
+def _as_spelt(at: Path, spelt: Mapping[Path, Path]) -> Path:
+    """Return a path to one of our keys, or below it, as the file spells it."""
+    for length in (2, 1):
+        if at[:length] in spelt:
+            return (*spelt[at[:length]], *at[length:])
+    return at
 
 
 def _as_template(text: Text | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import Place
 from baselinekit.files.languages import dump_yaml
 from baselinekit.files.text import decode
-from baselinekit.graders.base import Task
+from baselinekit.graders.base import Task, values_of
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.composite import Composite
 from baselinekit.graders.graders import row_of
@@ -186,7 +186,7 @@ def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     elif isinstance(method, Contains) and not method.states_texts:
         equivalent_method = _with_texts_to_contain(method, expected)
     elif isinstance(method, RegexMatch) and method.pattern is None:
-        patterns = [expected.value, *expected.alternatives]
+        patterns = values_of(expected)
         if all(isinstance(text, str) for text in patterns):
             either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{text})" for text in patterns)
             equivalent_method = replace(method, pattern=either)
@@ -195,7 +195,7 @@ def without_expectation(grader: Grader, case: Case) -> list[Grader]:
 
 def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
     """Return a pattern that matches exactly these texts, with the same trimming."""
-    texts = [expected.value, *expected.alternatives]
+    texts = values_of(expected)
     if not all(isinstance(text, str) for text in texts):
         return None
     blank = r"\s*" if method.trim_whitespace else ""
@@ -209,7 +209,7 @@ def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
 
 def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | None:
     """Return the check with the texts to contain filled in from the expectation."""
-    values = [expected.value, *expected.alternatives]
+    values = values_of(expected)
     if len(values) == 1:
         texts = expected.value if isinstance(expected.value, list) else [expected.value]
         return replace(method, all=list(map(str, texts)))
@@ -286,9 +286,9 @@ def write(wish: WriteRequest) -> Written:
     cases: list[Case] = []
     for case in wish.cases:
         if case.baseline is not None:
-            lost.append(Loss("a baseline is no case", "keep its file: a suite can name it", case))
+            lost.append(Loss("a baseline is not a case", "keep its file: a suite can name it", case))
         elif not case.graders:
-            lost.append(Loss("nothing says what is right", "give it a grader", case))
+            lost.append(Loss("it is not stated what would be right", "give it a grader", case))
         else:
             cases.append(case)
     shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _DEFAULTS}
@@ -301,14 +301,22 @@ def write(wish: WriteRequest) -> Written:
         for key, value in shared.items()
         if value != _DEFAULTS[key]
     }
-    config |= {"execution": common_execution} if common_execution not in (None, {"type": "prompt"}) else {}
-    metadata: dict[str, Json] = {"id": unique_id(wish.name, set(), "cases")}
-    metadata |= {"description": wish.description} if wish.description else {}
-    kinds, taken_ids = {case.kind for case in cases}, set[str]()
-    document: dict[str, Json] = {"schema_version": "1.0"}
-    document |= {"eval_type": kinds.pop() if len(kinds) == 1 else "capability", "metadata": metadata}
-    document |= {"config": config} if config else {}
+    if common_execution not in (None, {"type": "prompt"}):
+        config["execution"] = common_execution
     shared["execution"] = common_execution
+    file_id = unique_id(wish.name, set(), "cases")
+    metadata: dict[str, Json] = {"id": file_id}
+    if wish.description:
+        metadata["description"] = wish.description
+    kinds = {case.kind for case in cases}
+    document: dict[str, Json] = {
+        "schema_version": "1.0",
+        "eval_type": kinds.pop() if len(kinds) == 1 else "capability",
+        "metadata": metadata,
+    }
+    if config:
+        document["config"] = config
+    taken_ids: set[str] = set()
     document["test_cases"] = [
         # an id without the prefix of its file
         {
@@ -317,8 +325,7 @@ def write(wish: WriteRequest) -> Written:
         }
         for case in cases
     ]
-    name = f"{metadata['id']}.yaml"
-    return Written({name: dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
+    return Written({f"{file_id}.yaml": dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
 
 
 def _most_frequent(values: Sequence[Any]) -> Any:
@@ -335,7 +342,8 @@ def _format_case(case: Case, shared: dict[str, Any], wish: WriteRequest, lost: l
     keys = ("name", "description", "category", "skip")
     entry: dict[str, Json] = {key: value for key in keys if (value := getattr(case, key)) is not None}
     entry["input"] = _format_input(case, wish.root)
-    execution, wanted = _format_execution(case), case.wanted
+    execution = _format_execution(case)
+    wanted = case.wanted
     if not kind_of(case.recipe).asks_nobody and execution != shared["execution"]:
         entry["execution"] = execution
     if case.expected is not None:
@@ -390,14 +398,20 @@ def _format_grader(grader: Grader, lost: list[Loss], case: Case) -> dict[str, Js
         if method.judge is not None:
             judged = stated_fields(method.judge.method)
             aggregator = {"type": row_of(method.judge).method, "config": judged}
-        aggregator |= {"on_error": method.on_error} if method.on_error != Composite(()).on_error else {}
-        config |= {"aggregator": aggregator} if aggregator else {}
-        config |= {"pass_at": method.pass_at} if method.pass_at is not None else {}
+        if method.on_error != Composite(()).on_error:
+            aggregator["on_error"] = method.on_error
+        if aggregator:
+            config["aggregator"] = aggregator
+        if method.pass_at is not None:
+            config["pass_at"] = method.pass_at
     else:
         config |= stated_fields(method)
     entry: dict[str, Json] = {"type": grader.kind}
-    entry |= {"name": grader.name} if grader.name != row.name else {}
+    if grader.name != row.name:
+        entry["name"] = grader.name
     entry["config"] = config
-    entry |= {"weight": tidy(grader.weight)} if grader.weight != 1 else {}
-    default_required = case.pass_rule.by == "all"
-    return entry | ({"required": grader.required} if grader.required is not default_required else {})
+    if grader.weight != 1:
+        entry["weight"] = tidy(grader.weight)
+    if grader.required is not (case.pass_rule.by == "all"):
+        entry["required"] = grader.required
+    return entry

@@ -202,6 +202,7 @@ def test_a30_program_receives_the_case_and_prints_the_prompt() -> None:
     [
         (" \n", 0, "", "bun run x.ts printed no prompt"),
         ("A prompt", 1, "no module zod", "ended with exit code 1; it said: no module zod: let it print"),
+        ("A prompt", -9, "", "which writes the prompt, was killed by signal 9: let it print"),
     ],
 )
 def test_a30_program_without_prompt_is_an_error(
@@ -211,6 +212,12 @@ def test_a30_program_without_prompt_is_an_error(
     found, questions = graded(SCRIPT, GOOD, program=program)
     assert (found.outcome, found.score, found.code, questions) == ("error", None, "BK664", [])
     assert message in found.reason
+
+
+def test_stderr_of_program_without_prompt_is_masked() -> None:
+    program, _ = printing("", 1, "key hunter2 is wrong")
+    found, _ = graded(SCRIPT, GOOD, program=program, mask=lambda text: text.replace("hunter2", "***"))
+    assert "it said: key *** is wrong" in found.reason
 
 
 # Replies.

@@ -8,7 +8,7 @@ import regex
 from cases import case, exactly
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.by_model import ModelJudge, Scoring
+from baselinekit.graders.by_model import Criterion, ModelJudge, Scoring
 from baselinekit.graders.by_schema import JsonSchema, StructuralMatch
 from baselinekit.graders.by_text import Contains, MustInclude, RegexMatch, matches_everything
 from baselinekit.graders.graders import problems_of
@@ -53,11 +53,29 @@ def scaled(**scale: Any) -> HumanRating:
         (judge(type="categorical", categories=["a", "b"], passing=["b", "a"]), None, "this cannot fail"),
         (judge(threshold=6), None, "this cannot pass"),
         (ModelJudge([]), None, "a model grader without a rubric"),
+        (ModelJudge([Criterion("a", "x"), Criterion("a", "y")]), None, "two criteria are called a"),
         (scaled(threshold=1), None, "this cannot fail"),
     ],
 )
 def test_grader_that_cannot_fail_or_pass_is_a_problem(method: Method, expected: Any, what: str) -> None:
     assert what in messages_of(method, expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected", "key"),
+    [
+        (RegexMatch(), exactly("a", "()", type="pattern"), ()),
+        (RegexMatch(), exactly("a", "(", type="pattern"), ()),
+        (RegexMatch(), exactly("a", 1, type="pattern"), ()),
+        (Contains(), exactly("a", [""], type="contains"), ()),
+        (Contains(), exactly("a", None, type="contains"), ()),
+        (MustInclude(("a",), alternatives=(EMPTY,)), None, ("must_include",)),
+    ],
+)
+def test_problem_of_an_alternative_has_its_place(method: Method, expected: Any, key: tuple[str, ...]) -> None:
+    grader = Grader("g", "code", method, at=("expected",))
+    found = problems_of(grader, case(grader, expected=expected))
+    assert [problem.at for problem in found] == [("alternatives", 0, *key)]
 
 
 @pytest.mark.parametrize(

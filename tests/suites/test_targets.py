@@ -219,7 +219,7 @@ def test_targets_of_the_configuration_and_models_by_their_names(tmp_path: Path) 
 # What a targets file states.
 
 
-def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: str) -> Any:
+def read_target(keys: str, tmp_path: Path, named: bool = True, **variables: Any) -> Any:
     """Read a target with these keys, as it is or with its problems."""
     (tmp_path / "t.yaml").write_text(f"targets:\n- {{name: x, {keys}}}\n", "utf-8")
     file = read_file(str(tmp_path), "t.yaml")
@@ -274,11 +274,19 @@ def test_a8_a51_targets_file_has_targets_and_models(tmp_path: Path, keys: str, e
     assert {key: value for key, value in stated.items() if key not in ("type", "target")} == expected
 
 
+def test_variable_of_a_target_may_be_zero(tmp_path: Path) -> None:
+    target, found = read_target("provider: openai, model: 'm${{ N }}'", tmp_path, N=0)
+    assert found == []
+    assert target.model.openai == "m0"
+
+
 def test_a51_mistake_in_a_target_has_its_place(tmp_path: Path) -> None:
     """The golden cases mistakes-targets show the usual ones."""
     for keys, words in {
         "provider: azure, model: m, deployment: n": "2:52: both `model` and `deployment` are given: keep one",
         "provider: cli, command: run, healthcheck: {type: tcp}": "expected one of http, command, found 'tcp'",
+        "provider: cli, command: run, healthcheck: {command: a, command_template: b}": "2:86: both",
+        "provider: cli, command: run, healthcheck: {command_template: [a]}": "2:74: expected",
         "provider: claude-code": "the provider 'claude-code' starts an agent, which its command",
         "provider: mock, delay_min_ms: 9, delayMs: 3": "2:55: both `delay_min_ms` and `delayMs` are given",
     }.items():
