@@ -8,7 +8,7 @@ import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem
@@ -18,7 +18,7 @@ from baselinekit.importers import drafts
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, NotCarried, SourceText, imported_at
 from baselinekit.importers.lines import draft_of
-from baselinekit.model.recipes import Response
+from baselinekit.model.recipes import Response, http_date
 from baselinekit.structs import Struct, replace
 
 TITLE = "vcr"
@@ -138,7 +138,7 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     code = status["code"] if isinstance(status, dict) else status
     if isinstance(code, bool) or not isinstance(code, int):
         raise NotCarried("an answer without a status", "record it again")
-    headers = [(name, value) for name, value in _headers(raw.get("headers"))]
+    headers = [*_headers(raw.get("headers"))]
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
     plain = _decoded(body, coding.strip().lower())
@@ -191,9 +191,11 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def _moment(header: str) -> str | None:
-    """The time of an answer by its Date header."""
-    try:
-        moment = parsedate_to_datetime(header)
-    except (ValueError, TypeError, OverflowError):
+    """The time of an answer in UTC, by its Date header; None if it states none."""
+    seconds = http_date(header)
+    if seconds is None:
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):  # a zone leads beyond the calendar
+        return None
