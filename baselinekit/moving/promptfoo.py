@@ -5,6 +5,7 @@ import csv
 import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
 from itertools import product
 from math import prod
 from typing import Any
@@ -18,14 +19,24 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import promptfooasserts
-from baselinekit.moving.promptfooasserts import SET, Asserted, Assertion, AssertionSet, filled, render
+from baselinekit.moving.promptfooasserts import (
+    CRITERIA,
+    SET,
+    Asserted,
+    Assertion,
+    AssertionSet,
+    base_type,
+    filled,
+    render,
+    render_texts,
+)
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
 from baselinekit.suites.writing import as_name
 from baselinekit.values.paths import render as render_path
-from baselinekit.values.places import value_or_absent, with_texts
+from baselinekit.values.places import value_or_absent
 
 # The form of a configuration.
 
@@ -170,14 +181,13 @@ def _entries(
             yield from _entries(value, in_file(path), reading, names_file, (*within, path))
 
 
-_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
 _KNOWN_COLUMNS = ("__expected", *_COLUMNS, "__prefix", "__suffix")
 
 
 def _lines_of(text: str) -> list[str]:
     """The lines of a table with their ends. `splitlines` ends them at further characters."""
-    return _LINE.findall(text)
+    return StringIO(text, newline="").readlines()
 
 
 def _table(path: str, reading: Reading) -> list[Json]:
@@ -194,9 +204,8 @@ def _table(path: str, reading: Reading) -> list[Json]:
                 reading.leave_out(in_file(path), f"the column {name!r}")
         for row in table:
             cells = [cell for one in row.values() for cell in (one if isinstance(one, list) else [one])]
-            below = sum(
-                len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell
-            )  # a cell may have several lines
+            # a cell may have several lines
+            below = sum(len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell)
             lines.append(table.line_num - below)
             tests.append(_row(row, reading, (*in_file(path), len(tests))))
     except csv.Error as error:
@@ -557,7 +566,7 @@ def _input(
     if prompt.value is ABSENT:
         text = render(prompt.text, values, where)
     else:  # each text of JSON is filled in by itself: a quote in a value ends no string
-        text = pretty(with_texts(prompt.value, lambda text: render(text, values, where)), "  ")
+        text = pretty(render_texts(prompt.value, values, where), "  ")
     kind = NOBODY.eval_input if provider.asks_nobody else "prompt"
     return {"type": kind, "content": escape_variables(text)}
 
@@ -603,7 +612,7 @@ def _asserted(
         value, where = stated.value, f"`{stated.type}`"
         if isinstance(value, str) and value.startswith(_FILE):
             value = _file_value(value.removeprefix(_FILE), stated.type, reading)
-        value = with_texts(value, lambda text: render(text, values, where))
+        value = render_texts(value, values, where)
         asserted = promptfooasserts.graded(replace(stated, value=value), _judge(stated, test, reading))
         if asserted.note:
             reading.note(asserted.note)
@@ -621,11 +630,13 @@ def _by_pattern(asserted: Asserted, at: Path, reading: Reading) -> Asserted | No
 
 
 def _judge(assertion: Assertion, test: StatedTest, reading: Reading) -> str | None:
-    """The model that judges."""
+    """The model that judges; None for the usual one, and for an assertion that no model judges."""
+    if base_type(assertion.type) not in CRITERIA:
+        return None
     judge = assertion.provider if assertion.provider is not None else test.options.get("provider")
     if isinstance(judge, dict) and "id" not in judge:
         judge = judge.get("text")
-    if judge is None or assertion.type in ("contains", "equals", "regex"):
+    if judge is None:
         return None
     judge = judge if isinstance(judge, dict) else {"id": judge}
     if not isinstance(judge.get("id"), str):
