@@ -167,8 +167,10 @@ def describe_grades(result: Result) -> Iterator[str]:
         if grade.outcome == "passed" or (len(grades) == 1 and not place):
             continue
         words = f"{grade.outcome} {grade.grader}" + (f", {grade.verdict}" if grade.verdict else "")
-        reason = "" if grade.reason in result.reason else f": {grade.code or ''} {grade.reason}"
-        yield words + (f" ({place})" if place else "") + reason.replace(":  ", ": ")
+        words += f" ({place})" if place else ""
+        if grade.reason not in result.reason:
+            words += f": {' '.join(filter(None, (grade.code, grade.reason)))}"
+        yield words
 
 
 def key_of(metric: Metric) -> str:

@@ -56,7 +56,7 @@ def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequen
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
-    return [f"baselinekit explain {code}" for code in codes]
+    return [command_line("explain", code) for code in codes]
 
 
 def select_renewable(results: Sequence[Result]) -> list[Result]:

@@ -210,7 +210,7 @@ def describe_uncovered(report: Report) -> list[str]:
     lines = []
     for result in report.uncovered if report.thresholds else ():
         if result.case is None or result.case.eval_type == "regression":
-            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
+            why = f"no threshold covers a failing regression ({one_line(result.criticality or 'medium')})"
         else:
             why = "no threshold states how many cases may fail: add one of the pass rate"
         lines.append(f"{one_line(result.id)} failed: {why}")

@@ -67,7 +67,7 @@ def format_failures(
     for code, ids in hidden_ids.items():
         others = f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
         word = style.paint("ERROR  " if code else "FAILED ", "error")
-        label = f"more with {code}" if code else "more"
+        label = f"more with {one_line(code)}" if code else "more"
         names = f"{', '.join(ids[:_MOST_NAMES])}{others} (-v shows each)"
         lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names}\n") + "\n")
     return "".join(lines)
