@@ -67,7 +67,7 @@ class Evaluator(Struct, forbid_unknown_fields=False):
     required: bool = False
 
 
-# The types whose config has other keys or units than that of our grader.
+# The types whose config has other keys or units than our grader has.
 
 _ABOVE_ZERO = Meta(gt=0, description="a number of milliseconds above 0")
 Milliseconds = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
@@ -189,7 +189,9 @@ def _read_config(type: str, config: dict[str, Json], at: Path, files: NamedFiles
         elif isinstance(prompt, str) and names_file(prompt):
             problems = _find_path(config, "prompt", files, os.path.isfile)
     stated, new_problems = schema.read_as(_FORMS[type], config)
-    return getattr(stated, "as_config", lambda: stated)(), [*problems, *new_problems]
+    if isinstance(stated, StatedTrajectory | StatedLatency | StatedCost):
+        stated = stated.as_config()
+    return stated, [*problems, *new_problems]
 
 
 def _find_path(
@@ -262,8 +264,10 @@ LATER = {
 """Keys of later versions of AgentV, or of other places, and what to write here instead."""
 
 _OTHER_FORMS = {**FORMS_BY_KEY, **dict.fromkeys(("cases", "triggering"), "the eval file of a prompt")}
-_HINTS = {key: f"here it is {instead}" for key, instead in LATER.items()}
-_HINTS |= {key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS.items()}
+_HINTS = {
+    **{key: f"here it is {instead}" for key, instead in LATER.items()},
+    **{key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS.items()},
+}
 
 _SETTINGS = ("dataset", "execution", "evaluators", "evaluator", "target")
 _NOT_AGENTV = ("grader", "graders", "expected", "test_cases", "current")

@@ -20,6 +20,7 @@ from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
 from baselinekit.suites import writing
 from baselinekit.suites.writing import Loss, WriteRequest, Written
+from baselinekit.values.texts import numbered
 
 _INPUT = "prompt"
 _DEFAULT_TIME = 60
@@ -42,10 +43,9 @@ def write(wish: WriteRequest) -> Written:
             queries.remove(case)
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = writing.unique_id(wish.name, set(), "prompt")
-    evals: dict[str, Json] = {}
+    id = writing.as_name(wish.name, "prompt")
     defaults, model = _common_defaults(queries + cases, cases)
-    evals |= {"defaults": defaults} if defaults else {}
+    evals: dict[str, Json] = {"defaults": defaults} if defaults else {}
     if cases:
         names: set[str] = set()
         evals["cases"] = [_format_case(case, defaults, model, names, wish) for case in cases]
@@ -74,7 +74,7 @@ def _format_meta(id: str, wish: WriteRequest, line: DecisionLine | None, uses_in
 
 
 def _is_query(case: Case) -> bool:
-    """Whether a case is a query of which a judge says whether it triggers the prompt."""
+    """Whether a case is a query: a judge decides whether it triggers the prompt."""
     is_echo = kind_of(case.recipe).asks_nobody and isinstance(case.recipe.input, str)
     return is_echo and len(case.graders) == 1 and isinstance(case.graders[0].method, DecisionLine)
 
@@ -183,7 +183,7 @@ def _unique_name(case: Case, names: set[str]) -> str:
     """Return a unique name: one line of printable characters."""
     full_name = case.name or case.id.partition("/")[2] or case.id
     printable = "".join(character if character.isprintable() else " " for character in full_name)
-    return writing.numbered(" ".join(printable.split()) or "case", names, " ")
+    return numbered(" ".join(printable.split()) or "case", names, " ")
 
 
 def _format_triggering(queries: Sequence[Case], model: str) -> dict[str, Json]:

@@ -27,7 +27,7 @@ from baselinekit.structs import Struct, plain, replace
 from baselinekit.suites.dialect import MESSAGES
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.values.texts import Mask
+from baselinekit.values.texts import Mask, numbered
 
 _LONGEST_ID = 100
 _NOT_IN_IDS = lazy_pattern(r"[^A-Za-z0-9._-]+")
@@ -75,19 +75,9 @@ def as_name(text: str, usual: str = "cases") -> str:
     return name.strip("-._") or usual
 
 
-def unique_id(text: str, taken: set[str], usual: str = "case") -> str:
-    """An id for a file of ours, with a number if it is taken."""
-    return numbered(as_name(text, usual), taken)
-
-
-def numbered(name: str, taken: set[str], join: str = "-") -> str:
-    """The name, with a number if it is taken."""
-    unique, number = name, 1
-    while unique.casefold() in taken:
-        number += 1
-        unique = f"{name}{join}{number}"
-    taken.add(unique.casefold())
-    return unique
+def unique_id(text: str, taken: set[str]) -> str:
+    """An id for a case of ours, with a number if it is taken."""
+    return numbered(as_name(text, "case"), taken)
 
 
 # The question of a case, as it is sent.
@@ -302,7 +292,7 @@ def write(wish: WriteRequest) -> Written:
         if value != _DEFAULTS[key]
     }
     config |= {"execution": common_execution} if common_execution not in (None, {"type": "prompt"}) else {}
-    metadata: dict[str, Json] = {"id": unique_id(wish.name, set(), "cases")}
+    metadata: dict[str, Json] = {"id": as_name(wish.name)}
     metadata |= {"description": wish.description} if wish.description else {}
     kinds, taken_ids = {case.kind for case in cases}, set[str]()
     document: dict[str, Json] = {"schema_version": "1.0"}
