@@ -5,7 +5,6 @@ import csv
 import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
 from itertools import product
 from math import prod
 from typing import Any
@@ -181,13 +180,14 @@ def _entries(
             yield from _entries(value, in_file(path), reading, names_file, (*within, path))
 
 
+_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
 _KNOWN_COLUMNS = ("__expected", *_COLUMNS, "__prefix", "__suffix")
 
 
 def _lines_of(text: str) -> list[str]:
     """The lines of a table with their ends. `splitlines` ends them at further characters."""
-    return StringIO(text, newline="").readlines()
+    return _LINE.findall(text)
 
 
 def _table(path: str, reading: Reading) -> list[Json]:
