@@ -35,7 +35,7 @@ class RecordedAnswer(Struct):
 
 
 class Cassette(Struct):
-    """A file's requests, each with its answer, in one order."""
+    """The requests of a file, and their answers in the same order."""
 
     imported: drafts.ImportedFile
     answers: tuple[RecordedAnswer, ...]
@@ -47,7 +47,7 @@ def recognises(file: str, text: str) -> bool:
 
 
 def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
-    """The cassette of a file; None if it is none."""
+    """The cassette in a file; None if the file is not a cassette."""
     value = _value(source)
     if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
         if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
@@ -55,7 +55,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             raise InvalidInput(Problem("BK776", message, hint, Place(source.name)))
         return None
     first_answers: dict[str, RecordedAnswer] = {}
-    drafts: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
+    answered: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
     left_out: list[tuple[int, str, str]] = []
     credentials = HiddenValues()
     for number, interaction in enumerate(value["interactions"]):
@@ -65,7 +65,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             first_answer = first_answers.setdefault(request_key, answer)
             if first_answer is answer:
                 draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
-                drafts.append((number, replace(draft, status=answer.response.status), answer))
+                answered.append((number, replace(draft, status=answer.response.status), answer))
             elif replace(first_answer.response, headers=answer.response.headers) != answer.response:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
@@ -74,9 +74,9 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
-    entries = [(number, draft) for number, draft, _ in drafts]
+    entries = [(number, draft) for number, draft, _ in answered]
     imported = imported_at(source, ("interactions",), entries, left_out, credentials.found)
-    return Cassette(imported, tuple(answer for *_, answer in drafts))
+    return Cassette(imported, tuple(answer for _, _, answer in answered))
 
 
 def _value(source: SourceText) -> Any:
