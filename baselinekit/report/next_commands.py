@@ -30,7 +30,7 @@ _MOST_FILES = 20
 _MOST_DRAFTS = 5
 _RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
 _OUTCOMES = (("status",), ("exit_code",))
-"""The paths at which an output says whether the run succeeded."""
+"""The paths at which an output states whether the run succeeded."""
 
 _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
