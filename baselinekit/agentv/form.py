@@ -137,14 +137,14 @@ def read_evaluators(raw: Json, at: Path, files: NamedFiles) -> tuple[list[Grader
     if not isinstance(raw, list) or not raw:
         message = f"expected a list of evaluators, found {schema.describe_value(raw)}"
         return [], [Problem("BK105", message, "such as - {name: quality, type: llm_judge}", at=())]
-    graders: dict[str, Grader] = {}
+    by_name: dict[str, Grader] = {}
     problems = schema.Mistakes()
     for number, entry in enumerate(raw):
         grader = problems.take(read_evaluator(entry, (*at, number), files), number)
-        if grader is not None and graders.setdefault(grader.name, grader) is not grader:
+        if grader is not None and by_name.setdefault(grader.name, grader) is not grader:
             message = f"two evaluators are called {grader.name!r}"
             problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
-    return list(graders.values()), problems
+    return list(by_name.values()), problems
 
 
 def read_evaluator(raw: Json, at: Path, files: NamedFiles) -> tuple[Grader | None, list[Problem]]:
@@ -524,8 +524,8 @@ def _read_message_field(
     key = next((key for key in keys if getattr(facts, key) is not None), None)
     if key is None:
         return (), (), []
-    messages, problems = read_messages(getattr(facts, key), role, files)
-    return (key,), messages, schema.prefix_paths(problems, (key,))
+    found, problems = read_messages(getattr(facts, key), role, files)
+    return (key,), found, schema.prefix_paths(problems, (key,))
 
 
 def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], list[Problem]]:

@@ -15,9 +15,9 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.suites import writing
+from baselinekit.suites.dialect import numbered
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.suites.writing import Loss, WriteRequest, Written
-from baselinekit.values.texts import numbered
 
 _HEAD = ("name", "weight", "required")
 _RENAMED_LIMITS = {"max_seconds": ("threshold", 1000), "max_usd": ("budget", 1)}

@@ -28,9 +28,8 @@ from baselinekit.schema import Parts, Schema, add_part, move_to_name, or_null, p
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
-from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem, numbered
 from baselinekit.suites.settings import load_documents
-from baselinekit.values.texts import numbered
 
 KEYS = ("cases", "triggering")
 PREFIX = "EVA_"

@@ -17,8 +17,14 @@ from baselinekit.structs import Struct, Threshold, field
 from baselinekit.values.places import with_texts
 
 _PLAIN_NODES = (
-    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const),
-    *(nodes.Getattr, nodes.Getitem, nodes.Filter),
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Filter,
 )
 """What a template may consist of: loops and conditions mean something else in Python than in JavaScript."""
 

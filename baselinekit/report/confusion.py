@@ -16,7 +16,9 @@ from baselinekit.structs import Struct
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
 _MOST_TABLES = 20
-"""Graders, and classes that have a number in each row for programs, even if it is 0."""
+_MOST_ZEROS = 20
+"""Classes that have a number in each row for programs, even if it is 0: such a table grows with their
+square."""
 
 _LONGEST_CLASS = 24
 
@@ -182,7 +184,7 @@ def classes_documents(report: Report) -> list[Json]:
     documents: list[Json] = []
     for found in classifications(report):
         low, high = found.interval if found.decided else (None, None)
-        zeros = dict.fromkeys(found.classes[:_MOST_TABLES], 0)
+        zeros = dict.fromkeys(found.classes[:_MOST_ZEROS], 0)
         table: dict[str, dict[str, Json]] = {wanted: {**zeros} for wanted in found.wanted}
         for (wanted, given), count in found.cells.items():
             if given is not None:

@@ -50,9 +50,8 @@ def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequen
     """Return the command for each baseline, by its id, that states rules about what varies without a
     placeholder: each an option and its value."""
     words = {id: [word for option in options for word in option] for id, options in rules.items() if options}
-    return [command_line("refresh", id, *options, *operator) for id, options in words.items()][
-        :_MOST_COMMANDS
-    ]
+    commands = [command_line("refresh", id, *options, *operator) for id, options in words.items()]
+    return commands[:_MOST_COMMANDS]
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:

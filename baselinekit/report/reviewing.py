@@ -361,7 +361,7 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     yield ""
     yield from change_lines(change, style, plan.baseline.source.file)
     if len(scene.members) > 1:
-        yield from _group_lines(scene.members, style)
+        yield from _other_member_lines(scene.members, style)
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
     if scene.info:
@@ -370,7 +370,7 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
-def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
+def _other_member_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
     """Yield the other changes of the same kind: whether their values are the same, and where they are."""
     (_, first), *others = members
     ids = {plan.baseline.id for plan, _ in members}
@@ -467,10 +467,12 @@ def format_pending(
                 lines.append(f"    {one_line(accept_command(plan, (change,), operator))}")
         if all(map(is_free, plan.changes)):
             lines.append(f"  {one_line(accept_command(plan, None, operator))}")
-        lines += [""] if is_full else []
+        if is_full:
+            lines.append("")
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
-    lines += [""] if lines[-1] else []
+    if lines[-1]:
+        lines.append("")
     if len(plans) > 1 and all(is_free(change) for plan in plans for change in plan.changes):
         everything = [] if len(again) > len(operator) else ["--all-failed"]
         lines.append(f"all of it: {command_line('refresh', *everything, *again, '--yes')}")

@@ -15,7 +15,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Prob
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.grades import FAULTS
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.schema import read_as
@@ -151,7 +150,7 @@ def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None
     an interrupted run did not come to has not passed, so that the next one goes on with it. If they cannot be
     written (a read-only checkout), nothing fails."""
     covered = {result.id for result in report.results if result.outcome != "skipped"}
-    failed = {result.id for result in report.results if result.outcome in FAULTS}
+    failed = {result.id for result in report.results if result.outcome in ("failed", "error", "unscored")}
     if report.interrupted:
         failed |= {result.id for result in report.results if result.verdict == "limit"}
     ids = sorted((load_not_passed(root, file) - covered) | failed)

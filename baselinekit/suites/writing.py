@@ -24,10 +24,10 @@ from baselinekit.secrets.finding import mask_secrets
 from baselinekit.secrets.variables import Scope, escape_variables, names_in
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Struct, plain, replace
-from baselinekit.suites.dialect import MESSAGES
+from baselinekit.suites.dialect import MESSAGES, numbered
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.targets import NO_TARGETS, Targets
-from baselinekit.values.texts import Mask, numbered
+from baselinekit.values.texts import Mask
 
 _LONGEST_ID = 100
 _NOT_IN_IDS = lazy_pattern(r"[^A-Za-z0-9._-]+")

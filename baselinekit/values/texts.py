@@ -21,16 +21,6 @@ def list_first(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + more
 
 
-def numbered(name: str, taken: set[str], join: str = "-") -> str:
-    """Return the name, with a number if it is taken, whatever its case; from now on it is taken."""
-    unique, number = name, 1
-    while unique.casefold() in taken:
-        number += 1
-        unique = f"{name}{join}{number}"
-    taken.add(unique.casefold())
-    return unique
-
-
 # The beginning of a long text, and how much is left out. The text is masked first and cut afterwards,
 # as half a secret would not be recognised. A text may be cut more than once: an answer when it is stored,
 # and again when it is shown. What was cut off before is counted too, so the number refers to the whole text.
