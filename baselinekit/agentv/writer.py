@@ -54,7 +54,7 @@ def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
     variables = writing.question_of(case, wish.root).variables
     reason = hint = ""
     if case.baseline is not None:
-        reason, hint = "a baseline is no case", "keep its file: a suite can name it"
+        reason, hint = "a baseline is not a case", "keep its file: a suite can name it"
     elif kind_of(case.recipe).input_of_messages((TraceMessage("user", ""),)) is None:
         reason = f"it asks by `type: {case.recipe.execution.type}`, which takes no messages"
     elif variables:

@@ -277,7 +277,7 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     folder = "" if folder == os.curdir else folder
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
-        message = f"{name!r} is no folder, id or alias of a prompt"
+        message = f"{name!r} is not a folder, id or alias of a prompt"
         near = suggest(name, names_of_all(project.root))
         hint = near or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         raise InvalidInput(Problem("BK769", message, hint))

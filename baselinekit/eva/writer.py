@@ -87,7 +87,7 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     question = writing.question_of(case, wish.root)
     reason = ""
     if case.baseline is not None:
-        reason = "a baseline is no case of a prompt"
+        reason = "a baseline is not a case of a prompt"
     elif kind_of(case.recipe).asks_models != "always":
         reason = f"a prompt folder asks a model, and this asks by `type: {case.recipe.execution.type}`"
     elif question.text is None:

@@ -179,7 +179,7 @@ def _value_baseline(
     baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
     loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
-    notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
+    notes = [f"{path} becomes <<any>>, and anything passes there" for path in loose]
     return MovedBaseline(file, record, place), (*notes, *templating.notes(), *capture.describe_hidden(hidden))
 
 

@@ -79,7 +79,7 @@ StatedProvider = _form(
     "StatedProvider", "id", "label", "apiKeyRequired", config=ProviderConfig | None, prompts=list[Json] | None
 )
 _HINTS = {
-    "redteam": "attacks that promptfoo generates are no cases: run them there",
+    "redteam": "attacks that promptfoo generates are not cases: run them there",
     "extensions": "hooks are programs: guard.sh and verify.sh of a prompt folder are the same idea",
     "nunjucksFilters": "write the prompts without them",
     "derivedMetrics": "the metrics of a run are in its report",

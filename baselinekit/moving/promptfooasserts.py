@@ -288,7 +288,7 @@ def in_set(inner: Sequence[Asserted], together: AssertionSet) -> Asserted:
 
 def _text_of(assertion: Assertion) -> str:
     if isinstance(assertion.value, bool) or not isinstance(assertion.value, str | int | float):
-        raise NotCarried(f"`{assertion.type}` with a value that is no text", "give it a text")
+        raise NotCarried(f"`{assertion.type}` whose value is not a text", "give it a text")
     return printed(assertion.value)
 
 

@@ -161,7 +161,7 @@ def _received(raw: Any) -> bytes:
         return raw.encode("utf-8", "surrogateescape")
     if isinstance(raw, bytes):
         return raw
-    raise NotCarried("an answer whose body is no text and no bytes", "record it again")
+    raise NotCarried("an answer whose body is neither text nor bytes", "record it again")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
