@@ -18,17 +18,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import promptfooasserts
-from baselinekit.moving.promptfooasserts import (
-    CRITERIA,
-    SET,
-    Asserted,
-    Assertion,
-    AssertionSet,
-    base_type,
-    filled,
-    render,
-    render_texts,
-)
+from baselinekit.moving.promptfooasserts import Asserted, Assertion, AssertionSet, render, render_texts
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
@@ -473,14 +463,17 @@ def _variants(test: StatedTest, reading: Reading) -> list[Mapping[str, Json]]:
     """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
     values = {name: _value(name, value, reading) for name, value in test.merged.get("vars", {}).items()}
     if test.options.get("disableVarExpansion"):
-        return [filled(values)]
+        return [promptfooasserts.filled(values)]
     names = [name for name, value in values.items() if isinstance(value, list)]
     count = prod(len(values[name]) for name in names)
     if count > _MOST_VARIANTS:
         hint = f"at most {_MOST_VARIANTS:,}: list fewer values, or set `options.disableVarExpansion`"
         raise NotCarried(f"{count:,} combinations of the values of its variables", hint)
     chosen = product(*(values[name] for name in names))
-    return [filled({**values, **dict(zip(names, combination, strict=True))}) for combination in chosen]
+    return [
+        promptfooasserts.filled({**values, **dict(zip(names, combination, strict=True))})
+        for combination in chosen
+    ]
 
 
 def _value(name: str, value: Json, reading: Reading) -> Json:
@@ -586,7 +579,7 @@ def _asserted(
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         reading.leave_out(at, "an assertion without a type")
         return
-    is_set = raw["type"] == SET
+    is_set = raw["type"] == promptfooasserts.SET
     if reading.known(AssertionSet if is_set else Assertion, raw, at, f"`{raw['type']}`") != raw:
         return  # with a part less it would judge something else
     if is_set:
@@ -631,7 +624,7 @@ def _by_pattern(asserted: Asserted, at: Path, reading: Reading) -> Asserted | No
 
 def _judge(assertion: Assertion, test: StatedTest, reading: Reading) -> str | None:
     """The model that judges; None for the usual one, and for an assertion that no model judges."""
-    if base_type(assertion.type) not in CRITERIA:
+    if promptfooasserts.base_type(assertion.type) not in promptfooasserts.CRITERIA:
         return None
     judge = assertion.provider if assertion.provider is not None else test.options.get("provider")
     if isinstance(judge, dict) and "id" not in judge:
