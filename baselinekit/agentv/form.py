@@ -67,7 +67,7 @@ class Evaluator(Struct, forbid_unknown_fields=False):
     required: bool = False
 
 
-# The types whose config has other keys or units than that of our grader.
+# The types whose config has other keys or units than our grader has.
 
 _ABOVE_ZERO = Meta(gt=0, description="a number of milliseconds above 0")
 Milliseconds = Annotated[int, _ABOVE_ZERO] | Annotated[float, _ABOVE_ZERO]
@@ -137,14 +137,14 @@ def read_evaluators(raw: Json, at: Path, files: NamedFiles) -> tuple[list[Grader
     if not isinstance(raw, list) or not raw:
         message = f"expected a list of evaluators, found {schema.describe_value(raw)}"
         return [], [Problem("BK105", message, "such as - {name: quality, type: llm_judge}", at=())]
-    graders: dict[str, Grader] = {}
+    by_name: dict[str, Grader] = {}
     problems = schema.Mistakes()
     for number, entry in enumerate(raw):
         grader = problems.take(read_evaluator(entry, (*at, number), files), number)
-        if grader is not None and graders.setdefault(grader.name, grader) is not grader:
+        if grader is not None and by_name.setdefault(grader.name, grader) is not grader:
             message = f"two evaluators are called {grader.name!r}"
             problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
-    return list(graders.values()), problems
+    return list(by_name.values()), problems
 
 
 def read_evaluator(raw: Json, at: Path, files: NamedFiles) -> tuple[Grader | None, list[Problem]]:
@@ -189,7 +189,9 @@ def _read_config(type: str, config: dict[str, Json], at: Path, files: NamedFiles
         elif isinstance(prompt, str) and names_file(prompt):
             problems = _find_path(config, "prompt", files, os.path.isfile)
     stated, new_problems = schema.read_as(_FORMS[type], config)
-    return getattr(stated, "as_config", lambda: stated)(), [*problems, *new_problems]
+    if isinstance(stated, StatedTrajectory | StatedLatency | StatedCost):
+        stated = stated.as_config()
+    return stated, [*problems, *new_problems]
 
 
 def _find_path(
@@ -262,8 +264,10 @@ LATER = {
 """Keys of later versions of AgentV, or of other places, and what to write here instead."""
 
 _OTHER_FORMS = {**FORMS_BY_KEY, **dict.fromkeys(("cases", "triggering"), "the eval file of a prompt")}
-_HINTS = {key: f"here it is {instead}" for key, instead in LATER.items()}
-_HINTS |= {key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS.items()}
+_HINTS = {
+    **{key: f"here it is {instead}" for key, instead in LATER.items()},
+    **{key: f"a key of {form}: split the file" for key, form in _OTHER_FORMS.items()},
+}
 
 _SETTINGS = ("dataset", "execution", "evaluators", "evaluator", "target")
 _NOT_AGENTV = ("grader", "graders", "expected", "test_cases", "current")
@@ -520,8 +524,8 @@ def _read_message_field(
     key = next((key for key in keys if getattr(facts, key) is not None), None)
     if key is None:
         return (), (), []
-    messages, problems = read_messages(getattr(facts, key), role, files)
-    return (key,), messages, schema.prefix_paths(problems, (key,))
+    found, problems = read_messages(getattr(facts, key), role, files)
+    return (key,), found, schema.prefix_paths(problems, (key,))
 
 
 def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], list[Problem]]:

@@ -86,7 +86,8 @@ def find_lacking(
 
 
 class Draft(Struct):
-    """The draft of a rubric. `items` is empty if no reply could be used; `error` says why."""
+    """The draft of a rubric. `items` is empty if no reply could be used, for the reason in
+    `error`."""
 
     lacking: CaseWithoutRubric
     items: list[DraftedItem]

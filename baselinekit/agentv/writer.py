@@ -15,6 +15,7 @@ from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
 from baselinekit.suites import writing
+from baselinekit.suites.dialect import numbered
 from baselinekit.suites.targets import DEFAULT
 from baselinekit.suites.writing import Loss, WriteRequest, Written
 
@@ -53,7 +54,7 @@ def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
     variables = writing.question_of(case, wish.root).variables
     reason = hint = ""
     if case.baseline is not None:
-        reason, hint = "a baseline is no case", "keep its file: a suite can name it"
+        reason, hint = "a baseline is not a case", "keep its file: a suite can name it"
     elif kind_of(case.recipe).input_of_messages((TraceMessage("user", ""),)) is None:
         reason = f"it asks by `type: {case.recipe.execution.type}`, which takes no messages"
     elif variables:
@@ -69,7 +70,7 @@ def _format_case(
     case: Case, shared_tags: Sequence[str], target: str, taken_ids: set[str], wish: WriteRequest
 ) -> dict[str, Json]:
     stem = case.target_id or writing.received_id(case) or case.id.partition("/")[2] or case.id
-    id = writing.numbered(stem, taken_ids)
+    id = numbered(stem, taken_ids)
     wanted, asked = case.wanted, case.wanted.asked
     if not asked:
         messages = writing.question_of(case, wish.root).messages
@@ -92,7 +93,7 @@ def _format_case(
 
 
 def _is_rubric_of_case(grader: Grader) -> bool:
-    """Whether a grader is the one that `rubrics:` of a case stands for."""
+    """Whether a grader can be written as `rubrics:` of its case."""
     evaluator = _format_evaluator(grader) or {}
     return [*evaluator] == ["name", "type", "rubrics"] and evaluator["name"] == evaluator["type"] == RUBRIC
 

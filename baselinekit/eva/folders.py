@@ -393,7 +393,7 @@ def _placed(data: DataFile, problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
-    """Check that a description is complete, and that of a skill."""
+    """Check that a description is complete, and that it can be the description of a skill."""
     meta = folder.meta
     for key in REQUIRED:
         value = raw.get(key)

@@ -28,7 +28,7 @@ from baselinekit.schema import Parts, Schema, add_part, move_to_name, or_null, p
 from baselinekit.secrets.variables import as_text, escape_variables
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Count, Meta, NotBlank, NotEmpty, Retries, Struct, field, replace
-from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem
+from baselinekit.suites.dialect import FORMS_BY_KEY, CaseTimeLimit, Defaults, EvalDocument, EvalItem, numbered
 from baselinekit.suites.settings import load_documents
 
 KEYS = ("cases", "triggering")
@@ -135,13 +135,12 @@ class _Reading:
 
     def case_id(self, name: str, number: int) -> str:
         """Return an id for a name, made unique by a number."""
-        word = stem = as_id(name) or f"case-{number + 1}"
-        suffix = 1
-        while word.casefold() in self.taken_ids:
-            suffix += 1
-            word = f"{stem}-{suffix}"
-        self.taken_ids.add(word.casefold())
-        return f"{as_id(self.folder.id) or 'prompt'}/{word}"
+        word = numbered(as_id(name) or f"case-{number + 1}", self.taken_ids)
+        return f"{self.id_of_folder}/{word}"
+
+    @property
+    def id_of_folder(self) -> str:
+        return as_id(self.folder.id) or "prompt"
 
 
 def as_id(name: str) -> str:
@@ -443,7 +442,7 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
             message = "this query should match and should not match: it is in both lists"
             reading.add(at, "BK754", message, "keep it in one of them")
         case = reading.outer.case(
-            f"{as_id(folder.id) or 'prompt'}/triggering/{key.replace('_', '-')}-{number + 1}",
+            f"{reading.id_of_folder}/triggering/{key.replace('_', '-')}-{number + 1}",
             Recipe(escape_variables(query), EchoExecution("echo")),
             (Grader("triggering", "model", replace(line, wanted=LISTS[key])),),
             name=query,

@@ -9,11 +9,11 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar, get_args
+from typing import Generic, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.eva.folders import load_valid_folder, read_folder
+from baselinekit.eva.folders import REQUIRED, STATUSES, load_valid_folder, read_folder
 from baselinekit.files import jsontext
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import is_plain, language
@@ -47,7 +47,7 @@ _OPTIONAL = ("graders", "inputs", "interrupted")
 
 
 class RunFacts(Struct):
-    """What a row says about a run besides its results. `now`: when it ended; `graders`: the only kind of
+    """What a row states about a run besides its results. `now`: when it ended; `graders`: the only kind of
     graders that was asked; `inputs`: by the path of a folder, the inputs that the operator typed;
     `interrupted`: by a signal or by the time limit of its suite."""
 
@@ -61,8 +61,8 @@ class RunFacts(Struct):
 def note_runs(
     project: Project, suite: Suite, chosen: Sequence[Case], results: Sequence[Result], facts: RunFacts
 ) -> list[str]:
-    """Append a row to the log of each prompt folder of which something was run. Return warnings about rows
-    that could not be written; the results of the run count nevertheless."""
+    """Append a row to the log of each prompt folder that took part in a run. Return warnings about rows that
+    could not be written; the results of the run count nevertheless."""
     warnings = []
     outcomes = {result.id: result for result in results}
     mask = project.redactor.mask_value  # names come from the checkout, but everything written is masked
@@ -86,8 +86,7 @@ def _row_of_run(
     results: Mapping[str, Result],
     facts: RunFacts,
 ) -> EvalRow | None:
-    """Return the row of a folder; None if nothing of it was run. `cases`: all cases, of which some were
-    chosen."""
+    """Return the row of a folder; None if nothing of it was run. `cases`: all cases, `chosen` or not."""
     own, own_chosen = (
         [case for case in some if case.folder is not None and case.folder.path == folder.path]
         for some in (cases, chosen)
@@ -132,7 +131,7 @@ def note_use(project: Project, case: Case, attempt: Attempt, now: str) -> list[s
 
 
 def _name_in_row(case: Case) -> str:
-    """The name of a case in a row; that of a trigger query is its text."""
+    """The name of a case in a row; a trigger query has its text as its name."""
     name = case.name or case.id
     return f"triggering: {name}" if kind_of(case.recipe).asks_nobody else name
 
@@ -198,7 +197,8 @@ def _append_line(root: str, file: str, line: bytes) -> list[str]:
 
 
 class Log(Struct, Generic[Row]):
-    """The rows of a file, the oldest first. A line that cannot be read is None, and a note says why."""
+    """The rows of a file, the oldest first. A line that cannot be read is None, and a note has the
+    reason."""
 
     rows: tuple[Row | None, ...] = ()
     notes: tuple[Problem, ...] = ()
@@ -239,7 +239,7 @@ _NEXT: dict[Status, Status] = {"draft": "tested", "tested": "ready"}
 _USES: dict[Status, int] = {"draft": 3, "tested": 10}
 """How many uses are required to leave this status."""
 
-_KEYS = ("id", "title", "summary", "status", "version", "created", "updated", "description", "triggers")
+_KEYS = (*REQUIRED, "description", "triggers")
 """The usual order of keys in meta.yml: a missing key is inserted in its place."""
 
 _MOST_NAMED = 5
@@ -277,7 +277,7 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     folder = "" if folder == os.curdir else folder
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
-        message = f"{name!r} is no folder, id or alias of a prompt"
+        message = f"{name!r} is not a folder, id or alias of a prompt"
         near = suggest(name, names_of_all(project.root))
         hint = near or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         raise InvalidInput(Problem("BK769", message, hint))
@@ -349,7 +349,7 @@ def _last_run(folder: PromptFolder, log: Log[EvalRow]) -> tuple[bool, str, str]:
 
 
 def _does_not_count(folder: PromptFolder, row: EvalRow | None) -> str:
-    """The reason why a row is no evidence about the prompt as it is now."""
+    """The reason why a row does not count for the prompt as it is now; "" if it counts."""
     if row is None:
         return "it cannot be read, so its outcome is unknown"
     if row.interrupted:
@@ -414,13 +414,12 @@ def _status(root: str, folder: PromptFolder) -> Status:
     file = folder.meta_file
     body = decode(project.read(root, file), file).body
     stated = _stated(body, file)
-    statuses: tuple[Status, ...] = get_args(Status)
-    for status in statuses:
+    for status in STATUSES:
         if status == stated:
             return status
     message = "there is no `status`" if stated is None else f"{stated!r} is not a status"
-    near = suggest(stated, statuses) if isinstance(stated, str) else ""
-    problem = Problem("BK767", message, near or f"write one of {', '.join(statuses)}", at=("status",))
+    near = suggest(stated, STATUSES) if isinstance(stated, str) else ""
+    problem = Problem("BK767", message, near or f"write one of {', '.join(STATUSES)}", at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 
 

@@ -19,6 +19,7 @@ from baselinekit.secrets.variables import Scope
 from baselinekit.store.project import EVALS, METAS, TEMPLATE
 from baselinekit.structs import replace
 from baselinekit.suites import writing
+from baselinekit.suites.dialect import numbered
 from baselinekit.suites.writing import Loss, WriteRequest, Written
 
 _INPUT = "prompt"
@@ -33,19 +34,16 @@ def write(wish: WriteRequest) -> Written:
     lost: list[Loss] = []
     queries = [case for case in wish.cases if _is_query(case)]
     queries = [case for key in LISTS.values() for case in queries if case.graders[0].method.wanted == key]
-    cases = [case for case in wish.cases if case not in queries and _can_be_written(case, wish, lost)]
-    first_line = queries[0].graders[0].method if queries else None
-    for case in list(queries):
-        line = case.graders[0].method
-        if first_line is not None and replace(line, wanted=first_line.wanted) != first_line:
-            lost.append(Loss("it is judged by another description than the first query", "", case))
-            queries.remove(case)
+    cases = [case for case in wish.cases if not _is_query(case) and _can_be_written(case, wish, lost)]
+    others = [case for case in queries if _judge_of(case) != _judge_of(queries[0])]
+    message = "it is judged by another description than the first query"
+    lost += [Loss(message, case=case) for case in others]
+    queries = [case for case in queries if case not in others]
     if not (queries or cases):
         return Written({}, lost=tuple(lost))
-    id = writing.unique_id(wish.name, set(), "prompt")
-    evals: dict[str, Json] = {}
+    id = writing.as_name(wish.name, "prompt")
     defaults, model = _common_defaults(queries + cases, cases)
-    evals |= {"defaults": defaults} if defaults else {}
+    evals: dict[str, Json] = {"defaults": defaults} if defaults else {}
     if cases:
         names: set[str] = set()
         evals["cases"] = [_format_case(case, defaults, model, names, wish) for case in cases]
@@ -53,7 +51,7 @@ def write(wish: WriteRequest) -> Written:
         evals["triggering"] = _format_triggering(queries, model)
     files = {
         EVALS[0]: dump_yaml(evals),
-        METAS[0]: dump_yaml(_format_meta(id, wish, first_line, bool(cases))),
+        METAS[0]: dump_yaml(_format_meta(id, wish, _judge_of(queries[0]) if queries else None, bool(cases))),
         TEMPLATE: f"{{{{{_INPUT}}}}}\n" if not cases else f"{{{{{_INPUT}}}}}",
     }
     notes = []
@@ -74,16 +72,22 @@ def _format_meta(id: str, wish: WriteRequest, line: DecisionLine | None, uses_in
 
 
 def _is_query(case: Case) -> bool:
-    """Whether a case is a query of which a judge says whether it triggers the prompt."""
+    """Whether a case is a query: a judge decides whether it triggers the prompt."""
     is_echo = kind_of(case.recipe).asks_nobody and isinstance(case.recipe.input, str)
     return is_echo and len(case.graders) == 1 and isinstance(case.graders[0].method, DecisionLine)
+
+
+def _judge_of(case: Case) -> DecisionLine:
+    """The judge of a query, whatever its right decision is."""
+    line: DecisionLine = case.graders[0].method
+    return replace(line, wanted="YES")
 
 
 def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     question = writing.question_of(case, wish.root)
     reason = ""
     if case.baseline is not None:
-        reason = "a baseline is no case of a prompt"
+        reason = "a baseline is not a case of a prompt"
     elif kind_of(case.recipe).asks_models != "always":
         reason = f"a prompt folder asks a model, and this asks by `type: {case.recipe.execution.type}`"
     elif question.text is None:
@@ -183,7 +187,7 @@ def _unique_name(case: Case, names: set[str]) -> str:
     """Return a unique name: one line of printable characters."""
     full_name = case.name or case.id.partition("/")[2] or case.id
     printable = "".join(character if character.isprintable() else " " for character in full_name)
-    return writing.numbered(" ".join(printable.split()) or "case", names, " ")
+    return numbered(" ".join(printable.split()) or "case", names, " ")
 
 
 def _format_triggering(queries: Sequence[Case], model: str) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, cannot_replay, de
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import GateResult, Suite
-from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.grades import FAULTS, OUTCOMES
 from baselinekit.model.recipes import Notify, ProcessSpec, Request
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
@@ -31,7 +31,7 @@ def notice(
     """The notification as JSON. `text` is a summary in one line, as chat programs show it; in CI it ends with
     the address of the job."""
     counts = {outcome: getattr(report.summary, outcome) for outcome in OUTCOMES}
-    failures = [result for result in report.results if result.outcome in ("failed", "error", "unscored")]
+    failures = [result for result in report.results if result.outcome in FAULTS]
     name = report.suite.name if report.suite else "baselines"
     outcomes = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number)
     states = "; ".join(f"{gate.gate.name} is {gate.state}" for gate in judged if gate.state != "met")

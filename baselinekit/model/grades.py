@@ -28,7 +28,10 @@ Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]
 BORDERLINE = "borderline"
 """The verdict of a score that is neither good enough nor clearly too low."""
 
-OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "passed")
+FAULTS: tuple[Outcome, ...] = ("failed", "error", "unscored")
+"""The outcomes of what ran and did not pass."""
+
+OUTCOMES: tuple[Outcome, ...] = (*FAULTS, "skipped", "passed")
 
 GraderKind = Literal["code", "model", "human"]
 

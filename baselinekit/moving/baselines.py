@@ -84,9 +84,10 @@ class CodeChange(Struct):
 
 
 class MovedIn(MutableStruct):
-    """The baselines made from tests or files, by their own file. `known`: how many exist already, `again`:
-    how many answers were there more than once; `there`: existing files with other content; `project`: with
-    variables for the credentials found in cassettes; `changes`: those to make in the tests."""
+    """The baselines made from tests or files. `project`: with variables for the credentials found in
+    cassettes; `new`: what is to be written, by its file; `known`: how many baselines exist already; `there`:
+    the files of `new` that exist with other content; `changes`: those to make in the tests; `writes`: how
+    many requests may write; `again`: how many recorded answers repeat another one."""
 
     project: Project
     lost: list[tuple[Place, Loss]] = field(default_factory=list)
@@ -99,13 +100,14 @@ class MovedIn(MutableStruct):
     again: int = 0
 
     def add(self, moved: MovedBaseline, notes: Iterable[str]) -> None:
-        file, root, output = moved.file, self.project.root, moved.record["baseline"]["output"]
+        file, output = moved.file, moved.record["baseline"]["output"]
         self.notes |= dict.fromkeys(f"{file}: {text}" for text in notes)
         if (first := self.new.get(file)) is not None:
             if not same_json(first.record["baseline"]["output"], output):
                 message = f"a second value for {file}: the first is from {first.place}"
                 self.lose(moved.place, message, "give each value of a test a name of its own")
             return
+        root = self.project.root
         if os.path.lexists(os.path.join(root, file)):
             stored = [one.baseline.output for one in load_partly([file], root)[0] if one.baseline is not None]
             if any(value is not ABSENT and same_json(value, output) for value in stored):
@@ -177,7 +179,7 @@ def _value_baseline(
     baseline = parse_record(record)
     compile_baseline(baseline, project.words_of(baseline))
     loose = [render(path) for path, text in placeholders.items() if text == "<<any>>"]
-    notes = [f"<<any>> stands for {path}, and anything passes there" for path in loose]
+    notes = [f"{path} becomes <<any>>, and anything passes there" for path in loose]
     return MovedBaseline(file, record, place), (*notes, *templating.notes(), *capture.describe_hidden(hidden))
 
 
@@ -190,9 +192,9 @@ def moved_cassettes(
     """Turn the interactions of cassettes into baseline files as a capture writes them; also return how many
     of the files were cassettes."""
     files: dict[str, ImportedFile] = {}
-    answers: dict[int, vcr.RecordedAnswer] = {}
     firsts: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
-    lost, repeated, broken = list[tuple[Place, Loss]](), 0, 0
+    lost: list[tuple[Place, Loss]] = []
+    repeated = broken = 0
     for file, text in texts.items():
         try:
             cassette = vcr.read(SourceText(file, text), choices)
@@ -203,17 +205,16 @@ def moved_cassettes(
             continue
         drafts = []
         for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True) if cassette else ():
-            key, itself = canonical(draft.current), (Place(file, draft.line), answer)
-            place, first = firsts.setdefault(key, itself)
+            here = Place(file, draft.line)
+            place, first = firsts.setdefault(canonical(draft.current), (here, answer))
             if first is answer:
-                answers[id(draft.current)] = answer
                 drafts.append(draft)
             elif replace(first.response, headers=answer.response.headers) == answer.response:
                 repeated += 1
             else:
                 message = f"{draft.id}: the request of {place}, answered otherwise"
                 hint = "a baseline holds one answer: the first"
-                lost.append((Place(file, draft.line), Loss(message, hint)))
+                lost.append((here, Loss(message, hint)))
         if cassette is not None:
             files[file] = replace(cassette.imported, drafts=tuple(drafts))
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
@@ -227,7 +228,7 @@ def moved_cassettes(
     for problem in (problem for failure in summary.problems for problem in failure.problems):
         moved.lose(problem.place or Place(""), problem.message, problem.hint)
     for draft, new in zip(summary.drafts, summary.new, strict=True):
-        answer, place = answers[id(draft.current)], new.place or Place("")
+        place, answer = firsts[canonical(draft.current)]
         try:
             record, notes = _answered(summary.project, new, answer, options, clients, moment)
         except BaselinekitError as error:

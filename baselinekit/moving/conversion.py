@@ -101,7 +101,7 @@ def convert_suite(path: str, reader: CaseReader, form: WrittenForm, place: str, 
 
 
 def stem_of(path: str) -> str:
-    """Return the name of a file without endings; for a usual name, such as `eval`, that of its folder."""
+    """Return the name of a file without endings; for a usual name, such as `eval`, the name of its folder."""
     name = posixpath.basename(path.replace(os.sep, "/").rstrip("/")).split(".")[0]
     usual_names = ("eval", "evals", "promptfooconfig", "cases", "")
     folder = posixpath.basename(posixpath.dirname(path.replace(os.sep, "/")))
@@ -142,7 +142,7 @@ def rewrite_cases(wish: WriteRequest, form: WrittenForm, place: str) -> Conversi
 def _all_readable(
     items: Sequence[T], read: Callable[[Sequence[T]], M], lose: Callable[[T, tuple[str, str]], None]
 ) -> M:
-    """What is read of the items, without those that cannot be read alone, which are lost."""
+    """What is read of the items. Those that cannot be read even alone are lost."""
     try:
         return read(items)
     except InvalidInput as error:
@@ -225,8 +225,8 @@ _LONGEST_SHOWN = 60
 
 
 def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, Any]:
-    """What a case states, but for what depends on its place. In terms of what is `equivalent` in a form, no
-    grader goes by the expectation."""
+    """What a case states, without what depends on its place. With `equivalent`, its graders are those that
+    the other form has instead, none of which uses the expectation."""
     rule = case.pass_rule
     passes = f"a mean of {rule.pass_at:g}, borderline from {rule.borderline_at:g}"
     # the default mean with every grader required: if all of them pass, the mean is high enough

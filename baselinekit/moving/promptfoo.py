@@ -18,14 +18,14 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.moving import promptfooasserts
-from baselinekit.moving.promptfooasserts import SET, Asserted, Assertion, AssertionSet, filled, render
+from baselinekit.moving.promptfooasserts import Asserted, Assertion, AssertionSet, render, render_texts
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
 from baselinekit.suites.writing import as_name
 from baselinekit.values.paths import render as render_path
-from baselinekit.values.places import value_or_absent, with_texts
+from baselinekit.values.places import value_or_absent
 
 # The form of a configuration.
 
@@ -69,7 +69,7 @@ StatedProvider = _form(
     "StatedProvider", "id", "label", "apiKeyRequired", config=ProviderConfig | None, prompts=list[Json] | None
 )
 _HINTS = {
-    "redteam": "attacks that promptfoo generates are no cases: run them there",
+    "redteam": "attacks that promptfoo generates are not cases: run them there",
     "extensions": "hooks are programs: guard.sh and verify.sh of a prompt folder are the same idea",
     "nunjucksFilters": "write the prompts without them",
     "derivedMetrics": "the metrics of a run are in its report",
@@ -194,9 +194,8 @@ def _table(path: str, reading: Reading) -> list[Json]:
                 reading.leave_out(in_file(path), f"the column {name!r}")
         for row in table:
             cells = [cell for one in row.values() for cell in (one if isinstance(one, list) else [one])]
-            below = sum(
-                len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell
-            )  # a cell may have several lines
+            # a cell may have several lines
+            below = sum(len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell)
             lines.append(table.line_num - below)
             tests.append(_row(row, reading, (*in_file(path), len(tests))))
     except csv.Error as error:
@@ -464,14 +463,17 @@ def _variants(test: StatedTest, reading: Reading) -> list[Mapping[str, Json]]:
     """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
     values = {name: _value(name, value, reading) for name, value in test.merged.get("vars", {}).items()}
     if test.options.get("disableVarExpansion"):
-        return [filled(values)]
+        return [promptfooasserts.filled(values)]
     names = [name for name, value in values.items() if isinstance(value, list)]
     count = prod(len(values[name]) for name in names)
     if count > _MOST_VARIANTS:
         hint = f"at most {_MOST_VARIANTS:,}: list fewer values, or set `options.disableVarExpansion`"
         raise NotCarried(f"{count:,} combinations of the values of its variables", hint)
     chosen = product(*(values[name] for name in names))
-    return [filled({**values, **dict(zip(names, combination, strict=True))}) for combination in chosen]
+    return [
+        promptfooasserts.filled({**values, **dict(zip(names, combination, strict=True))})
+        for combination in chosen
+    ]
 
 
 def _value(name: str, value: Json, reading: Reading) -> Json:
@@ -557,7 +559,7 @@ def _input(
     if prompt.value is ABSENT:
         text = render(prompt.text, values, where)
     else:  # each text of JSON is filled in by itself: a quote in a value ends no string
-        text = pretty(with_texts(prompt.value, lambda text: render(text, values, where)), "  ")
+        text = pretty(render_texts(prompt.value, values, where), "  ")
     kind = NOBODY.eval_input if provider.asks_nobody else "prompt"
     return {"type": kind, "content": escape_variables(text)}
 
@@ -577,7 +579,7 @@ def _asserted(
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         reading.leave_out(at, "an assertion without a type")
         return
-    is_set = raw["type"] == SET
+    is_set = raw["type"] == promptfooasserts.SET
     if reading.known(AssertionSet if is_set else Assertion, raw, at, f"`{raw['type']}`") != raw:
         return  # with a part less it would judge something else
     if is_set:
@@ -603,7 +605,7 @@ def _asserted(
         value, where = stated.value, f"`{stated.type}`"
         if isinstance(value, str) and value.startswith(_FILE):
             value = _file_value(value.removeprefix(_FILE), stated.type, reading)
-        value = with_texts(value, lambda text: render(text, values, where))
+        value = render_texts(value, values, where)
         asserted = promptfooasserts.graded(replace(stated, value=value), _judge(stated, test, reading))
         if asserted.note:
             reading.note(asserted.note)
@@ -621,11 +623,13 @@ def _by_pattern(asserted: Asserted, at: Path, reading: Reading) -> Asserted | No
 
 
 def _judge(assertion: Assertion, test: StatedTest, reading: Reading) -> str | None:
-    """The model that judges."""
+    """The model that judges; None for the usual one, and for an assertion that no model judges."""
+    if promptfooasserts.base_type(assertion.type) not in promptfooasserts.CRITERIA:
+        return None
     judge = assertion.provider if assertion.provider is not None else test.options.get("provider")
     if isinstance(judge, dict) and "id" not in judge:
         judge = judge.get("text")
-    if judge is None or assertion.type in ("contains", "equals", "regex"):
+    if judge is None:
         return None
     judge = judge if isinstance(judge, dict) else {"id": judge}
     if not isinstance(judge.get("id"), str):

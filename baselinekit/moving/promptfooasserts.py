@@ -17,8 +17,14 @@ from baselinekit.structs import Struct, Threshold, field
 from baselinekit.values.places import with_texts
 
 _PLAIN_NODES = (
-    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const),
-    *(nodes.Getattr, nodes.Getitem, nodes.Filter),
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Filter,
 )
 """What a template may consist of: loops and conditions mean something else in Python than in JavaScript."""
 
@@ -61,7 +67,8 @@ class _Environment(SandboxedEnvironment):
         except (LookupError, TypeError, ValueError):
             return self.undefined(obj=obj, name=argument)
 
-    getattr = getitem  # type: ignore[assignment]
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return self.getitem(obj, attribute)
 
 
 def _environment(newline: Any) -> _Environment:
@@ -105,13 +112,17 @@ def render(text: str, values: Mapping[str, Json], where: str) -> str:
     return "".join(parts)
 
 
+def render_texts(value: Json, values: Mapping[str, Json], where: str) -> Json:
+    """The value with each text in it rendered."""
+    return with_texts(value, lambda text: render(text, values, where))
+
+
 def filled(values: Mapping[str, Json]) -> Mapping[str, Json]:
     """The values of a test, with those filled in that they name, a few levels deep."""
     for _ in range(_DEEPEST):
         before = values
         values = {
-            name: with_texts(value, lambda text: render(text, before, f"the value of {name!r}"))  # noqa: B023
-            for name, value in before.items()
+            name: render_texts(value, before, f"the value of {name!r}") for name, value in before.items()
         }
         if values == before:
             break
@@ -159,7 +170,7 @@ class Asserted(Struct):
 _IN_A_BLOCK = "JSON counts in a code block too: promptfoo wants it bare for is-json and equals"
 _ONE_TEXT = "contains-json wants one JSON text, bare or in a code block; promptfoo finds it anywhere"
 _JUDGES = "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
-_CRITERIA = {
+CRITERIA = {
     "factuality": "The output may say less or more than these facts, and must not contradict them: {}",
     "model-graded-factuality": "The output agrees with these facts, and does not contradict them: {}",
     "model-graded-closedqa": "The output meets this criterion: {}",
@@ -169,7 +180,7 @@ _CRITERIA = {
 _TEXT_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _CARRIED = (
     *("equals", "contains", "icontains", *_TEXT_LISTS, "starts-with", "regex"),
-    *("is-json", "contains-json", "word-count", "latency", "cost", *_CRITERIA),
+    *("is-json", "contains-json", "word-count", "latency", "cost", *CRITERIA),
 )
 _PROGRAM = "write it as a program that judges: {method: code_judge, script: […]}"
 _BY_MEANING = "judge it by a rubric: no closeness of words or embeddings is a verdict here"
@@ -252,7 +263,7 @@ def _rubric(assertion: Assertion, model: str | None) -> dict[str, Json]:
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         hint = "write what the judge is to look at"
         raise NotCarried(f"`{assertion.type}` without a rubric in words", hint)
-    criteria = [_CRITERIA[assertion.type].replace("{}", text) for text in texts]
+    criteria = [CRITERIA[assertion.type].replace("{}", text) for text in texts]
     names = ["overall"] if len(texts) == 1 else [f"criterion-{number}" for number in range(1, len(texts) + 1)]
     least = assertion.threshold
     if assertion.type == "g-eval" and least is None:
@@ -277,7 +288,7 @@ def in_set(inner: Sequence[Asserted], together: AssertionSet) -> Asserted:
 
 def _text_of(assertion: Assertion) -> str:
     if isinstance(assertion.value, bool) or not isinstance(assertion.value, str | int | float):
-        raise NotCarried(f"`{assertion.type}` with a value that is no text", "give it a text")
+        raise NotCarried(f"`{assertion.type}` whose value is not a text", "give it a text")
     return printed(assertion.value)
 
 

@@ -8,7 +8,7 @@ import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem
@@ -18,7 +18,7 @@ from baselinekit.importers import drafts
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.drafts import DraftRecipe, ImportChoices, NotCarried, SourceText, imported_at
 from baselinekit.importers.lines import draft_of
-from baselinekit.model.recipes import Response
+from baselinekit.model.recipes import Response, http_date
 from baselinekit.structs import Struct, replace
 
 TITLE = "vcr"
@@ -35,7 +35,7 @@ class RecordedAnswer(Struct):
 
 
 class Cassette(Struct):
-    """A file's requests, each with its answer, in one order."""
+    """The requests of a file, and their answers in the same order."""
 
     imported: drafts.ImportedFile
     answers: tuple[RecordedAnswer, ...]
@@ -47,7 +47,7 @@ def recognises(file: str, text: str) -> bool:
 
 
 def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
-    """The cassette of a file; None if it is none."""
+    """The cassette in a file; None if the file is not a cassette."""
     value = _value(source)
     if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
         if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
@@ -55,7 +55,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             raise InvalidInput(Problem("BK776", message, hint, Place(source.name)))
         return None
     first_answers: dict[str, RecordedAnswer] = {}
-    drafts: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
+    answered: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
     left_out: list[tuple[int, str, str]] = []
     credentials = HiddenValues()
     for number, interaction in enumerate(value["interactions"]):
@@ -65,7 +65,7 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             first_answer = first_answers.setdefault(request_key, answer)
             if first_answer is answer:
                 draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
-                drafts.append((number, replace(draft, status=answer.response.status), answer))
+                answered.append((number, replace(draft, status=answer.response.status), answer))
             elif replace(first_answer.response, headers=answer.response.headers) != answer.response:
                 request_name = f"{request['method']} {request['url'].partition('?')[0]}"
                 message = f"{request_name}: asked again, and answered otherwise"
@@ -74,9 +74,9 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
             left_out.append((number, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
             left_out.append((number, "an interaction that cannot be read", "record it again"))
-    entries = [(number, draft) for number, draft, _ in drafts]
+    entries = [(number, draft) for number, draft, _ in answered]
     imported = imported_at(source, ("interactions",), entries, left_out, credentials.found)
-    return Cassette(imported, tuple(answer for *_, answer in drafts))
+    return Cassette(imported, tuple(answer for _, _, answer in answered))
 
 
 def _value(source: SourceText) -> Any:
@@ -138,7 +138,7 @@ def _answer(raw: Mapping[str, Any]) -> RecordedAnswer:
     code = status["code"] if isinstance(status, dict) else status
     if isinstance(code, bool) or not isinstance(code, int):
         raise NotCarried("an answer without a status", "record it again")
-    headers = [(name, value) for name, value in _headers(raw.get("headers"))]
+    headers = [*_headers(raw.get("headers"))]
     body = _received(raw.get("body", raw.get("content")))
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), "")
     plain = _decoded(body, coding.strip().lower())
@@ -161,7 +161,7 @@ def _received(raw: Any) -> bytes:
         return raw.encode("utf-8", "surrogateescape")
     if isinstance(raw, bytes):
         return raw
-    raise NotCarried("an answer whose body is no text and no bytes", "record it again")
+    raise NotCarried("an answer whose body is neither text nor bytes", "record it again")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
@@ -191,9 +191,11 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def _moment(header: str) -> str | None:
-    """The time of an answer by its Date header."""
-    try:
-        moment = parsedate_to_datetime(header)
-    except (ValueError, TypeError, OverflowError):
+    """The time of an answer in UTC, by its Date header; None if it states none."""
+    seconds = http_date(header)
+    if seconds is None:
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment.utcoffset() is not None else None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):  # a zone leads beyond the calendar
+        return None

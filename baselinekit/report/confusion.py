@@ -16,7 +16,9 @@ from baselinekit.structs import Struct
 NO_DECISION = "no decision"
 _MOST_CLASSES = 8
 _MOST_TABLES = 20
-"""Graders, and classes that have a number in each row for programs, even if it is 0."""
+_MOST_ZEROS = 20
+"""Classes that have a number in each row for programs, even if it is 0: such a table grows with their
+square."""
 
 _LONGEST_CLASS = 24
 
@@ -78,7 +80,8 @@ class Classification(Struct):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The confidence interval of the accuracy. Attempts of one case tell less than as many cases."""
+        """The confidence interval of the accuracy. Several attempts of one case count for
+        less than as many cases."""
         counts = [(case.decided, case.given[case.wanted]) for case in self.cases]
         return clustered_interval([count for count in counts if count[0]])
 
@@ -93,17 +96,17 @@ class Classification(Struct):
 
 def classifications(report: Report) -> list[Classification]:
     """Return the classifications in the order of the run. Attempts that were only made because another one
-    had failed are left out: they say nothing about how often a class is right."""
+    had failed are left out: they do not show how often a class is right."""
     by_grader: dict[tuple[str, str], Classification] = {}
     for result in report.results:
         facts = result.case
-        group, _, separator = result.id.partition("/")
+        group, _, own_id = result.id.partition("/")
         cases: dict[str, ClassifiedCase] = {}
         for attempt in facts.attempts[: len(facts.attempts) - facts.retried] if facts else ():
             for grade in iterate_grades(attempt.grades):
                 if (classified := grade.classified) is None:
                     continue
-                key = (group if separator else result.file, grade.grader)
+                key = (group if own_id else result.file, grade.grader)
                 found = by_grader.setdefault(key, Classification(*key, [], Counter()))
                 if grade.grader not in cases:
                     case = ClassifiedCase(result.id, result.name or result.id, classified.wanted, Counter())
@@ -181,7 +184,7 @@ def classes_documents(report: Report) -> list[Json]:
     documents: list[Json] = []
     for found in classifications(report):
         low, high = found.interval if found.decided else (None, None)
-        zeros = dict.fromkeys(found.classes[:_MOST_TABLES], 0)
+        zeros = dict.fromkeys(found.classes[:_MOST_ZEROS], 0)
         table: dict[str, dict[str, Json]] = {wanted: {**zeros} for wanted in found.wanted}
         for (wanted, given), count in found.cells.items():
             if given is not None:

@@ -322,13 +322,13 @@ def _samples(group: list[ReportedDifference]) -> Iterator[DiffLine]:
 
 
 def sides_of(spot: ReportedDifference, most: int = MOST_SHOWN) -> tuple[DiffLine, ...]:
-    """Return the lines of what was expected and what came. A part that a placeholder still matches is no
-    difference."""
+    """Return the lines of what was expected and what came. A part that a placeholder still matches does
+    not count as a difference."""
     expected, actual = spot.expected, spot.actual
     if isinstance(expected, str) and isinstance(actual, str) and has_marker(expected):
         matched = with_values(expected, actual)
         expected = expected if matched == actual else matched
-    if spot.kind == "order" and len(sides := {*pair(expected, actual)}) == 1:  # the remark says from where
+    if spot.kind == "order" and len(sides := {*pair(expected, actual)}) == 1:  # the remark has the reason
         return (DiffLine("dim", f"= {sides.pop()}"),)
     return side_lines(expected, actual, spot.kind == "type", most)
 
@@ -400,7 +400,7 @@ class SharedChange(Struct):
 
 def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | None]]:
     """Return the changes that several failed baselines share, and each result with its remaining differences,
-    or None if nothing remains to be said of it."""
+    or None if nothing of it remains to be shown."""
     members = (
         ((*same_change(spot.path, spot.kind, spot.expected, spot.actual), spot.rule), n, (number, spot))
         for n, result in enumerate(results)

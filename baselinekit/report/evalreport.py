@@ -1,14 +1,13 @@
 """The results of an eval run or a gate, as plain values for every form, and as JSON (`-o x.eval.json`):
 counts, metrics, failures with expected and actual values, and recommendations. And what a page shows of
-one result: the differences, and for an eval case what each grader said, expected beside actual, and each
-attempt."""
+one result: the differences, and for an eval case the grades, expected beside actual, and each attempt."""
 
 from collections.abc import Iterator, Sequence
 
 from baselinekit.codes import explain
 from baselinekit.escape import markdown_code, markdown_text
 from baselinekit.metrics import metric_name
-from baselinekit.model.grades import BORDERLINE, OUTCOMES, Attempt, Grade, iterate_grades, map_grades
+from baselinekit.model.grades import BORDERLINE, FAULTS, OUTCOMES, Attempt, Grade, iterate_grades, map_grades
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import blocks, wording
@@ -22,7 +21,6 @@ from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path
 from baselinekit.values.texts import count_noun
 
-FAULTS = ("failed", "error", "unscored")
 _MOST_SHOWN = 20
 _MOST_PLACES = 10
 _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
@@ -144,7 +142,7 @@ def deciding_grades(grades: Sequence[Grade]) -> list[Grade]:
 
 
 def place_of(grade: Grade, result: Result) -> str:
-    """Return the place of a grader in its file, if its line is not that of its case."""
+    """Return the place of a grader in its file, if it has another line than its case."""
     return f"{result.file}:{grade.line}" if grade.line not in (None, result.line) else ""
 
 
@@ -167,8 +165,10 @@ def describe_grades(result: Result) -> Iterator[str]:
         if grade.outcome == "passed" or (len(grades) == 1 and not place):
             continue
         words = f"{grade.outcome} {grade.grader}" + (f", {grade.verdict}" if grade.verdict else "")
-        reason = "" if grade.reason in result.reason else f": {grade.code or ''} {grade.reason}"
-        yield words + (f" ({place})" if place else "") + reason.replace(":  ", ": ")
+        words += f" ({place})" if place else ""
+        if grade.reason not in result.reason:
+            words += f": {' '.join(filter(None, (grade.code, grade.reason)))}"
+        yield words
 
 
 def key_of(metric: Metric) -> str:
@@ -242,7 +242,8 @@ def recommendation_blocks(report: Report) -> Iterator[Heading | Table]:
 
 
 def evidence(result: Result) -> list[tuple[str, str]]:
-    """Return what was expected and what came, if a grader says so; for a baseline, where it differs."""
+    """Return what was expected and what came, as far as a grader states it; for a baseline, where it
+    differs."""
     if result.differences:
         places = []
         for spot in result.differences[:_MOST_PLACES]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from baselinekit.escape import escape_ci_commands, escape_controls, markdown_text, one_line
 from baselinekit.files.languages import dump_yaml
 from baselinekit.model.evals import GateResult, worst_exit_code
-from baselinekit.model.grades import BORDERLINE, Grade
+from baselinekit.model.grades import BORDERLINE, FAULTS, Grade
 from baselinekit.model.ratings import ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import evalreport, terminal
 from baselinekit.report.blocks import Cell, Note, Words, table, terminal_lines
-from baselinekit.report.evalreport import FAULTS, all_grades_of, check_lines, count_results, evidence
+from baselinekit.report.evalreport import all_grades_of, check_lines, count_results, evidence
 from baselinekit.report.forms.markdown import format_blocks
 from baselinekit.report.sections import RATE, describe_uncovered, format_interval, metric_facts, status_cell
 from baselinekit.report.values import LONGEST, cut_line, first_lines, page, short
@@ -82,11 +82,11 @@ def format_grades(
     of: Result | None = None,
 ) -> Iterator[str]:
     """Yield each grader with its score, weight, criteria and reason; `brief` gives one line for each of
-    several graders. `stated_reason`: what was already said about the case; `of`: the result that the grades
+    several graders. `stated_reason`: what was already shown of the case; `of`: the result that the grades
     belong to, so that a failing grade shows its place."""
     for grade, standing in grades[:_MOST_GRADES]:
         place = one_line(evalreport.place_of(grade, of)) if of else ""
-        if brief and len(grades) == 1 and not place:  # everything was said above
+        if brief and len(grades) == 1 and not place:  # everything was shown above
             return
         score = "" if grade.score is None else f" {grade.score:.2f}"
         word = style.paint(f"{grade.outcome:<8}", grade.outcome)

@@ -43,7 +43,9 @@ def format_history(history: History, style: Style, bars: bool) -> str:
             lines.append(f"{count_noun(steady, 'baseline')} always passed{hint}")
         lines.append("")
     lines.append(style.paint(_LEGEND, "dim"))
-    lines += [f"{style.paint('warning', 'yellow')} {file} cannot be read" for file in history.unreadable]
+    lines += [
+        f"{style.paint('warning', 'yellow')} {one_line(file)} cannot be read" for file in history.unreadable
+    ]
     return format_lines(lines)
 
 

@@ -30,7 +30,7 @@ _MOST_FILES = 20
 _MOST_DRAFTS = 5
 _RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
 _OUTCOMES = (("status",), ("exit_code",))
-"""The paths at which an output says whether the run succeeded."""
+"""The paths at which an output states whether the run succeeded."""
 
 _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
@@ -50,13 +50,12 @@ def rule_commands(rules: Mapping[str, Sequence[Sequence[str]]], operator: Sequen
     """Return the command for each baseline, by its id, that states rules about what varies without a
     placeholder: each an option and its value."""
     words = {id: [word for option in options for word in option] for id, options in rules.items() if options}
-    return [command_line("refresh", id, *options, *operator) for id, options in words.items()][
-        :_MOST_COMMANDS
-    ]
+    commands = [command_line("refresh", id, *options, *operator) for id, options in words.items()]
+    return commands[:_MOST_COMMANDS]
 
 
 def explain_commands(codes: Iterable[str]) -> list[str]:
-    return [f"baselinekit explain {code}" for code in codes]
+    return [command_line("explain", code) for code in codes]
 
 
 def select_renewable(results: Sequence[Result]) -> list[Result]:

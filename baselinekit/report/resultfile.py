@@ -78,7 +78,7 @@ _ELSEWHERE = {
     ReportedDifference: {"at"},
     Typed: {"results", "unkept"},
 }
-"""Attributes that are no keys of the file, or are below other keys."""
+"""Attributes that are not keys of the file, or are below other keys."""
 
 _UNANSWERED = {"unanswered": "calls", "may_tokens": "tokens", "may_usd": "cost_usd"}
 _USAGE = Usage.__struct_fields__
@@ -117,7 +117,7 @@ def _amount(usd: Decimal) -> Decimal:
 
 
 def _further_keys(value: Any) -> dict[str, Json]:
-    """Return the keys that are no attributes, or have another form there."""
+    """Return the keys that are not attributes, or have another form there."""
     if isinstance(value, Report):
         coverage = {"coverage": written(value.coverage)} if value.coverage.chosen else {}
         return coverage | ({"classified": found} if (found := _classified(value)) else {})

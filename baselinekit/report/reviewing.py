@@ -282,8 +282,8 @@ def _lines(text: str) -> list[str]:
 
 
 def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
-    """Format the diff for a screen, in colours and without control characters, up to a limit. A diff that was
-    cut is no longer a patch, and `git apply` says so."""
+    """Format the diff for a screen, in colours and without control characters, up to a limit. `git apply`
+    refuses a diff that was cut."""
     lines = unified_file(rewritten)
     hidden_count = len(lines) - _MOST_DIFF_LINES
     if hidden_count > 0:
@@ -298,11 +298,20 @@ def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
 
 DONE = dict(zip(changes.VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
 _VERB_COLOURS = dict(zip(changes.VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
-_KEYS = (
-    *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
-    *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
-)
-_ONE_BY_ONE = ("m", "one by one")
+_KEYS = {
+    "a": "accept",
+    "r": "reject",
+    "s": "skip",
+    "m": "one by one",
+    "p": "placeholder",
+    "g": "ignore",
+    "d": "diff",
+    "i": "info",
+    "u": "undo",
+    "?": "help",
+    "q": "quit",
+}
+_KEY_OF_GROUPS = "m"
 _HELP = (
     ("a", "accept: the baseline takes the new value"),
     ("r", "reject: the baseline stays as it is, and will fail again"),
@@ -352,7 +361,7 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     yield ""
     yield from change_lines(change, style, plan.baseline.source.file)
     if len(scene.members) > 1:
-        yield from _group_lines(scene.members, style)
+        yield from _other_member_lines(scene.members, style)
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
     if scene.info:
@@ -361,7 +370,7 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
-def _group_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
+def _other_member_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
     """Yield the other changes of the same kind: whether their values are the same, and where they are."""
     (_, first), *others = members
     ids = {plan.baseline.id for plan, _ in members}
@@ -392,7 +401,8 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
     if scene.said:
         yield style.paint(cut_line(scene.said), "yellow")
     if scene.dialog is None:
-        keys = [*_KEYS[:3], _ONE_BY_ONE, *_KEYS[3:]] if len(scene.members) > 1 else list(_KEYS)
+        is_group = len(scene.members) > 1
+        keys = [(key, word) for key, word in _KEYS.items() if is_group or key != _KEY_OF_GROUPS]
         yield from _key_lines(keys, style, columns)
     elif scene.dialog.typed is not None:
         yield cut_line(scene.dialog.question)
@@ -457,10 +467,12 @@ def format_pending(
                 lines.append(f"    {one_line(accept_command(plan, (change,), operator))}")
         if all(map(is_free, plan.changes)):
             lines.append(f"  {one_line(accept_command(plan, None, operator))}")
-        lines += [""] if is_full else []
+        if is_full:
+            lines.append("")
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
-    lines += [""] if lines[-1] else []
+    if lines[-1]:
+        lines.append("")
     if len(plans) > 1 and all(is_free(change) for plan in plans for change in plan.changes):
         everything = [] if len(again) > len(operator) else ["--all-failed"]
         lines.append(f"all of it: {command_line('refresh', *everything, *again, '--yes')}")

@@ -48,8 +48,9 @@ def beside_blocks(report: Report) -> Iterator[Words]:
         if judge.agreement is not None:
             yield Note(f"judge {one_line(judge.model)}: {describe_agreement(judge.agreement)}")
         else:
-            state = f"{_STATES[judge.state]} ({one_line(judge.file)}): baselinekit calibrate"
-            yield Note(f"judge {one_line(judge.model)}: {state}", "unscored")
+            state = _STATES.get(judge.state, _STATES["not calibrated"])
+            words = f"judge {one_line(judge.model)}: {state} ({one_line(judge.file)}): baselinekit calibrate"
+            yield Note(words, "unscored")
     yield from classes_blocks(report)
     yield from earlier_blocks(report.earlier)
     yield from weakened_blocks(report.against)
@@ -210,7 +211,7 @@ def describe_uncovered(report: Report) -> list[str]:
     lines = []
     for result in report.uncovered if report.thresholds else ():
         if result.case is None or result.case.eval_type == "regression":
-            why = f"no threshold covers a failing regression ({result.criticality or 'medium'})"
+            why = f"no threshold covers a failing regression ({one_line(result.criticality or 'medium')})"
         else:
             why = "no threshold states how many cases may fail: add one of the pass rate"
         lines.append(f"{one_line(result.id)} failed: {why}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit.errors import WITHOUT_VARIABLE
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
-from baselinekit.model.grades import Outcome
+from baselinekit.model.grades import FAULTS, Outcome
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
@@ -24,7 +24,6 @@ _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
 _BARS = (40, 20, 10, 0)
-_FAULTS = ("failed", "error", "unscored")
 
 
 def format_failures(
@@ -32,7 +31,7 @@ def format_failures(
 ) -> str:
     """Format all that did not pass. A change in many baselines is shown once; of many errors with one code,
     as when a service is down, only the first ones are shown; a variable without a value is named once."""
-    failing = [result for result in report.results if result.outcome in _FAULTS]
+    failing = [result for result in report.results if result.outcome in FAULTS]
     errors = Counter(result.code for result in failing if result.outcome == "error")
     shown_counts: Counter[str | None] = Counter()
     hidden_ids: dict[str, list[str]] = {}
@@ -67,7 +66,7 @@ def format_failures(
     for code, ids in hidden_ids.items():
         others = f" and {count_noun(len(ids) - _MOST_NAMES, 'other')}" if ids[_MOST_NAMES:] else ""
         word = style.paint("ERROR  " if code else "FAILED ", "error")
-        label = f"more with {code}" if code else "more"
+        label = f"more with {one_line(code)}" if code else "more"
         names = f"{', '.join(ids[:_MOST_NAMES])}{others} (-v shows each)"
         lines.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names}\n") + "\n")
     return "".join(lines)
@@ -154,7 +153,7 @@ def format_warnings(report: Report, style: Style) -> str:
 def format_passed(report: Report, style: Style) -> str:
     """Format one line for each result that passed, for users who ask for it, separate from the failures."""
     text = format_results([result for result in report.results if result.outcome == "passed"], style)
-    has_failing = any(result.outcome in _FAULTS for result in report.results)
+    has_failing = any(result.outcome in FAULTS for result in report.results)
     return f"{text}\n" if text and has_failing else text
 
 

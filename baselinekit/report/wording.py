@@ -180,7 +180,7 @@ def count_differences(result: Result) -> int:
 
 
 def describe_unshown(number: int) -> str:
-    """Say how many differences are not shown."""
+    """Return `… and 2 more differences`."""
     return f"… and {count_noun(number, 'more difference')}"
 
 

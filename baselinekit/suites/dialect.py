@@ -469,3 +469,16 @@ INPUTS: dict[str, Mapping[str, Any]] = {
     **{name: kind.eval_content for name, kind in _KINDS_BY_INPUT.items()},
 }
 """The types of an input, each with the JSON Schema of its content."""
+
+
+# Ids and names that are unique in a file.
+
+
+def numbered(name: str, taken: set[str], join: str = "-") -> str:
+    """Return the name, with a number if it is taken, whatever its case; from now on it is taken."""
+    unique, number = name, 1
+    while unique.casefold() in taken:
+        number += 1
+        unique = f"{name}{join}{number}"
+    taken.add(unique.casefold())
+    return unique

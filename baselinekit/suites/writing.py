@@ -24,7 +24,7 @@ from baselinekit.secrets.finding import mask_secrets
 from baselinekit.secrets.variables import Scope, escape_variables, names_in
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Struct, plain, replace
-from baselinekit.suites.dialect import MESSAGES
+from baselinekit.suites.dialect import MESSAGES, numbered
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
 from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.values.texts import Mask
@@ -75,19 +75,9 @@ def as_name(text: str, usual: str = "cases") -> str:
     return name.strip("-._") or usual
 
 
-def unique_id(text: str, taken: set[str], usual: str = "case") -> str:
-    """An id for a file of ours, with a number if it is taken."""
-    return numbered(as_name(text, usual), taken)
-
-
-def numbered(name: str, taken: set[str], join: str = "-") -> str:
-    """The name, with a number if it is taken."""
-    unique, number = name, 1
-    while unique.casefold() in taken:
-        number += 1
-        unique = f"{name}{join}{number}"
-    taken.add(unique.casefold())
-    return unique
+def unique_id(text: str, taken: set[str]) -> str:
+    """An id for a case of ours, with a number if it is taken."""
+    return numbered(as_name(text, "case"), taken)
 
 
 # The question of a case, as it is sent.
@@ -304,7 +294,7 @@ def write(wish: WriteRequest) -> Written:
     if common_execution not in (None, {"type": "prompt"}):
         config["execution"] = common_execution
     shared["execution"] = common_execution
-    file_id = unique_id(wish.name, set(), "cases")
+    file_id = as_name(wish.name)
     metadata: dict[str, Json] = {"id": file_id}
     if wish.description:
         metadata["description"] = wish.description

@@ -161,6 +161,19 @@ def test_rubric_assertion_is_judged_by_the_provider_of_its_test() -> None:
     assert [criterion["description"] for criterion in second["config"]["rubric"]] == ["p", "q"]
 
 
+def test_judge_of_a_test_at_another_address_loses_only_what_a_model_judges() -> None:
+    options = {"provider": {"id": "openai:gpt-4o-mini", "config": {"apiHost": "judges.example"}}}
+    begins, rubric = {"type": "starts-with", "value": "a"}, {"type": "llm-rubric", "value": "kind"}
+    draft = imported(config(stated_test(begins, {"type": "is-xml"}, rubric, options=options)))
+    assert [grader["config"]["method"] for grader in cases_of(draft)[0]["graders"]] == ["regex"]
+    assert sorted(lost(draft)) == [
+        "`is-xml` has no counterpart",
+        "`llm-rubric` whose judge is at judges.example",
+    ]
+    plain = imported(config(stated_test(begins, options={"provider": "anthropic:messages:claude"})))
+    assert [*plain.models] == ["gpt-4o"]
+
+
 def test_assertions_without_a_counterpart_are_refused_with_a_hint() -> None:
     for name in ("javascript", "similar", "webhook", "is-xml", "select-best", "trajectory:tool-used"):
         with pytest.raises(NotCarried, match="has no counterpart") as caught:

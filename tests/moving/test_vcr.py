@@ -83,14 +83,21 @@ def test_read_of_cassette_has_the_same_answer_once(name: str, count: int) -> Non
     assert len(cassette(name).imported.drafts) == count
 
 
-def test_read_of_cassette_with_a_date_beyond_every_calendar_has_no_time() -> None:
-    answer = {
-        "status_code": 200,
-        "content": "x",
-        "headers": {"Date": ["Thu, 01 Jan 2026 00:00:00 +9999999999999"]},
-    }
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("Thu, 01 Jan 2026 12:00:00 GMT", "2026-01-01T12:00:00Z"),
+        ("Thu, 01 Jan 2026 12:00:00 +0200", "2026-01-01T10:00:00Z"),
+        ("Thu, 01 Jan 2026 12:00:00 -0000", "2026-01-01T12:00:00Z"),
+        ("Thu, 01 Jan 2026 00:00:00 +9999999999999", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2300", None),
+        ("soon", None),
+    ],
+)
+def test_read_of_cassette_has_the_time_of_an_answer_in_utc(date: str, moment: str | None) -> None:
+    answer = {"status_code": 200, "content": "x", "headers": {"Date": [date]}}
     recorded = {"request": {"method": "GET", "uri": "http://shop.test/y", "headers": {}}, "response": answer}
     text = json.dumps({"version": 1, "interactions": [recorded]})
     found = read_cassette(SourceText("c.yaml", text), ImportChoices())
     assert found is not None
-    assert [answer.moment for answer in found.answers] == [None]
+    assert [answer.moment for answer in found.answers] == [moment]

@@ -11,9 +11,9 @@ from report.evalruns import a_run as evals
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import Attempt, Classified, Grade, PassRule
+from baselinekit.model.grades import Attempt, Classified, Grade, JudgeFacts, PassRule
 from baselinekit.model.recipes import ModelUsage, Usage
-from baselinekit.model.results import CaseFacts, Coverage, Repeats, Report, Shard, Typed
+from baselinekit.model.results import CaseFacts, Coverage, Repeats, Report, Shard, SuiteFacts, Typed
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import compact, path_of, read
@@ -135,6 +135,12 @@ def test_read_of_an_invalid_value_names_its_place(place: Any, value: Any, messag
         inside = inside[key]
     inside[place[-1]] = value
     assert message in problems_of(raw)
+
+
+def test_report_of_a_calibrated_judge_without_its_agreement_shows_it_as_not_measured() -> None:
+    raw = write_run(suite=SuiteFacts("s", judges=(JudgeFacts("m", "j.yaml", "calibrated"),)))
+    page = render_report(read(json.dumps(raw), "ci/results.json"), "x.md")
+    assert "judge m: it has not been measured (j.yaml): baselinekit calibrate" in page
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,11 @@ def test_terminal_output_escapes_control_characters_and_commands() -> None:
     lists = {"notes": (NASTY,), "explanation": (NASTY,)}
     drift = {NASTY: (NASTY, {NASTY: NASTY})}
     nasty = result("id" + NASTY, "failed", spots, environment_drift=drift, **facts, **lists)
-    run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
+    down = [result(f"d{number}", "error", reason=NASTY, code=NASTY) for number in range(9)]
+    run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), *down, warnings=(NASTY,))
     for text in (
         terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
+        terminal.format_failures(run, PLAIN),
         terminal.format_warnings(run, PLAIN),
         terminal.format_results(run.results, PLAIN),
         wording.headline(run, PLAIN),

@@ -1,6 +1,6 @@
 """JUnit XML, as CI systems read it: one testcase for each result.
 
-The output is valid by the schemas that CI systems check (that of Jenkins, and that of Ant's JUnit task): a
+The output is valid by the schemas that CI systems check (of Jenkins, and of Ant's JUnit task): a
 testcase has at most one element and no file, so verdicts are properties of the suite, notes are its output,
 and the place of a baseline is in the text of its failure.
 

@@ -118,7 +118,8 @@ def drawn(what: Interval | Sequence[Appearance], label: str) -> Picture | None:
 
 def _interval(share: Interval, label: str) -> Picture:
     """Return a share between 0 and 1 with its interval; a stroke marks the threshold."""
-    middle, value, low, high = _LINE_HEIGHT / 2, *map(_position, (share.value, share.low, share.high))
+    middle = _LINE_HEIGHT / 2
+    value, low, high = map(_position, (share.value, share.low, share.high))
     shapes = [
         _rect("scale", _position(0), middle - 0.5, _SCALE_WIDTH, 1),
         _rect("between", low, middle - 2, round(max(1.0, high - low), 1), 4),
