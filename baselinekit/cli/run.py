@@ -390,6 +390,8 @@ def gate(options: GateOptions) -> int:
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
     if options.resume and (options.files or not gates):
         raise cli.misuse("only a run can be resumed", _RESUME)
+    if options.files and (options.attempts is not None or options.jobs is not None):
+        raise cli.misuse("--attempts and --jobs are for a run, and RESULTS are of one that has ended", _HINT)
     if not options.files and not gates:
         raise cli.misuse("there is nothing to judge", _HINT)
     notes: list[str] = []

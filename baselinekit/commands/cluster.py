@@ -429,16 +429,19 @@ class WorkerProcesses:
 
     def call(self, worker: int, method: str, *arguments: Any) -> Any:
         try:
+            return self._submit(worker, method, arguments).result()
+        except BrokenProcessPool:
+            self._executors.pop(worker).shutdown()
+            return 1
+
+    def _submit(self, worker: int, method: str, arguments: tuple[Any, ...]) -> Future[Any]:
+        try:
             with self._starting, block_signals(*_ENDING), without_main():
                 if worker not in self._executors:
                     start = (self._builds[worker], self._control)
                     self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
-                future = self._executors[worker].submit(_call, method, arguments)
-            return future.result()
-        except BrokenProcessPool:
-            self._executors.pop(worker).shutdown()
-            return 1
-        except (ImportError, NotImplementedError, OSError) as error:  # a system without semaphores, or full
+                return self._executors[worker].submit(_call, method, arguments)
+        except (NotImplementedError, OSError) as error:  # a system without semaphores, or a full one
             raise cannot_replay("BK360", f"no process can start here: {error}", "--processes 1") from None
 
     def lost(self, id: str) -> Problem:

@@ -307,9 +307,9 @@ def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) 
     return [Problem("BK106", fault.message, hint, fault_place)]
 
 
-def dump_json(value: Json, indent: str = "  ") -> str:
+def dump_json(value: Json) -> str:
     """Write a value as pretty-printed JSON, with a line end."""
-    return pretty(value, indent) + "\n"
+    return pretty(value, "  ") + "\n"
 
 
 def pretty(

@@ -8,13 +8,13 @@ from hypothesis import given
 from storehelp import same, values
 
 from baselinekit.errors import InvalidInput
-from baselinekit.files.jsontext import compact, dump_json, load_json
+from baselinekit.files.jsontext import compact, dump_json, load_json, pretty
 
 
 @pytest.mark.slow
 @given(values)
 def test_dump_json_reads_back_as_the_same(value: Any) -> None:
-    for text in (dump_json(value), compact(value), dump_json(value, "\t")):
+    for text in (dump_json(value), compact(value), pretty(value, "\t")):
         text.encode()
         assert same(load_json(text, "f"), value)
 
