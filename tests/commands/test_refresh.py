@@ -257,6 +257,17 @@ def test_refresh_from_results_of_another_stored_output_is_refused(desk: Desk) ->
         assert refusal.problem.code == "BK531"
 
 
+@pytest.mark.parametrize("rules", ["ignore_fields: [body.at]", "tolerance: {body.at: {abs: 9}}"])
+def test_refresh_from_results_keeps_values_under_a_rule_added_since(tmp_path: Path, rules: str) -> None:
+    desk = Desk(tmp_path)
+    desk.put("a", "status: 200\nbody: {n: 1, at: 1}")
+    desk.says("a", {"n": 2, "at": 3})
+    text = results(desk)
+    desk.put("a", "status: 200\nbody: {n: 1, at: 1}", rules)
+    (plan,) = desk.propose(all_failed=False, results=[("ci.json", text)]).plans
+    assert [(change.path, change.after) for change in plan.changes] == [(("body", "n"), 2)]
+
+
 def test_refresh_from_results_never_approves_a_masked_value(tmp_path: Path) -> None:
     desk = Desk(tmp_path, operator={"secrets": {"token": SECRET}})
     desk.put("a", "status: 200\nbody: {who: x}")
