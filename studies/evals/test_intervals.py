@@ -1,4 +1,4 @@
-"""How often an interval of 95 % covers the true rate, for attempts of one case that are more or less alike."""
+"""How often an interval of 95 % covers the true rate, where attempts of one case are more or less alike."""
 
 from random import Random
 

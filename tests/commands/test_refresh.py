@@ -55,7 +55,7 @@ def test_refresh_removes_the_evidence_of_a_lost_placeholder(desk: Desk) -> None:
     assert known.baseline.learnt == {"body.id": "2 replays: 4, 5"}
 
 
-def test_refresh_stores_the_kept_answer_without_a_request(desk: Desk) -> None:
+def test_refresh_stores_the_kept_answer_without_a_request_and_keeps_comments(desk: Desk) -> None:
     failed(desk)
     requests_before = desk.asked
     desk.now = "2026-11-22T10:00:00Z"

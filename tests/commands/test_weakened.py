@@ -289,6 +289,7 @@ LOOSER_CHECKS = r"""
 [{"not_contains": "x"}] | [{"not_contains": "xy"}] | .0: not_contains: "x" -> "xy"
 [{"contains_all": ["a", "b"]}] | [{"contains_all": ["a"]}] | .0: contains_all: -"b"
 [{"contains_any": ["a"]}] | [{"contains_any": ["a", "e", "i"]}] | .0: contains_any: +"e" +"i"
+[{"contains_any": ["a"]}] | [{"contains_any": []}] | .0: contains_any: -"a"
 [{"min_tokens": 5}] | [{"min_tokens": 4}] | .0: min_tokens: 5 -> 4
 [{"max_tokens": 40}] | [{"max_tokens": 80}] | .0: max_tokens: 40 -> 80
 [{"json_schema": {}}] | [{"json_schema": true}] | .0: json_schema: {} -> true
