@@ -213,7 +213,7 @@ DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placehol
 @example(["ignore"] * 5 + ["accept"])
 @example(["ignore"] * 6)
 @example(["ignore"] * 5 + [None])
-def test_review_writes_what_was_decided(tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]) -> None:
+def test_review_writes_decisions(tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]) -> None:
     desk = _failed(tmp_path_factory.mktemp("written"))
     plan = desk.propose("a").plans[0]
     texts: dict[str, Callable[[int], str]] = {

@@ -63,7 +63,7 @@ REQUESTS: list[tuple[list[str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("words", "expected"), REQUESTS, ids=[" ".join(words) for words, _ in REQUESTS])
-def test_typed_request_has_what_was_typed(words: list[str], expected: dict[str, Any]) -> None:
+def test_typed_request_has_every_option_as_typed(words: list[str], expected: dict[str, Any]) -> None:
     current, dropped = parse_capture(
         ["http", *words] if words[0] in (URL, "delete") or words[0][0] == "-" else words
     )

@@ -250,7 +250,7 @@ MATCHERS = [
 
 
 @pytest.mark.parametrize(("matcher", "text"), MATCHERS, ids=range(len(MATCHERS)))
-def test_placeholder_of_accepts_what_a_matcher_of_dirty_equals_accepts(
+def test_placeholder_of_a_matcher_of_dirty_equals_is_the_same_condition(
     matcher: Any, text: str | None
 ) -> None:
     assert is_matcher(matcher)

@@ -109,7 +109,7 @@ def test_grade_keys_rate_and_undo_and_each_rating_is_kept(project: Console) -> N
     }
 
 
-def test_grade_that_is_interrupted_keeps_what_was_rated(project: Console) -> None:
+def test_grade_that_is_interrupted_keeps_ratings(project: Console) -> None:
     with grading(project, "--as", "ada") as tty:
         tty.until("warm")
         tty.type("44", "1 Pass")

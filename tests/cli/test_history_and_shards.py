@@ -134,6 +134,20 @@ def test_doctor_finds_unused_files_and_prunes_them_on_request(project: Console) 
     assert project.run("baselinekit doctor --fail-on-unused").stdout == "10 baselines are in order\n"
 
 
+def test_doctor_from_results_reports_a_baseline_that_every_run_skips_as_never_run(project: Console) -> None:
+    file = project.folder / "baselines/b3.yaml"
+    file.write_text(file.read_text() + "metadata: {skip: broken since May}\n")
+    for n in (1, 2):
+        project.run(f"baselinekit compare --shard {n}/2 -o {n}.json --no-record")
+    both = project.run("baselinekit doctor --from 1.json --from 2.json").stdout
+    assert "never run: case-3   baselines/b3.yaml   every run skips it: broken since May" in both
+    one = project.run("baselinekit doctor --from 1.json").stdout
+    assert ("never run" in one, "no run covered everything: nothing is reported about them" in one) == (
+        False,
+        True,
+    )
+
+
 def wait_for(text: str, file: Path, seconds: float = 20) -> str:
     until = time.monotonic() + seconds
     while time.monotonic() < until:

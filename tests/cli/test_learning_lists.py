@@ -8,7 +8,7 @@ from console import console
 from server import JSON, HostileServer, Peer, whole
 
 
-def test_refresh_learn_proposes_rules_for_lists_and_lists_what_stays(tmp_path: Path) -> None:
+def test_refresh_learn_proposes_rules_for_lists_and_lists_values_that_stay(tmp_path: Path) -> None:
     """A pool of workers and a term, captured once each; then the service was restarted."""
     numbers = count(1)
 

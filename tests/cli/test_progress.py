@@ -152,7 +152,7 @@ def test_progress_waits_for_a_question_and_restores_the_streams() -> None:
     assert shown(sent) == ["go on? yes", "between", "after", "True 1", ""]
 
 
-def test_progress_beside_a_pipe_leaves_it_to_what_is_printed() -> None:
+def test_progress_does_not_repeat_lines_printed_into_a_pipe() -> None:
     code = "with progress(9, sys.stderr) as advance:\n    print('a line', flush=True)\n"
     child = Child(code, stdout=subprocess.PIPE)
     assert child.process.stdout is not None

@@ -21,20 +21,6 @@ models:
   claude-opus-4-7: {openai: demo, base_url: "{url}"}
   claude-haiku-4-5-20251001: {anthropic: demo, base_url: "{url}"}
 """
-META = """\
-id: refactor
-title: Refactor
-summary: Changes code and keeps what it does.
-description: Refactors code. Use when somebody asks to refactor a file.
-status: draft
-version: 1.0.0
-created: 2026-01-02
-updated: 2026-02-03
-triggers: [clean this module up]
-not_for: [explaining code]
-inputs:
-  - name: constraints
-"""
 
 
 class Played(NamedTuple):
@@ -55,7 +41,7 @@ def run(tmp_path: Path, evals: str, template: str = "<prompt>{{constraints}}</pr
         folder = "prompts/refactor"
         files = {
             "baselinekit.yaml": CONFIG.replace("{url}", terminal.service.url),
-            f"{folder}/meta.yml": META,
+            f"{folder}/meta.yml": promptfiles.META,
             f"{folder}/prompt.xml": template,
             f"{folder}/examples/happy-path/inputs.yml": "constraints: A <diff> of one line.\n",
             f"{folder}/eval.yml": evals,

@@ -118,7 +118,7 @@ def test_run_that_cannot_write_its_reports_keeps_its_verdict(project: Console) -
     assert "2 passed" in output
 
 
-def test_run_lf_lists_and_runs_what_did_not_pass(project: Console) -> None:
+def test_run_lf_lists_and_runs_cases_that_did_not_pass(project: Console) -> None:
     write_cases(project, ("a", "abc", "upper", "ABC"), ("b", "abc", "upper", "no"))
     listed = run(project, "--list --lf", 5).stderr
     assert "all of these passed when they were last run" in listed

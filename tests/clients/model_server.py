@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import World
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay
+from baselinekit.errors import CannotReplay, cannot_replay
 from baselinekit.model.recipes import (
     Answer,
     Limits,
@@ -118,10 +118,6 @@ def shut(request: Request) -> Response:
 
 def no_program(run: ProcessSpec) -> ProcessResult:
     raise AssertionError("no program was expected")
-
-
-def no_secret(name: str) -> str:
-    raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", "pass it"))
 
 
 def world(

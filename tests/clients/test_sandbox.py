@@ -115,7 +115,7 @@ def test_f39_sandbox_flood_of_output_is_cut(sandbox: Sandbox) -> None:
     assert len(got.printed) <= 8_000, "twice what is shown: it is cut behind the mask"
 
 
-def test_sandbox_reports_what_was_contained(sandbox: Sandbox) -> None:
+def test_sandbox_reports_its_limits_of_this_machine(sandbox: Sandbox) -> None:
     ran = run(sandbox, "def f(n): return n")
     everything = {"time", "memory", "output", "environment", "network", "files", "processes"}
     assert {*ran.contained, *ran.not_contained} == everything

@@ -64,7 +64,7 @@ def test_a_file_that_stays_locked_is_given_up_while_the_others_are_written(tmp_p
     assert counts(tmp_path, files[0]) == [0]
 
 
-def test_what_goes_wrong_in_the_writer_is_told(tmp_path: Path) -> None:
+def test_recorder_reports_a_file_that_was_removed(tmp_path: Path) -> None:
     baselines = load([write_baseline(tmp_path)], str(tmp_path))
     (tmp_path / "b.yaml").unlink()
     with recorder(tmp_path, baselines) as writer:

@@ -83,7 +83,7 @@ def test_capture_uses_formats_of_openapi_as_placeholders(tmp_path: Path) -> None
     assert "2 placeholders by the formats of its schema" in item.notes
 
 
-def test_capture_of_many_stores_what_does_not_fail(tmp_path: Path) -> None:
+def test_capture_of_many_stores_requests_that_do_not_fail(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: (404, {"error": "no b"}))
     captured(desk, document("b"))
     assert not (tmp_path / "baselines").exists()
@@ -96,7 +96,7 @@ def test_capture_of_many_stores_what_does_not_fail(tmp_path: Path) -> None:
     assert ([item.id for item in stored], none) == (["b"], [])
 
 
-def test_capture_again_passes_over_what_is_captured(tmp_path: Path) -> None:
+def test_capture_again_passes_over_captured_requests(tmp_path: Path) -> None:
     desk = ticking(tmp_path, a=lambda now, number: {"n": 1}, b=lambda now, number: {"n": 2})
     captured(desk, document("a"))
     again = summary_of(desk, document("a", "b"))

@@ -54,6 +54,13 @@ def test_learn_of_a_value_that_only_the_kept_answer_has_is_refused(tmp_path: Pat
     assert "<<" not in text_of(desk)
 
 
+def test_learn_ignores_a_kept_answer_that_went_wrong(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, {"pid": 1}, [(503, {"pid": 2}), {"pid": 1}])
+    assert not passes(desk)
+    plan = learn(desk)
+    assert (plan.kept, learnt(plan)) == (None, {})
+
+
 def test_learn_never_replaces_the_hash_of_a_body(tmp_path: Path) -> None:
     """As of a body of bytes: a placeholder in its place would let any other file pass."""
     stored, now = ({"sha256": sha256(file).hexdigest(), "size": 9} for file in (b"total 100", b"total 999"))

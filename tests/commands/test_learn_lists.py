@@ -54,7 +54,7 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-def test_compare_reports_what_no_learnt_row_has_had(tmp_path: Path) -> None:
+def test_compare_reports_values_that_no_learnt_row_had(tmp_path: Path) -> None:
     desk = desk_of(tmp_path, jobs, JOBS)
     learn(desk)
     assert passes(desk, {"queue": "main", "jobs": [ROW] * 7})

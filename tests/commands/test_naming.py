@@ -37,7 +37,7 @@ HERE, THERE = "http://127.0.0.1:8000", "https://api.example.com"
 MODES = [{"method": "GET", "endpoint": f"/orders?page={page}"} for page in (1, 2, 3)]
 
 
-def test_name_new_puts_what_differs_into_the_id(tmp_path: Path) -> None:
+def test_name_new_puts_differing_parts_into_the_id(tmp_path: Path) -> None:
     project, post = project_in(tmp_path), {"method": "POST", "endpoint": "/"}
     gets = [
         request_to(HERE, **MODES[0]),

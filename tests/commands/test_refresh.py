@@ -55,7 +55,7 @@ def test_refresh_removes_the_evidence_of_a_lost_placeholder(desk: Desk) -> None:
     assert known.baseline.learnt == {"body.id": "2 replays: 4, 5"}
 
 
-def test_refresh_stores_the_kept_answer_without_a_request(desk: Desk) -> None:
+def test_refresh_stores_the_kept_answer_without_a_request_and_keeps_comments(desk: Desk) -> None:
     failed(desk)
     requests_before = desk.asked
     desk.now = "2026-11-22T10:00:00Z"
@@ -255,6 +255,17 @@ def test_refresh_from_results_of_another_stored_output_is_refused(desk: Desk) ->
     for results_file in (text, json.dumps(document)):
         (refusal,) = desk.propose(all_failed=False, results=[("ci.json", results_file)]).refusals
         assert refusal.problem.code == "BK531"
+
+
+@pytest.mark.parametrize("rules", ["ignore_fields: [body.at]", "tolerance: {body.at: {abs: 9}}"])
+def test_refresh_from_results_keeps_values_under_a_rule_added_since(tmp_path: Path, rules: str) -> None:
+    desk = Desk(tmp_path)
+    desk.put("a", "status: 200\nbody: {n: 1, at: 1}")
+    desk.says("a", {"n": 2, "at": 3})
+    text = results(desk)
+    desk.put("a", "status: 200\nbody: {n: 1, at: 1}", rules)
+    (plan,) = desk.propose(all_failed=False, results=[("ci.json", text)]).plans
+    assert [(change.path, change.after) for change in plan.changes] == [(("body", "n"), 2)]
 
 
 def test_refresh_from_results_never_approves_a_masked_value(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.evals.gating import RATE, judge, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
-from baselinekit.model.evals import Gate
+from baselinekit.model.evals import Gate, Suite
 from baselinekit.model.results import Coverage, Metric, Result
 from baselinekit.report.evalterminal import format_gates_markdown
 from baselinekit.structs import replace
@@ -183,7 +183,14 @@ def test_judge_of_a_run_that_did_not_finish_is_undecided() -> None:
     assert (judged.state, judged.exit_code) == ("undecided", 3)
     stopped = judge(gate, report(result("a", "+"), interrupted=True))
     assert (stopped.exit_code, stopped.decision) == (130, 3)  # the second for a result file
-    assert judge(gate, report(SKIPPED)).state == "not met"
+    nothing = judge(gate, report(SKIPPED, replace(SKIPPED, case=None)))
+    assert (nothing.state, nothing.why) == ("not met", ("nothing ran",))
+
+
+def test_with_thresholds_replaces_those_of_the_gate_and_attempts_for_counts_pass_at_k_only() -> None:
+    gate = gating.with_thresholds(Gate("g", {"pass_rate": 0.5, "pass@3": 0.9, "pass^9": 0.1}), {RATE: 1})
+    assert gate.least == {RATE: 1, "pass@3": 0.9, "pass^9": 0.1}
+    assert gating.attempts_for(gate, Suite("s", ())) == 3
 
 
 REGRESSIONS = [  # criticality, allowed, kept from going on

@@ -46,7 +46,7 @@ def project(folder: Path, config: str, **operator: Any) -> Project:
     return open_project(Operator(str(folder), **operator))
 
 
-def test_notify_with_webhook_sends_what_failed(tmp_path: Path, hook: HostileServer, clients: Clients) -> None:
+def test_notify_with_webhook_sends_failures(tmp_path: Path, hook: HostileServer, clients: Clients) -> None:
     config = f"notify: {{webhook: '{hook.url}/x', headers: {{X-Team: qa}}}}\n"
     sent = notice(RUN, 1, [gating.judge(Gate("g", {"pass rate": 0.9}), RUN)], GITHUB)
     assert notify(project(tmp_path, config), sent, clients) == ""

@@ -89,6 +89,14 @@ def test_queue_that_cannot_be_written_leaves_the_case_pending(queue: Queue) -> N
     assert "could not be queued" in grade.reason
 
 
+def test_standings_are_selected_by_case_pattern_and_key(queue: Queue) -> None:
+    for id in ("tone/a", "tone/b", "other"):
+        observe(queue, people(), id=id)
+    (other,) = queue.standings(["other"])
+    assert [one.item.case for one in queue.standings(["tone/*"])] == ["tone/a", "tone/b"]
+    assert queue.standings([other.item.key[:8]]) == [other]
+
+
 def waiting_report(*grades: Grade) -> Report:
     attempt = Attempt(1, "unscored", None, grades, "waits", verdict="pending")
     facts = CaseFacts("capability", (attempt,))

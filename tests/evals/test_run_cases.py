@@ -187,7 +187,7 @@ def test_run_with_first_begins_nothing_after_a_failure_and_the_others_can_go_on(
     assert len(world.calls) == count + 2, "what was finished is not asked again"
 
 
-def test_plan_cases_counts_what_would_be_asked_and_asks_nothing(tmp_path: Path) -> None:
+def test_plan_cases_counts_questions_and_asks_none(tmp_path: Path) -> None:
     judge = Grader("judge", "model", ModelJudge("is it kind?", samples=3))
     cases = suite(case("a", "yes", EXACT, judge), case("b", skip="not now"), case("c", name="x"), attempts=2)
     world, chosen = World(tmp_path), Choice(ids=["[ab]"])

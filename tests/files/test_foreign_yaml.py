@@ -27,7 +27,7 @@ YAML = [
 
 
 @pytest.mark.parametrize(("text", "value"), YAML)
-def test_load_foreign_reads_what_other_tools_write(text: str, value: object) -> None:
+def test_load_foreign_reads_yaml_of_other_tools(text: str, value: object) -> None:
     assert libyaml.load_foreign(text, "x.yml") == [value]
 
 

@@ -60,6 +60,10 @@ def test_a50_field_accuracy_is_share_of_right_fields(how: FieldAccuracy, output:
     assert bool(found.reason) == (score < 0.8)
 
 
+def test_field_accuracy_ignores_an_optional_field_without_a_right_value() -> None:
+    assert judged(OPTIONAL, {"number": "INV-7", "total": 1}, {"number": "INV-7"}).score == 1
+
+
 @pytest.mark.parametrize(
     ("given", "right", "tolerance", "relative", "holds"),
     [

@@ -96,7 +96,7 @@ def test_a50_tool_trajectory_with_time_limits_scores_them_too() -> None:
     assert (found.outcome, found.score) == ("failed", pytest.approx(4 / 5))
     assert found.details["misses"] == ["read took 1.5 s, at most 1 s is allowed"]
     slow, how = ToolCall("search", {}, seconds=9.0), ToolTrajectory("in_order", expected=expected[:1])
-    assert judged(how, observed(slow, SEARCH)).score == 1
+    assert judged(how, observed(slow, SEARCH, slow)).score == 1
 
 
 def test_a50_tool_trajectory_without_a_trace_is_an_error() -> None:

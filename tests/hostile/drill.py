@@ -66,11 +66,6 @@ class Drill:
         """The file for what a command sleeps: nobody waits for a clock that ticks."""
         return f"{self.folder}-slept"
 
-    def of_its_own(self, number: object) -> tuple[str, str]:
-        """Words for a command by which the service tells its requests from those of all others, which may
-        come late."""
-        return "--base-url", f"{self.service.url}/{number}"
-
     def asked(self, number: object) -> int:
         """How many requests of that command the service has answered, or was about to."""
         return self.service.paths[f"/{number}/n"]

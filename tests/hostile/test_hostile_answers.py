@@ -30,7 +30,7 @@ def test_f18_f19_f20_f21_f27_f52_f53_f56_hostile_answers_end_as_listed(tmp_path:
 
 
 @pytest.mark.parametrize("wbits", [31, 15, -15])
-def test_bomb_unpacks_to_what_it_holds(wbits: int) -> None:
+def test_bomb_unpacks_to_its_content(wbits: int) -> None:
     """It is refused for its size, and for nothing else."""
     assert zlib.decompress(table.bomb(3, wbits), wbits) == bytes(3_000_000)
 

@@ -10,7 +10,6 @@ from baselinekit.model.values import Json
 FILES = {"body.json": '{"a": 1}', "two.txt": "one\ntwo\n", "headers": "X-A: 1\nX-B: 2\n", "-": "typed"}
 URL = "https://a.test/x"
 FORM = "application/x-www-form-urlencoded"
-JSON_TYPE = "-H 'content-type: application/json'"
 
 
 def read(name: str) -> str:
@@ -43,10 +42,6 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
         f"curl --json '{{\"a\": ' --json '1}}' {URL}",
         {"method": "POST", "headers": {"Accept": "application/json"}, "json": {"a": 1}},
     ),
-    (
-        f"curl --data-urlencode 'q=a b&c' --data-urlencode 'é' {URL}",
-        {"method": "POST", "headers": {"Content-Type": FORM}, "body": "q=a+b%26c&%C3%A9"},
-    ),
     (f"curl --url-query 'q=a b' {URL}", {"url": f"{URL}?q=a+b"}),
     (f"curl -F a=1 -F f=@two.txt {URL}", {"method": "POST", "form": {"a": "1"}, "files": {"f": "two.txt"}}),
     (f"curl -F a='<two.txt' {URL}", {"method": "POST", "form": {"a": "one\ntwo\n"}, "files": {}}),
@@ -62,6 +57,12 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
 def test_parse_curl_line_is_the_request_that_curl_sends(line: str, expected: dict[str, Json]) -> None:
     parsed = parse_curl(line)
     assert (parsed.request, parsed.dropped) == ({"method": "GET", "url": URL, **expected}, ())
+
+
+def test_parse_curl_with_data_urlencode_encodes_the_value() -> None:
+    parsed = parse_curl(f"curl --data-urlencode 'q=a b&c' --data-urlencode 'é' {URL}")
+    headers = {"Content-Type": FORM}
+    assert parsed.request == {"method": "POST", "url": URL, "headers": headers, "body": "q=a+b%26c&%C3%A9"}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_parse_curl_lists_options_without_a_counterpart(line: str, dropped: str)
         (f"curl {URL} -m soon", "BK508 --max-time soon is not a number"),
     ],
 )
-def test_parse_curl_refuses_what_curl_refuses(line: str, message: str) -> None:
+def test_parse_curl_refuses_lines_that_curl_refuses(line: str, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_curl(line)
     assert message in str(refused.value)

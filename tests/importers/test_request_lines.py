@@ -98,7 +98,7 @@ def test_read_puts_variables_in_place_of_credentials() -> None:
         ("https://[::1/y", "https://[::1/y is not a URL"),
     ],
 )
-def test_read_leaves_a_malformed_url_out_without_what_may_be_secret(url: str, message: str) -> None:
+def test_read_leaves_out_a_malformed_url_without_showing_its_secrets(url: str, message: str) -> None:
     found = read(f"GET http://a.test/x\nGET {url}\n{url}\ncurl '{url}'\n")
     assert [draft.id for draft in found.drafts] == ["get-x"]
     without_login = message.replace("…@", "")

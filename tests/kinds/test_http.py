@@ -150,11 +150,11 @@ def test_retry_busy_server_for_idempotent_methods_only(
     assert (observed.output["status"], observed.attempts, len(fake.requests)) == (status, tries, tries)
 
 
-def test_retry_none_by_default_or_after_other_error(setting: Setting) -> None:
-    for error, retries in ((NO_CONNECTION, None), (NO_CONNECTION, 0)):
-        setting, fake = asking(setting, error)
+def test_retry_none_by_default_after_other_error_or_beyond_time_limit(setting: Setting) -> None:
+    for settings in ({}, {"retries": 0}, {"retries": 5, "timeout": 0.5}):
+        setting, fake = asking(setting, NO_CONNECTION)
         with pytest.raises(CannotReplay):
-            replay(recipe(HttpRequest(endpoint="/", retries=retries)), setting)
+            replay(recipe(HttpRequest(endpoint="/", **settings)), setting)
         assert len(fake.requests) == 1
     broken = CannotReplay(replace(NO_CONNECTION.problems[0], code="BK304"))
     setting, fake = asking(setting, broken)
@@ -233,6 +233,13 @@ def test_f17_redirect_to_other_origin_drops_credentials(setting: Setting) -> Non
         assert fake.requests[1].digest is None
 
 
+def test_f17_redirect_to_other_origin_never_takes_the_body_along(setting: Setting) -> None:
+    setting, fake = asking(setting, moved("http://evil.test/", 307), answer(b"1"))
+    with pytest.raises(CannotReplay, match=r"would send the body to http://evil\.test"):
+        replay(recipe(HttpRequest(method="POST", endpoint="/", json=1), redirects=True), setting)
+    assert len(fake.requests) == 1
+
+
 def test_redirect_more_than_limit_is_an_error(setting: Setting) -> None:
     setting, fake = asking(setting, *[moved("/again")] * 9)
     with pytest.raises(CannotReplay, match=r"more than 5 redirects: .*-L .*`redirects: N`"):
@@ -287,13 +294,17 @@ def test_http_error_message_masks_secret(setting: Setting) -> None:
 # --- on real sockets
 
 
-def test_redirect_cookie_set_on_the_way_is_sent(raw: RawServer, real: Setting) -> None:
-    raw.serve("/login", http(303, b"", "Set-Cookie: s=1", "Location: /home"))
+def test_redirect_cookie_set_on_the_way_is_sent_beside_those_of_the_recipe(
+    raw: RawServer, real: Setting
+) -> None:
+    raw.serve("/login", http(303, b"", "Set-Cookie: s=1", "Set-Cookie: t=2", "Location: /home"))
     raw.handle(
         "/home", lambda to, received: to.sendall(http(200, received.headers.get("cookie", "").encode()))
     )
-    step = HttpRequest(method="POST", endpoint="/login", form={"u": "x"}, redirects=True)
-    assert replay(recipe(step, base_url=raw.url), real).output["body"] == "s=1"
+    step = HttpRequest(
+        method="POST", endpoint="/login", form={"u": "x"}, cookies={"t": "own"}, redirects=True
+    )
+    assert replay(recipe(step, base_url=raw.url), real).output["body"] == "t=own; s=1"
 
 
 def test_http_timeout_includes_redirects(raw: RawServer, real: Setting) -> None:

@@ -84,7 +84,7 @@ def test_refuse_above_applies_to_programs_skills_and_models(recipe: Recipe) -> N
     st.fixed_dictionaries({}, optional={name: st.integers(0, 2 * most) for name, most in OURS.items()}),
     st.fixed_dictionaries({}, optional={name: st.integers(1, 2 * most) for name, most in OURS.items()}),
 )
-def test_refuse_above_refuses_exactly_what_exceeds_grant(
+def test_refuse_above_refuses_only_limits_above_the_grant(
     stated: dict[str, int], limits: dict[str, int], given_to_all: dict[str, int]
 ) -> None:
     ceilings = ceilings_of(Config(limits=Limits(**limits), http=HttpDefaults(**given_to_all)))

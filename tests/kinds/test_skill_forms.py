@@ -54,9 +54,9 @@ def test_skill_http_request_gets_question_as_json(real: Setting, raw: RawServer)
     }
 
 
-@pytest.mark.parametrize("status", [400, 404, 500])
-def test_skill_http_failure_is_an_error(real: Setting, raw: RawServer, status: int) -> None:
-    url = raw.serve("/a", http(status, b"{}", JSON))
+@pytest.mark.parametrize("status", [302, 400, 404, 500])
+def test_skill_http_failure_or_redirect_is_an_error(real: Setting, raw: RawServer, status: int) -> None:
+    url = raw.serve("/a", http(status, b"{}", JSON, "Location: /b"))
     with pytest.raises(CannotReplay, match=f"answered with status {status}"):
         replay(recipe({}), knowing(real, Skill(http=HttpRequest(url=url))))
 

@@ -50,7 +50,7 @@ VARIES: list[tuple[list[Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("outputs", "expected"), VARIES)
-def test_learn_places_of_what_varies(outputs: list[Any], expected: dict[str, str]) -> None:
+def test_learn_places_of_varying_values(outputs: list[Any], expected: dict[str, str]) -> None:
     found = lesson(*outputs)
     assert placeholders_of(found) == expected
     assert not found.refusals

@@ -48,7 +48,7 @@ NEW = str(uuid.UUID(int=7))
         (placeholder("any_hex(8)"), "00ff00ff", True),
     ],
 )
-def test_placeholder_equals_what_it_accepts(held: Placeholder, value: object, is_one: bool) -> None:
+def test_placeholder_equals_values_that_it_accepts(held: Placeholder, value: object, is_one: bool) -> None:
     assert (held == value) is is_one
     assert (value == held) is is_one
     assert (value != held) is not is_one

@@ -125,7 +125,7 @@ def ring() -> list[Any]:
     ],
     ids=["ring", "nan", "infinity", "key"],
 )
-def test_as_json_refuses_what_json_does_not_have(value: object, what: str) -> None:
+def test_as_json_refuses_values_that_json_does_not_have(value: object, what: str) -> None:
     with pytest.raises(NoJsonError, match=what):
         as_json(value)
 

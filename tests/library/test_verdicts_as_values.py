@@ -53,7 +53,7 @@ def test_compare_names_differences_by_path(
     assert verdict.passed is bool(verdict) is (not differing)
 
 
-def test_verdict_str_is_what_a_terminal_shows() -> None:
+def test_verdict_str_is_the_report_of_the_terminal() -> None:
     verdict = compare({"users": [{"name": "Ada"}], "total": 2}, {"users": [{"name": "Bob"}], "total": "2"})
     assert str(verdict).splitlines() == [
         "2 differences",
@@ -98,7 +98,7 @@ def test_compare_exact_of_a_value_with_itself_passes(value: Any) -> None:
         (Rules(ignore="users"), "Rules(ignore): expected a list, found 'users' (string)", ""),
     ],
 )
-def test_compare_refuses_what_are_no_rules(rules: Any, what: str, hint: str) -> None:
+def test_compare_refuses_invalid_rules(rules: Any, what: str, hint: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         compare({"x": 1}, {"x": 2}, rules)
     (problem,) = caught.value.problems

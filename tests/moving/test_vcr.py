@@ -69,7 +69,7 @@ def test_read_of_cassette_makes_credentials_variables() -> None:
     assert sorted(found.secrets) == ["API_KEY", "API_TOKEN", "PASSWORD", "SESSION"]
 
 
-def test_read_of_cassette_lists_what_cannot_be_sent_again() -> None:
+def test_read_of_cassette_lists_requests_that_cannot_be_sent_again() -> None:
     found = cassette("binary.yaml").imported
     assert [(left.line, left.message.partition("8765")[2]) for left in found.left_out] == [
         (2, "/bin: a body that is no text"),

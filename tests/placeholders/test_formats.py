@@ -369,6 +369,8 @@ def test_placeholder_accepts_and_refuses_values(text: str, accepted: list[Json],
 
 
 def test_every_placeholder_has_a_case() -> None:
+    cases = [text for accepted, refused in FORMATS.values() for text in (*accepted, *refused)]
+    assert len(cases) == 400, "as benchmarks/README.md shows"
     assert set(TABLE) <= {name.split("(")[0] for name in (*FORMATS, *(row[0] for row in ALONE))}
 
 

@@ -143,7 +143,7 @@ def test_find_unused_leaves_out_links_and_other_projects(root: Path) -> None:
     assert found(root, covered(), [A, B, C]) == []
 
 
-def test_prune_removes_only_what_was_listed(root: Path) -> None:
+def test_prune_removes_only_listed_baselines(root: Path) -> None:
     gone = keep(
         root, "tests/unit/test_gone.py::test_it", output_file="tests.unit.test_gone.test_it.output.json"
     )
@@ -166,7 +166,7 @@ def test_prune_removes_only_what_was_listed(root: Path) -> None:
     assert found(root, covered(), [A, B, C]) == []
 
 
-def test_prune_reports_what_cannot_be_removed(root: Path) -> None:
+def test_prune_reports_files_that_cannot_be_removed(root: Path) -> None:
     gone = keep(root, "tests/test_gone.py::test_it")
     unused = found(root, covered(), [A, B, C])
     gone.unlink()

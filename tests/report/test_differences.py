@@ -88,6 +88,8 @@ def test_unified_finds_a_change_late_in_a_long_text() -> None:
         ("id <<any_uuid as a>>", "id 5", ['- "id <<any_uuid as a>>"', '+ "id 5"']),
     ],
 )
-def test_sides_of_leaves_out_what_a_placeholder_matches(expected: str, actual: str, lines: list[str]) -> None:
+def test_sides_of_leaves_out_values_that_a_placeholder_matches(
+    expected: str, actual: str, lines: list[str]
+) -> None:
     spot = ReportedDifference(("body",), "value", expected, actual, "a.yaml", 1)
     assert [line.text for line in sides_of(spot)] == lines

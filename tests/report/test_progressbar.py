@@ -24,7 +24,7 @@ from baselinekit.report.wording import Style, width
         (2, {"passed": 5}, 1, 60, f"comparing {'━' * 40} 5/2 0:00"),
     ],
 )
-def test_format_progress_leaves_out_what_does_not_fit(
+def test_format_progress_leaves_out_parts_that_do_not_fit(
     total: int, tally: Mapping[Outcome, int], seconds: float, columns: int, shown: str
 ) -> None:
     assert format_progress("comparing", total, tally, seconds, Style(False, columns), "━─") == shown

@@ -34,7 +34,7 @@ PART = Grade("part", "code", "passed", 1, weight=2, required=False, usage=USAGE,
 
 
 @given(TEXT, VALUES, SIDES, SIDES, PATHS, st.sampled_from(["failed", "passed"]))
-def test_read_of_what_was_rendered_renders_to_the_same_bytes(
+def test_read_of_a_rendered_report_renders_to_the_same_bytes(
     text: str, value: Any, expected: Any, actual: Any, path: Any, outcome: str
 ) -> None:
     classified = Classified(text, None)

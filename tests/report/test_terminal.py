@@ -14,7 +14,7 @@ PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)
 
 
-def test_format_failure_shows_what_repeats_along_an_array_once() -> None:
+def test_format_failure_shows_a_difference_repeated_along_an_array_once() -> None:
     rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
     failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
     text = terminal.format_failure(failed, PLAIN)
@@ -92,7 +92,7 @@ def test_summary(outcomes: list[str], more: dict[str, object], line: str) -> Non
     assert re.sub(r"\x1b\[[0-9;]*m", "", wording.headline(run, COLOURED)) == line
 
 
-def test_format_warnings_has_what_was_not_recorded_and_notes_of_what_passed() -> None:
+def test_format_warnings_lists_unrecorded_results_and_notes_of_passes() -> None:
     run = report(
         result("a", "passed", notes=("a rule hid something",)),
         result("bad", "failed", notes=("shown with its failure",)),

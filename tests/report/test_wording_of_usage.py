@@ -61,7 +61,7 @@ def spending(spent: ModelUsage | None, usage: Usage = Usage()) -> Report:  # noq
         ),
     ],
 )
-def test_headline_has_what_models_took(spent: ModelUsage | None, text: str) -> None:
+def test_headline_has_tokens_and_cost_of_models(spent: ModelUsage | None, text: str) -> None:
     assert wording.headline(spending(spent)).endswith(f"s{text}")
     assert text in render_report(spending(spent), "x.md").splitlines()[0]
 

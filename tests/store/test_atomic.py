@@ -45,7 +45,7 @@ def test_replace_file_follows_links_inside_the_project_only(tmp_path: Path) -> N
     assert (tmp_path / "outside").read_bytes() == b"old"
 
 
-def test_replace_file_refuses_what_is_no_regular_file(tmp_path: Path) -> None:
+def test_replace_file_refuses_folders_and_pipes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):

@@ -136,7 +136,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
-def test_load_with_a_mistake_says_what_is_wrong_at_its_place(text: str, message: str, tmp_path: Path) -> None:
+def test_load_reports_each_mistake_at_its_place(text: str, message: str, tmp_path: Path) -> None:
     if text.startswith("HTTP"):
         text = f"id: a\ncurrent: {{input: {text[4:]}, execution: {{type: http}}}}"
     text = text.replace("MORE", f"id: a\n{CURRENT}").replace("CURRENT", CURRENT)
@@ -179,7 +179,7 @@ def test_discover_files_finds_baselines_and_follows_no_loops(tmp_path: Path) -> 
         load(["b/out.yaml"], folder)
 
 
-def test_load_refuses_what_is_no_regular_file(tmp_path: Path) -> None:
+def test_load_refuses_files_that_are_not_regular(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.yaml")
     (tmp_path / "zero.yaml").symlink_to("/dev/zero")
     (tmp_path / "folder.yaml").mkdir()

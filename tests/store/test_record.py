@@ -65,7 +65,7 @@ FILES = [
 
 @pytest.mark.parametrize("passed", [True, False])
 @pytest.mark.parametrize(("old", "when_passed", "when_failed"), FILES)
-def test_record_inserts_what_is_missing_in_the_style_of_the_file(
+def test_record_inserts_missing_keys_in_the_style_of_the_file(
     old: str, when_passed: str, when_failed: str, passed: bool, tmp_path: Path
 ) -> None:
     write(tmp_path, "f.yaml", "\ufeff" + old)

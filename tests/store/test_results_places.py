@@ -24,7 +24,7 @@ def tree(folder: Path) -> list[str]:
         ("gone/x.json", "name a file in a folder that you may write"),
     ],
 )
-def test_check_place_refuses_what_cannot_be_written(place: str, why: str, tmp_path: Path) -> None:
+def test_check_place_refuses_a_place_that_cannot_be_written(place: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept")
     (tmp_path / "gone").symlink_to("/proc/nowhere")

@@ -294,7 +294,7 @@ grader: {{type: code, config: {{method: contains, all: [ecause]}}}}
 """
 
 
-def test_load_cases_with_messages_reads_what_a_good_answer_is(tmp_path: Path) -> None:
+def test_load_cases_with_messages_reads_the_good_answer(tmp_path: Path) -> None:
     (case,) = cases(tmp_path, CONVERSATION)
     system, user = TraceMessage("system", "Be kind."), TraceMessage("user", "Why {{x}}?")
     answer = (TraceMessage("assistant", "Because."),)

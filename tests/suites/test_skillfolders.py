@@ -57,7 +57,7 @@ def test_as_skill_writes_a_skill_and_its_examples() -> None:
         ({"not_for": ("a > b",)}, "contains < or >"),
     ],
 )
-def test_as_skill_refuses_what_no_agent_could_load(changed: dict[str, Any], message: str) -> None:
+def test_as_skill_refuses_a_skill_that_no_agent_could_load(changed: dict[str, Any], message: str) -> None:
     folder = replace(FOLDER, meta=replace(META, **changed))
     with pytest.raises(InvalidInput) as refused:
         as_skill(folder, TEMPLATE, {})

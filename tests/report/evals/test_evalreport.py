@@ -51,7 +51,7 @@ def test_h66_eval_report_of_nothing_has_no_rate() -> None:
     assert suite().exit_code != 0
 
 
-def test_eval_report_recommends_what_to_do_for_each_case() -> None:
+def test_eval_report_has_a_recommendation_for_each_case() -> None:
     tried = tuple(Attempt(n + 1, outcome, None) for n, outcome in enumerate(("passed", "failed", "passed")))
     run = suite(
         case("fine"),

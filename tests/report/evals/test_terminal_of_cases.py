@@ -36,7 +36,7 @@ def test_format_failure_says_why_another_attempt_could_not_be_judged(verbose: bo
     ]
 
 
-def test_format_grades_escapes_what_a_judge_says() -> None:
+def test_format_grades_escapes_the_reason_of_a_judge() -> None:
     hostile = replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)
     text = "".join(evalterminal.format_grades([(hostile, "")], PLAIN))
     assert ("\x1b" in text, "… and" in text) == (False, True)

@@ -81,7 +81,7 @@ def sarif_of(run: Report) -> Any:
     return json.loads(render_report(run, "x.sarif"))["runs"][0]
 
 
-def test_result_file_has_every_digit_and_no_key_for_what_is_absent() -> None:
+def test_result_file_has_every_digit_and_no_key_for_an_absent_value() -> None:
     text = render_report(a_run(), "out/x.json")
     written = json.loads(text, parse_float=Decimal)
     assert list(written) == ["format", "run", "summary", "results"]
@@ -153,7 +153,7 @@ def test_f34_junit_of_any_character_parses() -> None:
         ElementTree.fromstring(written.encode())
 
 
-def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None:
+def test_markdown_fits_a_comment_and_counts_the_lines_left_out() -> None:
     def failed(n: int) -> Any:
         spots = (spot((f"n{n}", f"k{key}"), "value", "`" * 90, "|" * 400) for key in range(9))
         return result(f"case-{n}", "failed", *spots)
@@ -251,7 +251,7 @@ def test_sarif_fingerprint_depends_on_the_subject_and_not_on_line_or_values() ->
 
 
 @pytest.mark.slow
-def test_sarif_stays_within_what_code_scanning_takes_and_counts_the_rest() -> None:
+def test_sarif_stays_within_the_limits_of_code_scanning_and_counts_the_rest() -> None:
     many = [result(f"r{n}", "failed", *(spot((k,), "value", 1, 2) for k in range(60))) for n in range(100)]
     run = sarif_of(report(*many))
     assert len(run["results"]) == 5_000
@@ -277,7 +277,7 @@ def test_ctrf_begins_at_the_same_moment_in_every_zone(started: str, start: int) 
 
 
 @pytest.mark.parametrize("path", ["x.html", "x.md", "x.junit.xml", "x.sarif", "x.ctrf.json", "x.json"])
-def test_every_form_lists_what_was_weakened(path: str) -> None:
+def test_every_form_lists_weakened_baselines(path: str) -> None:
     written = render_report(weakened(False), path)
     words = ("users", "loosened", "ignore", "gone", "removed", "main")
     assert [word for word in words if word not in written] == []

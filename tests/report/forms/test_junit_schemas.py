@@ -35,7 +35,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("old", "new"), BROKEN)
-def test_invalid_finds_what_no_schema_allows(old: str, new: str) -> None:
+def test_invalid_finds_elements_that_no_schema_allows(old: str, new: str) -> None:
     text = render_report(a_run(), "x.junit.xml")
     assert old in text
     root = ElementTree.fromstring(text.replace(old, new))

@@ -114,7 +114,7 @@ def test_page_shows_differences_places_and_next_commands() -> None:
     assert order == ["failed", "error", "passed", "passed"]
 
 
-def test_page_opens_what_did_not_pass_side_by_side() -> None:
+def test_page_opens_failures_side_by_side() -> None:
     written = render_report(a_run(), "x.html")
     found = [
         (tag, "open" in attributes)
