@@ -52,7 +52,7 @@ def test_description_has_no_odd_word(name: str) -> None:
     assert odd_words(text, WORDS, ELSE) == []
 
 
-MOST_LEFT = {"docstring": 251, "comment": 15, "message": 95}
+MOST_LEFT = {"docstring": 98, "comment": 4, "message": 86}
 """What is still in the code: these numbers only fall."""
 
 
