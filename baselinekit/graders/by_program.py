@@ -3,25 +3,23 @@ output is never guessed at: anything but a verdict is an error."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
+from baselinekit.errors import CannotReplay, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
 from baselinekit.graders import base
-from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeStopped, Task
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.structs import AtLeastOne, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
-from baselinekit.values.texts import Mask, end_of, mask_and_clip
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 200
 _MOST_POINTS = 50
-_LONGEST_DETAILS = 20_000
-_MOST_NAMES = 5
 _LONGEST_POINT = 500
 MOST_CALLS = 50
 """How often a program may ask a model, if it does not state a limit."""
@@ -67,7 +65,8 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         except CannotReplay as error:
             problem = error.problems[0]
         if run.exit_code != 0:
-            problem = _exit_problem(run, verdict.misses, clients.mask)
+            hint = "a judge that could judge ends with exit code 0, whatever its score"
+            problem = Problem("BK655", f"the judge {run.describe_end(clients.mask, verdict.misses)}", hint)
         calls, failed, usage = run.calls, run.failed_calls, run.usage
     except JudgeStopped as stopped:
         problem, calls, failed, usage = stopped.problems[0], stopped.calls, 0, stopped.usage
@@ -86,26 +85,12 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
     return task.grader.graded(outcome, verdict.score, reason, verdict=word, details=details, usage=usage)
 
 
-def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
-    """The problem of a program that failed, with the misses that it printed, else the end of its stderr."""
-    stderr_end = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_POINT, mask))
-    stderr_end = _TRACEBACK.sub("", stderr_end)
-    output = "; ".join(misses or filter(None, map(str.strip, stderr_end.splitlines())))
-    hint = "a judge that could judge ends with exit code 0, whatever its score"
-    if "No module named 'baselinekit'" in stderr_end:
-        hint = "start it with the Python that baselinekit is installed in, or install it in that one"
-    suffix = f"; it said: {output}" if output else ""
-    return Problem("BK655", f"the judge {describe_exit(run.exit_code)}{suffix}", hint)
-
-
 # What a judge prints.
 
 _VERDICT_KEYS = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
 _NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
 _MOST_TRIED = 100
-_TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
-"""A Python traceback, which is of no use beside the exception."""
 
 
 class Verdict(Struct):
@@ -132,8 +117,6 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     if not isinstance(reasoning, str | None):
         raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
     others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None}
-    if (size := len(encode(others))) > _LONGEST_DETAILS:
-        others = {"left_out": f"{', '.join(sorted(others)[:_MOST_NAMES])}: {size:,} characters"}
     details = {**{name: [*texts] for name, texts in lists.items() if texts}, **others}
     return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
 
@@ -142,9 +125,7 @@ def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...
     points = [] if printed.get(name) is None else printed[name]
     if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
         raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    texts = [mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS]]
-    texts += [f"and {len(points) - _MOST_POINTS:,} more"] if len(points) > _MOST_POINTS else []
-    return tuple(texts)
+    return tuple([mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS]])
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:

@@ -115,7 +115,7 @@ def _grade_at(
     try:
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
-            return task.decide((False, f"the output has no {task.of}", {}))
+            return task.decide(False, f"the output has no {task.of}", {})
         handed_in = replace(clients(position), part=grade_part, results=results)
         return row_of(grader, graders).judge(task, observation, handed_in)
     except OutOfBudget:

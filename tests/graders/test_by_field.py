@@ -132,8 +132,6 @@ AT = ("config", "fields", 0)
         (fields("number"), "no JSON at all", None, "there is no answer to set the fields beside"),
         (fields("nmber"), INVOICE, (*AT, "path"), "has no 'nmber'"),
         (fields("number", weight=0), INVOICE, AT[:2], "this cannot fail"),
-        (fields("total", tolerance=1), INVOICE, (*AT, "tolerance"), "has no effect"),
-        (fields("date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "have no effect"),
         (fields("date", match="date", formats=["HH:mm"]), INVOICE, (*AT, "formats"), "tells no day"),
         (fields("date", match="date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "no date"),
         (fields("number", match="numeric_tolerance"), INVOICE, (*AT, "match"), "no number"),

@@ -112,7 +112,7 @@ def test_h33_required_criterion_and_threshold_that_is_just_reached() -> None:
     assert mean in question_text(TWO)
     how = ModelJudge([Criterion("a", required=True), Criterion("b")], scoring=Scoring(threshold=2.5))
     assert (
-        "is the mean of the scores, and `passed` is true if it is 2.5 or more, and a too."
+        "is the weighted mean of the scores, and `passed` is true if it is 2.5 or more, and a too."
         in question_text(how)
     )
 
@@ -258,7 +258,7 @@ def test_h33_rubrics_with_known_answers_give_the_error_rate_of_the_docs() -> Non
     ("how", "message"),
     [
         (ModelJudge(""), "a model grader without a rubric"),
-        (ModelJudge("x", scoring=GOOD_OR_BAD), "`passing` names 'bad', which is not a category"),
+        (ModelJudge("x", scoring=GOOD_OR_BAD), "`passing` names no category, or one that there is not"),
         (ModelJudge("x", scoring=Scoring(range=[5, 1])), "[5, 1] is not a range"),
         (ModelJudge([Criterion("a", weight=0)]), "no criterion has any weight"),
         (

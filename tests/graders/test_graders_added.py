@@ -31,9 +31,7 @@ def judge_words(task: Task, observation: Observation, clients: GradeClients) -> 
     most = task.expected[0] if task.method.most is None else task.method.most
     count = len(text_of(task.look(observation.output)).split())
     part = task.part(observation.output)
-    return task.decide(
-        (count <= most, f"it has {count} words, and {most} are allowed", {"words": count}), part
-    )
+    return task.decide(count <= most, f"it has {count} words, and {most} are allowed", {"words": count}, part)
 
 
 def word_problems(task: Task) -> Iterator[Problem]:

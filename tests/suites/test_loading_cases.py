@@ -68,7 +68,7 @@ def test_h4_h5_input_file_is_read_and_a_semantic_expectation_has_two_graders(tmp
     assert case.recipe.input.text.startswith(question)
     lists, judge = methods(case)
     wanted = ("PostgreSQL 14+", "/api/v1/users", "DATABASE_URL environment variable")
-    assert lists == MustInclude(wanted, ("deprecated", "legacy"))
+    assert lists == MustInclude((Contains(all=[*wanted], none=["deprecated", "legacy"]),))
     assert (type(judge), judge.model) == (ModelJudge, "claude-3-5-sonnet")
     assert [grader.kind for grader in case.graders] == ["code", "model"]
 
@@ -115,17 +115,17 @@ WITHOUT_CASE = ExactMatch(case_sensitive=False)
 CALL = "{args: [1], expected: 2, comparator: set}"
 GRADED = [
     ("expected: {value: y}", [ExactMatch()]),
-    ("expected: {type: semantic, value: {must_include: [y]}}", [MustInclude(("y",))]),
+    ("expected: {type: semantic, value: {must_include: [y]}}", [MustInclude((Contains(all=["y"]),))]),
     (
         "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must_not_include: [z]}]}",
-        [MustInclude(("y",), (), (MustInclude((), ("z",)),))],
+        [MustInclude((Contains(all=["y"]), Contains(none=["z"])))],
     ),
     (
         "expected: {type: functional, value: {function_name: f, test_cases: [{input: [1], output: 2}]}}",
         [FunctionOutput("f", [Call(2, [1])])],
     ),
     (
-        f"expected: {{type: functional, value: {{test_cases: [{CALL}]}}}}\n"
+        "expected: {type: functional, value: {test_cases: [{input: [1], output: 2, comparator: set}]}}\n"
         "grader: {type: code, config: {function_name: f}}",
         [FunctionOutput("f", [Call(2, [1], comparator="set")])],
     ),
