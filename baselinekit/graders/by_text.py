@@ -27,7 +27,6 @@ _LONGEST_COMPARED = 100_000
 """A longer output is not searched: that takes a time that grows with both lengths."""
 
 _LONGEST_TARGET = 100
-"""A longer text is looked for by its beginning."""
 
 _MOST_LOOKED_FOR = 3
 _LONGEST_SHOWN = 60
@@ -43,7 +42,7 @@ def describe_nearest(targets: Sequence[str], text: str, mask: Mask) -> str:
     if len(text) > _LONGEST_COMPARED:
         return ""
     text = mask(text)
-    looked_for = [target[:_LONGEST_TARGET].lower() for target in targets[:_MOST_LOOKED_FOR]]
+    looked_for = [target.lower() for target in targets[:_MOST_LOOKED_FOR] if len(target) <= _LONGEST_TARGET]
     places = [place for target in looked_for if (place := _nearest_place(target, text.lower()))]
     if not places:
         return ""

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, get_args
 
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
+from baselinekit.matching import arrays
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
+from baselinekit.matching.semantic import compare_wording
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model import baselines as model
 from baselinekit.model.recipes import Observation, Recipe
@@ -24,7 +26,7 @@ from baselinekit.secrets.variables import Redactor, as_text
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
-from baselinekit.values.places import Wild
+from baselinekit.values.places import Wild, value_or_absent
 from baselinekit.values.texts import count_noun
 
 _VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
@@ -52,21 +54,17 @@ def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]
     for path, kind in form.items():
         if isinstance(kind, str):
             continue
-        noun, parts = kind.noun, kind.parts
         where = (*output_path, *path)
-        response = output.get(path[0]) if path and isinstance(output, dict) else output
-        if path and isinstance(output, dict) and path[0] not in output:
-            message = f"the answer of {path[0]!r} is missing: `collect` names it"
-            yield Problem("BK225", message, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
-            continue
+        response = value_or_absent(output, path)
         if not isinstance(response, dict):
-            message = f"a {noun} is an object with {', '.join(parts)}, not {json_type(response)}"
-            yield Problem("BK225", message, f"state at least one of them: {parts[0]}: …", at=where)
-            continue
-        for key in response:
-            if key not in parts:
-                hint = suggest(key, parts) or f"it has {', '.join(parts)}"
-                yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
+            message = f"a {kind.noun} is an object with {', '.join(kind.parts)}, not {json_type(response)}"
+            if response is ABSENT:
+                message = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", message, f"state at least one of them: {kind.parts[0]}: …", at=where)
+        for key in response if isinstance(response, dict) else ():
+            if key not in kind.parts:
+                hint = f"it has {', '.join(kind.parts)}"
+                yield Problem("BK225", f"{key!r} is not a part of a {kind.noun}", hint, at=(*where, key))
 
 
 def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
@@ -221,7 +219,7 @@ class Matcher(Struct):
         return model.Comparison(differences, count, resolved, reports, questions)
 
     def new_walk(self, answers: model.Answers = _NO_ANSWERS) -> Walk:
-        return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})
+        return Walk(arrays.compare, compare_wording, self.stored, answers, hits={*self.stored.hits})
 
     def walk(self, walk: Walk, actual: Json) -> Json:
         """Walk over an actual output; return it as it is resolved."""
@@ -339,18 +337,3 @@ def reported(
             expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
             note = redactor.mask_note(note, found.expected, found.actual)
         yield ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
-
-
-# Most outputs of a run need neither of these modules.
-
-
-def _arrays(*given: Any) -> Json:
-    from baselinekit.matching.arrays import compare
-
-    return compare(*given)
-
-
-def _wording(*given: Any) -> Json:
-    from baselinekit.matching.semantic import compare_wording
-
-    return compare_wording(*given)

@@ -36,7 +36,7 @@ def test_compare_moved_row_is_one_order_difference() -> None:
     found = ruled.compare(rows(1000), changed)
     assert ruled.shown(found) == [["[900]", "order"]]
     assert found.differences[0].at == (100,)
-    assert found.differences[0].note == "moved from [100]; `arrays: {$: unordered}` allows any order"
+    assert found.differences[0].note == "moved from [100]; `arrays: {'$': unordered}` allows any order"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_compare_reordered_array_is_one_order_difference(
     found = ruled.compare(expected, actual)
     assert ruled.shown(found) == [["$", "order"]]
     (difference,) = found.differences
-    assert difference.note == f"{note}; `arrays: {{$: unordered}}` allows any order"
+    assert difference.note == f"{note}; `arrays: {{'$': unordered}}` allows any order"
     assert sides is None or (difference.expected, difference.actual) == sides
     assert found.resolved != expected
     assert sorted(map(str, found.resolved)) == sorted(map(str, expected))  # with its placeholders

@@ -86,7 +86,12 @@ def test_latency_limit_passes_up_to_bounds(
     ready = ruled.matcher({"status": 200}, {"latency": latency}, "http", seconds=captured)
     found = ready.compare(Observation({"status": 200}, seconds))
     shown = [
-        (difference.path, difference.kind, difference.rule, difference.expected, difference.actual)
+        (
+            difference.path,
+            difference.kind,
+            difference.rule,
+            *map(float, (difference.expected, difference.actual)),
+        )
         for difference in found.differences
     ]
     assert shown == ([(("latency",), "tolerance", *expected)] if expected else [])

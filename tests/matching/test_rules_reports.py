@@ -159,7 +159,7 @@ def test_arrays_rule_names_array_that_is_the_body(name: str) -> None:
     stored, came = {"status": 200, "body": [1, 2, 3]}, {"status": 200, "body": [3, 1, 2]}
     assert ruled.compare(stored, came, {"arrays": {name: "unordered"}}, "http").passed
     (difference,) = ruled.compare(stored, came, {}, "http").differences
-    assert "arrays: {body: unordered}" in (difference.note or "")
+    assert "arrays: {'body': unordered}" in (difference.note or "")
 
 
 def test_matcher_reports_all_mistakes_at_once() -> None:
