@@ -21,7 +21,6 @@ from baselinekit.placeholders.grammar import Bindings, escape_value, has_marker,
 from baselinekit.values.alignment import (
     Alignment,
     align,
-    identifying_key,
     landmarks,
     pair_alike,
     pair_anywhere,
@@ -294,16 +293,11 @@ class Rows:
         return order if len(order) - len(stayed) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
-        """Report one difference for all elements: both orders, by the names of the elements if they have any,
-        or else by their places."""
+        """Report one difference for all elements: both orders, of objects and arrays by their places."""
         before: list[Json] = self.e
         after, label = self.a, ""
         if any(isinstance(value, dict | list) for value in self.a):
-            key = identifying_key(self.e, self.a)
-            if key is not None and not any(has_marker(row[key]) for row in self.e):
-                before, after, label = [row[key] for row in before], [row[key] for row in after], f" by {key}"
-            else:
-                before, after, label = [*range(len(order))], [*order], " by their old places"
+            before, after, label = [*range(len(order))], [*order], " by their old places"
         note = f"the same {len(order):,} elements{label}{self.advice()}"
         self.walk.differ(self.path, "order", [*before], [*after], self.at, note=note)
         return [self.e[n] for n in order]
