@@ -251,30 +251,20 @@ def field_problems(task: Task) -> Iterator[Problem]:
         yield base.never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
         at = ("config", "fields", number)
-        key = "path"
         try:
             expected = find(parse(graded.path), right)
-            key = "formats"
+        except InvalidInput as error:
+            yield from (replace(problem, place=None, at=(*at, "path")) for problem in error.problems)
+            continue
+        if not expected and graded.required:
+            hint = "add it, or state `required: false`"
+            message = f"the right answer has no {graded.path!r}"
+            yield Problem("BK677", message, hint, at=(*at, "path"))
+        try:
             for form in graded.formats:
                 strptime_format(form)
         except InvalidInput as error:
-            yield from (replace(problem, place=None, at=(*at, key)) for problem in error.problems)
-            continue
-        for key, message, hint in _problems_of_field(graded, [value for _, value in expected]):
-            yield Problem("BK677", message, hint, at=(*at, key))
-
-
-def _problems_of_field(graded: GradedField, expected: Sequence[Json]) -> Iterator[tuple[str, str, str]]:
-    """The key, the message and the hint of each problem. `expected`: the right values at its path."""
-    match = graded.match
-    if not expected and graded.required:
-        yield "path", f"the right answer has no {graded.path!r}", "add it, or state `required: false`"
-    for value in expected:
-        if match == "numeric_tolerance" and number_in(value) is None:
-            yield "match", f"the right answer is no number: {encode(value)}", "match it exactly"
-        if match == "date" and not dates_in(value, graded.formats):
-            message = f"the right answer is no date in a form that is allowed: {encode(value)}"
-            yield "formats", message, "state its form: `formats: [DD-MMM-YYYY]`"
+            yield from (replace(problem, at=(*at, "formats")) for problem in error.problems)
 
 
 FIELD_ACCURACY = GraderType(

@@ -12,7 +12,7 @@ from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.base import GradeClients, GraderType, Task, never_passes, text_of, threshold_problems
+from baselinekit.graders.base import GradeClients, GraderType, Task, text_of, threshold_problems
 from baselinekit.graders.judging import JUDGE, between_marks, grade_readable, nonce_of, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
@@ -282,11 +282,6 @@ def decision_problems(task: Task) -> Iterator[Problem]:
     if not config.description.strip() and not config.triggers:
         message = "a decision_line grader without a description"
         yield Problem("BK702", message, "state the `description`, the `triggers` or both", at=("config",))
-    stated = {"description": [config.description], "triggers": config.triggers, "not_for": config.not_for}
-    for key, texts in stated.items():
-        if any(DECISION.stands_in(config.wanted, text) for text in texts):
-            message = f"`{key}` gives DECISION={config.wanted} itself, and a judged text decides nothing"
-            yield never_passes(message, "remove it from the text", "config", key)
 
 
 DECISION_LINE = GraderType(

@@ -1,15 +1,15 @@
 """Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
 output is never guessed at: anything but a verdict is an error."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
 from baselinekit.graders import base
 from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeStopped, Task
+from baselinekit.graders.judging import points_of, words_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
@@ -89,8 +89,7 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
 
 _VERDICT_KEYS = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
-_NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
-_MOST_TRIED = 100
+_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
 
 
 class Verdict(Struct):
@@ -112,25 +111,18 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     if not is_number(score) or not 0 <= score <= 1:
         quoted = mask_and_clip(encode(score), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed the score {quoted}", "a score is a number from 0 to 1")
-    lists = {name: _texts(printed, name, mask) for name in ("hits", "misses")}
-    reasoning = printed.get("reasoning")
-    if not isinstance(reasoning, str | None):
-        raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
+    lists: dict[str, list[str]] = {}
+    for name in ("hits", "misses"):
+        points = points_of(printed.get(name), _MOST_POINTS)
+        lists[name] = [mask_and_clip(point, _LONGEST_POINT, mask) for point in points]
     others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None}
-    details = {**{name: [*texts] for name, texts in lists.items() if texts}, **others}
-    return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
-
-
-def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
-    points = [] if printed.get(name) is None else printed[name]
-    if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
-        raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    return tuple([mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS]])
+    details = {**{name: points for name, points in lists.items() if points}, **others}
+    return Verdict(float(score), tuple(lists["misses"]), mask(words_of(printed.get("reasoning"))), details)
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
     """The object that the last line with a `{` at its start begins, and that goes on to the end. Another
-    object before it is an error."""
+    such line before it is an error."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
@@ -146,22 +138,9 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
     if not isinstance(value, dict):
         quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed {quoted}, which is not a JSON object", _ONE_OBJECT)
-    if _holds_object(text[:start]):
+    if _OBJECT.search(text[:start]):
         raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
     return value
-
-
-def _holds_object(logged: str) -> bool:
-    """Whether a logged line begins an object. This is assumed if very many lines may: not all are tried."""
-    for number, match in enumerate(_NEXT_OBJECT.finditer(logged)):
-        try:
-            json.JSONDecoder().raw_decode(logged, match.start())
-        except (ValueError, RecursionError):
-            if number >= _MOST_TRIED:
-                return True
-        else:
-            return True
-    return False
 
 
 def _no_verdict(message: str, hint: str) -> CannotReplay:

@@ -136,9 +136,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
             compiled(pattern)
         except InvalidInput as error:
             yield from error.problems
-    if schema is False:
-        yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
-    elif schema is not True and allows_all(schema):
+    if schema is not True and allows_all(schema):
         hint = "say what it has to be, in known keywords, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 

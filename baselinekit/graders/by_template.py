@@ -227,18 +227,19 @@ def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
     stated = judging.scalar(fields["score"])
     if not is_number(stated) or not 0 <= stated <= 1:
         raise judging.unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
-    reasoning, misses = judging.words_of(fields.get("reasoning")), points_of(fields.get("misses"))
-    details = {"score": float(stated), "reasoning": reasoning, "hits": points_of(fields.get("hits"))}
+    reasoning, misses = (
+        judging.words_of(fields.get("reasoning")),
+        judging.points_of(fields.get("misses"), _MOST_LISTED),
+    )
+    details = {
+        "score": float(stated),
+        "reasoning": reasoning,
+        "hits": judging.points_of(fields.get("hits"), _MOST_LISTED),
+    }
     score = base.exact_fraction(float(stated))
     explanation = "; ".join(filter(None, (reasoning, *misses)))
     reason = f"{too_low(score, task.case.pass_rule)}: {explanation}"
     return task.scored(score, reason, details={**details, "misses": misses})
-
-
-def points_of(value: Json) -> list[str]:
-    """The first points that a judge lists; none if it is not a list of texts."""
-    points = [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
-    return points[:_MOST_LISTED]
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:

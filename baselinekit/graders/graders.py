@@ -158,7 +158,7 @@ def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE)
 
 def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
     """The problems of a grader that are known before anything is asked, with paths below the grader. A check
-    that cannot fail or cannot pass is one of them."""
+    that cannot fail is one of them."""
     task = task_of(grader, case, graders)
     yield from task.part_problems()
     yield from row_of(grader, graders).problems(task)

@@ -133,8 +133,6 @@ AT = ("config", "fields", 0)
         (fields("nmber"), INVOICE, (*AT, "path"), "has no 'nmber'"),
         (fields("number", weight=0), INVOICE, AT[:2], "this cannot fail"),
         (fields("date", match="date", formats=["HH:mm"]), INVOICE, (*AT, "formats"), "tells no day"),
-        (fields("date", match="date", formats=["YYYY-MM-DD"]), INVOICE, (*AT, "formats"), "no date"),
-        (fields("number", match="numeric_tolerance"), INVOICE, (*AT, "match"), "no number"),
     ],
 )
 def test_field_accuracy_problems(how: FieldAccuracy, right: Any, at: Any, what: str) -> None:

@@ -210,7 +210,6 @@ def test_composite_that_waits_for_a_rating_is_decided_by_it() -> None:
     [
         (Composite(()), "this cannot fail"),
         (Composite((says("facts", weight=0),)), "none of its graders has any weight"),
-        (Composite((FACTS,), pass_at=1.5), "this cannot pass"),
         (whole(Grader("a", "model", TemplateJudge())).method, None),
     ],
 )

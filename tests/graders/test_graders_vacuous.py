@@ -1,4 +1,4 @@
-"""Graders that cannot fail, or cannot pass, are problems of their file."""
+"""Graders that cannot fail are problems of their file."""
 
 import re
 from typing import Any
@@ -38,25 +38,21 @@ def scaled(**scale: Any) -> HumanRating:
         (Contains(), exactly(["a", ""], type="contains"), "this cannot fail"),
         (Contains(), exactly(None, type="contains"), "null is not a text that could be in the output"),
         (Contains(all=[""]), None, "this cannot fail"),
-        (Contains(none=[""]), None, "this cannot pass"),
         (MustInclude((Contains(all=["a"]), EMPTY)), None, "this cannot fail"),
         (RegexMatch(""), None, "this cannot fail"),
-        (RegexMatch(".*", must_match=False), None, "this cannot pass"),
         (RegexMatch(), exactly("a", "()", type="pattern"), "this cannot fail"),
         (RegexMatch("^.*$", flags=["dotall"]), None, "this cannot fail"),
         (JsonSchema({}), None, "this fails only for text that is not JSON"),
         (JsonSchema({"properties": {"a": {}}}), None, "this fails only for text that is not JSON"),
-        (JsonSchema(False), None, "this cannot pass"),
         (StructuralMatch(), ANY, "this cannot fail"),
         (FunctionOutput("f", [Call(".*", comparator="regex")]), None, "this cannot fail"),
         (judge(type="categorical", categories=["a", "b"], passing=["b", "a"]), None, "this cannot fail"),
-        (judge(threshold=6), None, "this cannot pass"),
         (ModelJudge([]), None, "a model grader without a rubric"),
         (ModelJudge([Criterion("a", "x"), Criterion("a", "y")]), None, "two criteria are called a"),
         (scaled(threshold=1), None, "this cannot fail"),
     ],
 )
-def test_grader_that_cannot_fail_or_pass_is_a_problem(method: Method, expected: Any, what: str) -> None:
+def test_grader_that_cannot_fail_is_a_problem(method: Method, expected: Any, what: str) -> None:
     assert what in messages_of(method, expected)
 
 
@@ -92,7 +88,7 @@ def test_problem_of_an_alternative_has_its_place(method: Method, expected: Any) 
         (scaled(threshold=5), None),
     ],
 )
-def test_grader_that_can_fail_and_pass_is_no_problem(method: Method, expected: Any) -> None:
+def test_grader_that_can_fail_is_no_problem(method: Method, expected: Any) -> None:
     assert messages_of(method, expected) == []
 
 
