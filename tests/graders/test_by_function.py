@@ -25,9 +25,7 @@ def ran(*calls: CallResult, **more: Any) -> GradeClients:
     [
         ("equals", 3, 3.0, True),
         ("equals", True, 1, False),
-        ("equals", [1, 2], [2, 1], False),
         ("equals", {"a": None}, {"a": False}, False),
-        ("approx", 0.3, 0.31, False),
         ("approx", [0.3, {"x": 1e10}], [0.1 + 0.2, {"x": 1e10 + 1}], True),
         ("approx", 0.3, float("nan"), False),
         ("approx", 1, "1", False),

@@ -22,7 +22,6 @@ def reports(rules: dict[str, Any], actual: Json = STORED, stored: Json = STORED)
     ("rules", "is_stale"),
     [
         ({"ignore_fields": ["users.*.idd"]}, True),
-        ({"ignore_values": ["meta.totl"]}, True),
         ({"ignore_fields": ["$.users[5]"]}, True),
         ({"ignore_fields": ["$.users[?(@.id > 1)].name"]}, True),
         ({"ignore_fields": ["**.nothing"]}, True),
@@ -30,10 +29,8 @@ def reports(rules: dict[str, Any], actual: Json = STORED, stored: Json = STORED)
         ({"arrays": {"userz": "unordered"}}, True),
         ({"fields": {"users.*.bio": {"type": "semantic", "method": "words"}}}, True),
         ({"ignore_fields": ["users.*.id"]}, False),
-        ({"ignore_fields": ["**.id"]}, False),
         ({"ignore_values": ["users.*"]}, False),
         ({"tolerance": {"meta.total": {"abs": 1}, "**.total": {"abs": 2}, "*": {"abs": 3}}}, False),
-        ({"tolerance": {"users": {"abs": 1}}}, False),
         ({"arrays": {"users": "unordered"}}, False),
         ({"fields": {"users.*.name": {"type": "semantic", "method": "words"}}}, False),
         ({"require_keys": ["users"]}, False),
