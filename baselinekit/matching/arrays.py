@@ -348,7 +348,7 @@ class Rows:
             return {}
         below: dict[str | None, tuple[Json, State]] = {None: (value, state)}
         if isinstance(value, dict):
-            below = {key: (item, state.below(key)) for key, item in value.items()}
+            below = {key: (item, state.step(key, item, len(value))) for key, item in value.items()}
         equal = not (mode.tolerances or mode.allow_additional_fields)
         literals: dict[str | None, Json] = {}
         for key, (item, rules) in below.items():

@@ -70,16 +70,12 @@ def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]
 def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
     """The path, with header names spelled as in the stored output."""
     for path, kind in form.items():
-        size = len(path)
-        name = pattern.segments[size] if len(pattern.segments) > size else None
-        if kind == "headers" and pattern.segments[:size] == path and isinstance(name, str):
-            stored = output
-            for key in path:
-                stored = stored.get(key) if isinstance(stored, dict) else None
-            spellings = [key for key in stored or () if key.casefold() == name.casefold()]
-            if spellings:
-                segments = (*path, spellings[0], *pattern.segments[size + 1 :])
-                return replace(pattern, segments=segments)
+        name = pattern.segments[len(path)] if len(pattern.segments) > len(path) else None
+        if kind == "headers" and pattern.segments[: len(path)] == path and isinstance(name, str):
+            headers = value_or_absent(output, path)
+            for key in headers if isinstance(headers, dict) else ():
+                if key.casefold() == name.casefold():
+                    return replace(pattern, segments=(*path, key, *pattern.segments[len(path) + 1 :]))
     return pattern
 
 
