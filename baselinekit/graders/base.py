@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, describe_exit, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, describe_exit
 from baselinekit.files.jsontext import json_in, pretty
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
@@ -356,8 +356,7 @@ class Task(Struct):
             return
         kind = kind_of(self.case.recipe)
         if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
-            part_names = ", ".join(sorted(kind.parts))
-            hint = suggest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
+            hint = f"one of {', '.join(sorted(kind.parts))}, or $ for all of it"
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 

@@ -304,8 +304,7 @@ def describe_criteria(judge: ModelJudge) -> list[str]:
         low, high = judge.ranges[criterion.name]
         weight = f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
         required = ", required" if criterion.required else ""
-        share = weight if len(criteria) > 1 else "all of it"
-        lines.append(f"{criterion.name}: {share}, {low:g} to {high:g}{required}")
+        lines.append(f"{criterion.name}: {weight}, {low:g} to {high:g}{required}")
     return lines
 
 

@@ -151,12 +151,8 @@ def _no_verdict(message: str, hint: str) -> CannotReplay:
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    judge: CodeJudge = task.method
-    words = [judge.script] if isinstance(judge.script, str) else judge.script
-    if not words or not words[0].strip():
+    if not starts(task.method).text.strip():
         yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
-    if any("\0" in word for word in words):
-        yield Problem("BK653", "a word of `script` has a NUL character", "remove it", at=("script",))
 
 
 CODE_JUDGE = GraderType(

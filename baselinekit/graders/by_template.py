@@ -69,6 +69,11 @@ class PromptScript(Struct):
     cwd: str | None = None
     timeout: TimeLimit | None = None
 
+    @property
+    def program(self) -> JudgeProgram:
+        command = self.script if isinstance(self.script, str) else tuple(self.script)
+        return JudgeProgram(command, cwd=self.cwd, timeout=self.timeout)
+
 
 class TemplateJudge(Struct):
     """A model scores the answer by a prompt: a template in place, the path of one, a program that writes
@@ -96,11 +101,7 @@ def prompt_file(judge: TemplateJudge) -> str | None:
 
 def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
     """The program that writes the prompt; None if there is none."""
-    script = judge.prompt
-    if not isinstance(script, PromptScript):
-        return None
-    command = script.script if isinstance(script.script, str) else tuple(script.script)
-    return JudgeProgram(command, cwd=script.cwd, timeout=script.timeout)
+    return judge.prompt.program if isinstance(judge.prompt, PromptScript) else None
 
 
 # Filling in.
@@ -205,9 +206,9 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
     """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
-    program = prompt_program(task.method)
-    assert program is not None
-    document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
+    script: PromptScript = task.method.prompt
+    program = script.program
+    document = base.wire_of(task, observation, script.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
     text = run.stdout.decode("utf-8", "replace").strip()
     if run.exit_code != 0 or not text:
@@ -251,8 +252,7 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):
-        words = [judge.prompt.script] if isinstance(judge.prompt.script, str) else judge.prompt.script
-        if not words or not words[0].strip():
+        if not judge.prompt.program.text.strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
             message = "`calibration` of a judge with a prompt that a program writes"

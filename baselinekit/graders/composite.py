@@ -7,7 +7,7 @@ whole an error, unless the aggregator has another `on_error`; a part that waits 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, suggest
+from baselinekit.errors import Problem
 from baselinekit.graders import base
 from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, StatedPart, Task
 from baselinekit.model.baselines import Number
@@ -77,7 +77,7 @@ def make_composite(
     problems = []
     for name in aggregator.weights:
         if name not in names:
-            hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
+            hint = f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=(*at, name)))
     if judge is not None:
         judge = replace(with_unique_names([*named, judge])[-1], weight=1.0, required=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from baselinekit.errors import BaselinekitError, OutOfBudget, Problem, suggest
+from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.graders import (
     by_field,
     by_function,
@@ -249,7 +249,7 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
             continue
         ((name, value),) = raw.items()
         if name not in FORMS:
-            hint = suggest(name, FORMS) or f"one of {', '.join(FORMS)}"
+            hint = f"one of {', '.join(FORMS)}"
             problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
         elif wrong := read_as(FORMS[name].kind, value)[1]:
             problems += prefix_paths(wrong, (number, name))

@@ -148,7 +148,7 @@ def test_a25_program_that_asked_a_model_reports_its_calls_and_usage() -> None:
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
 
 
-@pytest.mark.parametrize("script", [[], "  ", ["", "x"], ["x", "a\0b"]])
+@pytest.mark.parametrize("script", [[], "  "])
 def test_a23_program_without_words_is_a_problem(script: Any) -> None:
     grader = Grader("g", "code", CodeJudge(script))
     assert [(problem.code, problem.at) for problem in problems_of(grader, case(grader))] == [
