@@ -27,7 +27,7 @@ from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome
 from baselinekit.model.ratings import Rating, RatingItem, RatingView
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, plain, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -171,12 +171,9 @@ _BUILTIN_SLOTS = lazy_pattern(
 def item_key(case: Case, grader: Grader, output: Json) -> str:
     """The key of an item's ratings: another output, scale or rubric needs new ratings."""
     config: HumanRating = grader.method
-    scale, rubric = config.rating_scale, config.rubric
-    options = [[option.value, option.label] for option in scale.options]
-    labels = sorted(scale.labels.items())
-    form = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, rubric]
-    choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
-    return nonce_of(canonical([case.id, grader.name, form, choices, output]))
+    form = plain(replace(config.rating_scale, threshold=None))
+    choices: list[Json] = values_of(case.expected) if config.rating_scale.type == "ranking" else []
+    return nonce_of(canonical([case.id, grader.name, form, config.rubric, choices, output]))
 
 
 def rating_material(
@@ -331,9 +328,6 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
             low + float(PASSING_SHARE) * (high - low) if scale.threshold is None else float(scale.threshold)
         )
         reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
-        if scale.criteria:
-            worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
-            reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
         return RatingTally((mean - low) / (high - low), agreement, mean + ROUNDING_ERROR >= threshold, reason)
     if scale.type == "binary":
         passing = passing_value(scale)

@@ -84,6 +84,8 @@ class State:
     def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings. `paired`: there is an
         actual value for this stored one, which decides; a filter that reads a placeholder counts as met."""
+        if not self.positions:
+            return self
         if self.by_value or (self.by_index and key.__class__ is int):
             return self._step(key, value, size, paired)
         key = key if key.__class__ is str else 0
@@ -144,7 +146,7 @@ class State:
 def steps_below(state: State, value: dict[str, Json] | list[Json]) -> Iterator[tuple[str | int, Json, State]]:
     """Each key or index of a stored value, with the value there and its state."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        yield key, item, state.step(key, item, len(value)) if state.positions else state
+        yield key, item, state.step(key, item, len(value))
 
 
 def start(rules: Iterable[Rule]) -> State:
