@@ -370,9 +370,9 @@ class GraderType(Struct):
     recognised where no method is stated.
 
     Reading a config: `read`: the config as a file states it; `derive`: the config that an expectation makes
-    by itself (second argument: whether graders are stated beside it); `complete`: a config from elsewhere,
-    with what the case expects; `goes_by_expectation`: whether a grader with this config looks at the part
-    that the expectation names (by default: one that an expectation asks for).
+    by itself (second argument: whether graders are stated beside it); `goes_by_expectation`: whether a grader
+    with this config looks at the part that the expectation names (by default: one that an expectation asks
+    for).
 
     Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
     `parts`: the graders that a config is made of.
@@ -396,9 +396,8 @@ class GraderType(Struct):
     stated: type[Any] | None = None
     stated_parts: Callable[[Any], Sequence[StatedPart]] = lambda stated: ()
     compose: Callable[[Any, Sequence[Grader]], ReadConfig] | None = None
-    read: Callable[[dict[str, Json], Expected | None], ReadConfig] | None = None
+    read: Callable[[dict[str, Json]], ReadConfig] | None = None
     derive: Callable[[Expected, bool], ReadConfig] | None = None
-    complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
     goes_by_expectation: Callable[[Any], bool] | None = None
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
@@ -420,8 +419,8 @@ class GraderType(Struct):
         """The name of a grader that its case does not name."""
         return self.method or self.called or self.kind
 
-    def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-        return self.read(config, expected) if self.read else read_as(self.schema, config)
+    def read_config(self, config: dict[str, Json]) -> ReadConfig:
+        return self.read(config) if self.read else read_as(self.schema, config)
 
     @property
     def schema(self) -> type[Any]:

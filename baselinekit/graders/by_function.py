@@ -242,7 +242,7 @@ def function_output(task: Task, observation: Observation, clients: GradeClients)
     """The grade by the calls, or by those of the first alternative that all pass."""
     text = text_of(task.look(observation.output))
     grades = []
-    for number, method in enumerate((task.method, *alternatives_of(task.method, task.case.expected))):
+    for number, method in enumerate(versions_of(task.method, task.case.expected)):
         grade = grade_by_calls(task, method, text, clients)
         if grade.outcome == "passed" and number:
             grade = replace(grade, details={**grade.details, "alternative": number})
@@ -274,17 +274,22 @@ def grade_by_calls(task: Task, method: FunctionOutput, text: str, clients: Grade
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    method: FunctionOutput = task.method
-    for number, call in enumerate(method.test_cases):
-        pattern = call.expected if call.comparator == "regex" else None
-        if isinstance(pattern, str) and matches_everything(f"^{pattern}$", ("dotall",)):
-            reason = f"call {number} gives whatever fits {pattern!r}, and every text does"
-            yield never_fails(reason, "say what it has to give")
-    if not method.test_cases:
-        hint = "add `test_cases: [{args: [1], expected: 2}]`"
-        yield Problem("BK706", "a function_output grader without a test case", hint)
-    if not _NAME.fullmatch(method.function_name):
-        yield Problem("BK706", f"{method.function_name!r} is not a function name", "letters, digits and _")
+    config, expected = task.method, task.case.expected
+    if config.test_cases and expected is not None and expected.type == "functional":
+        message = "test cases are stated both here and in the expected value"
+        yield Problem("BK714", message, "keep one of the two lists", at=("config", "test_cases"))
+    for method in versions_of(config, expected):
+        for number, call in enumerate(method.test_cases):
+            pattern = call.expected if call.comparator == "regex" else None
+            if isinstance(pattern, str) and matches_everything(f"^{pattern}$", ("dotall",)):
+                reason = f"call {number} gives whatever fits {pattern!r}, and every text does"
+                yield never_fails(reason, "say what it has to give")
+        if not method.test_cases:
+            hint = "add `test_cases: [{args: [1], expected: 2}]`"
+            yield Problem("BK706", "a function_output grader without a test case", hint)
+        if not _NAME.fullmatch(method.function_name):
+            hint = "state `function_name`, of letters, digits and _, beside `test_cases`"
+            yield Problem("BK706", f"{method.function_name!r} is not a function name", hint)
 
 
 # A `functional` expectation states the calls that the grader makes.
@@ -304,51 +309,25 @@ class Program(Struct):
     function_name: str | None = None
 
 
-def calls_of(value: Json) -> tuple[list[Call], list[Problem]]:
-    """The test cases of a functional expectation: `{input: [5], output: 120}`."""
-    program, problems = read_as(Program, value)
-    return [Call(**asdict(example)) for example in program.test_cases] if program else [], problems
-
-
-def read_function_output(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-    """The config with its calls: those that it states, or those of the expectation."""
-    value = expected.value if expected is not None and expected.type == "functional" else None
-    if isinstance(value, dict) and value.get("function_name") is not None:
-        config = {"function_name": value["function_name"], **config}
-    method, problems = read_as(FunctionOutput, config)
-    if method is None:
-        return None, problems
-    method, problems = with_calls(method, expected)
-    return None if problems else method, [replace(problem, at=("test_cases",)) for problem in problems]
-
-
-def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
-    """The config with the calls of the expectation. Problems of these calls are reported at the
-    expectation."""
-    if expected is None or expected.type != "functional":
-        return method, []
-    message = "test cases are stated both here and in the expected value"
-    problem = Problem("BK714", message, "keep one of the two lists", at=())
-    return replace(method, test_cases=calls_of(expected.value)[0]), [problem] if method.test_cases else []
-
-
-def alternatives_of(method: FunctionOutput, expected: Expected | None) -> Iterator[FunctionOutput]:
-    """The config with the calls, and the function, of each alternative of the expectation."""
-    for value in expected.alternatives if expected is not None and expected.type == "functional" else ():
-        name = value.get("function_name") if isinstance(value, dict) else None
-        yield replace(method, function_name=name or method.function_name, test_cases=calls_of(value)[0])
+def versions_of(method: FunctionOutput, expected: Expected | None) -> list[FunctionOutput]:
+    """The config with the function and the calls of a functional expectation, and of each alternative; as it
+    is, if it states its own."""
+    if method.test_cases or expected is None or expected.type != "functional":
+        return [method]
+    programs = [program for value in values_of(expected) if (program := read_as(Program, value)[0])]
+    versions = []
+    for program in programs:
+        name = program.function_name or method.function_name or programs[0].function_name or ""
+        calls = [Call(**asdict(example)) for example in program.test_cases]
+        versions.append(replace(method, function_name=name, test_cases=calls))
+    return versions
 
 
 def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConfig:
     problems = []
     for number, value in enumerate(values_of(expected)):
-        problems += prefix_paths(calls_of(value)[1], expected_path(number))
-    if graders_stated or problems:
-        return None, problems
-    method, config_problems = read_function_output({}, expected)
-    hint = "add it beside `test_cases`, or to the grader's config"
-    problem = Problem("BK714", "it is not stated which function is called", hint, at=("value",))
-    return method, [problem] if config_problems else []
+        problems += prefix_paths(read_as(Program, value)[1], expected_path(number))
+    return None if graders_stated or problems else FunctionOutput(), problems
 
 
 FUNCTION_OUTPUT = GraderType(
@@ -357,9 +336,7 @@ FUNCTION_OUTPUT = GraderType(
     "function_output",
     expectation="functional",
     known_by=("test_cases", "function_name"),
-    read=read_function_output,
     derive=derive_function_output,
-    complete=with_calls,
     problems=problems,
     program=lambda config: config,
 )

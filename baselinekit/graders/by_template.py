@@ -21,7 +21,7 @@ from baselinekit.graders import base, judging
 from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.evals import Case, Expected
+from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import ABSENT, Json
@@ -565,7 +565,7 @@ def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
         yield Problem("BK662", "no item of the rubric has any weight", hint, at=())
 
 
-def read_rubric(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+def read_rubric(config: dict[str, Json]) -> ReadConfig:
     """The config and the problems of its items, wherever these stand in the file."""
     judge, problems = read_as(RubricJudge, config)
     if judge is None:

@@ -41,7 +41,7 @@ def scored(item_id: str, value: Any) -> dict[str, Any]:
 
 
 def problems_in(items: Any) -> list[tuple[tuple[Any, ...], str]]:
-    _, problems = read_rubric({"rubrics": items}, None)
+    _, problems = read_rubric({"rubrics": items})
     return [((problem.at or ())[1:], problem.message) for problem in problems]
 
 

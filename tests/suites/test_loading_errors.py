@@ -25,8 +25,6 @@ CASES = {  # the rest of a case, and what is wrong with it
     CALLS % "": "expected a list, found an empty list",
     CALLS % "{input: [5], args: [5], output: 1}": "unknown key 'args'",
     "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}": "key 'must'",
-    "expected: {type: functional, value: {test_cases: [{input: [5], output: 1}]}}": "which function",
-    f"{CALLS % '{input: [5], output: 1}'}, {CODE % 'test_cases: [{args: [5], expected: 1}]'}": "keep one",
     "expected: {type: semantic, value: like y}": "nothing checks whether the meaning is the same",
     "expected: {type: semantic, value: {}}": "both lists are empty: such as must_include: [total]",
     "expected: {value: y}, execution: {type: promt}": "'promt' (string): did you mean 'prompt'?",
