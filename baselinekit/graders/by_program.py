@@ -78,11 +78,8 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         return task.grader.graded(
             "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
         )
-    outcome, word = base.verdict_of(base.exact_fraction(verdict.score), task.case.pass_rule)
-    reason = verdict.reasoning
-    if outcome != "passed":
-        reason = reason or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
-    return task.grader.graded(outcome, verdict.score, reason, verdict=word, details=details, usage=usage)
+    reason = verdict.reasoning or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
+    return task.scored(base.exact_fraction(verdict.score), reason, details=details, usage=usage)
 
 
 # What a judge prints.
@@ -115,9 +112,11 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     for name in ("hits", "misses"):
         points = points_of(printed.get(name), _MOST_POINTS)
         lists[name] = [mask_and_clip(point, _LONGEST_POINT, mask) for point in points]
-    others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None}
-    details = {**{name: points for name, points in lists.items() if points}, **others}
-    return Verdict(float(score), tuple(lists["misses"]), mask(words_of(printed.get("reasoning"))), details)
+    reasoning = mask(words_of(printed.get("reasoning")))
+    others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS}
+    details = {**lists, "reasoning": reasoning, **others}
+    details = {name: value for name, value in details.items() if value not in ([], "", None)}
+    return Verdict(float(score), tuple(lists["misses"]), reasoning, details)
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
