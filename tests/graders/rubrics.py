@@ -60,17 +60,7 @@ OTHER_WEIGHTS = (
     *("(weight 0.6)", "(weight=0.6)", "(weight = 0.6)", "[weight: 0.6]", "{weight: 0.6}", "(w: 3)"),
     *("(weight: high)", "(weight: -1)", "(weight: 0,6)", "(weight: 3/5)", "(high weight)", "(60% weight)"),
     *("[60%]", "(60 percent)", "(60%, 0-5)", "(60 points)", "(60 pts)", "(worth 60%)", "(60% of the total)"),
-    *(
-        "(x3)",
-        "(1x)",
-        "(0.6)",
-        "[.6]: right?",
-        "(60/100)",
-        "— 60 %",
-        "- 60%",
-        ": 60%",
-        ": 60% - is it right?",
-    ),
+    *("(x3)", "(0.6)", "[.6]: right?", "(60/100)", "— 60 %", "- 60%", ": 60%"),
     *(", weight 0.6", "weight=2", "\n   - weight: 0.6", "| weight 60%"),
 )
 """Spellings of a weight that are reported with their line, behind a number and behind a bullet."""
