@@ -38,7 +38,7 @@ def line_at(text: str, place: int) -> int:
 
 
 def describe_nearest(targets: Sequence[str], text: str, mask: Mask) -> str:
-    """Where an output comes nearest to any of these texts, of which it has none; "" if it is near to none."""
+    """Where an output is most like one of these texts, which it lacks; "" if it is like none of them."""
     if len(text) > _LONGEST_COMPARED:
         return ""
     text = mask(text)

@@ -11,9 +11,7 @@ from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.matching import arrays
 from baselinekit.matching.rules import Form, Mode, Rule, RuleKind, State, field_tolerance, start
-from baselinekit.matching.semantic import compare_wording
 from baselinekit.matching.walk import Stored, Templates, Walk, WalkPlace
 from baselinekit.model import baselines as model
 from baselinekit.model.recipes import Observation, Recipe
@@ -215,7 +213,7 @@ class Matcher(Struct):
         return model.Comparison(differences, count, resolved, reports, questions)
 
     def new_walk(self, answers: model.Answers = _NO_ANSWERS) -> Walk:
-        return Walk(arrays.compare, compare_wording, self.stored, answers, hits={*self.stored.hits})
+        return Walk(_arrays, _wording, self.stored, answers, hits={*self.stored.hits})
 
     def walk(self, walk: Walk, actual: Json) -> Json:
         """Walk over an actual output; return it as it is resolved."""
@@ -333,3 +331,18 @@ def reported(
             expected, actual = (redactor.mask_value(value, found.path) for value in (expected, actual))
             note = redactor.mask_note(note, found.expected, found.actual)
         yield ReportedDifference(found.path, found.kind, expected, actual, file, None, found.rule, note, at)
+
+
+# Most outputs of a run need neither of these modules.
+
+
+def _arrays(*given: Any) -> Json:
+    from baselinekit.matching.arrays import compare
+
+    return compare(*given)
+
+
+def _wording(*given: Any) -> Json:
+    from baselinekit.matching.semantic import compare_wording
+
+    return compare_wording(*given)
