@@ -34,7 +34,7 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 _MOST_LISTED = 4
 _MOST_TOKENS = 1_500
 _SHORTEST_MARKED = 12
-_VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
+_VARIABLE = lazy_pattern(r"(\\?)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
 _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
@@ -109,7 +109,7 @@ def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
 
 def variables_of(template: str) -> list[str]:
     """The names that a template asks for, in their order."""
-    return [match[3] for match in _VARIABLE.finditer(template) if len(match[1]) % 2 == 0]
+    return [match[3] for match in _VARIABLE.finditer(template) if not match[1]]
 
 
 def completed(template: str, has_results: bool) -> str:
@@ -129,16 +129,15 @@ DEFAULT_TEMPLATE = completed(_INTRODUCTION, has_results=False)
 
 def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
     """The template with the texts filled in, in one pass. The expected outcome and the sidecar are the words
-    of the case's author; all other texts are judged, and marked as such. An odd number of `\\` makes braces
-    literal."""
+    of the case's author; all other texts are judged, and marked as such. A `\\` makes braces literal."""
 
     def fill(match: re.Match[str]) -> str:
-        escapes, whole, name = match[1], match[2], match[3]
-        if len(escapes) % 2:
-            return escapes.removesuffix("\\") + whole
+        escape, whole, name = match.groups()
+        if escape:
+            return whole
         text = texts[name]
         is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
-        return escapes + (judging.between_marks(name, text, nonce) if is_marked else text)
+        return judging.between_marks(name, text, nonce) if is_marked else text
 
     return _VARIABLE.sub(fill, template)
 

@@ -121,14 +121,10 @@ def _missing(config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolC
     wanted = expected.describe()
     if config.mode == "exact":
         call = calls[number] if number < len(calls) else None
-        actual = f"{call.name if call else 'nothing'} was called"
-        if call is not None and call.name == expected.tool:
-            actual = f"it was called with {encode(call.input)}"
-        return f"number {number + 1}: {wanted} was expected, and {actual}"
-    same_tool = [call for call in calls if call.name == expected.tool]
-    if any(map(expected.accepts, same_tool)):
-        return f"{wanted} was not called in this order"
-    return f"{wanted} was not called" + (f": it was with {encode(same_tool[-1].input)}" if same_tool else "")
+        actual = "nothing" if call is None else f"{call.name} with {encode(call.input)}"
+        return f"number {number + 1}: {wanted} was expected, and {actual} was called"
+    others = [encode(call.input) for call in calls if call.name == expected.tool]
+    return f"{wanted} was not called in this order" + (f": it was with {', '.join(others)}" if others else "")
 
 
 def exactly(config: ToolTrajectory, calls: Sequence[ToolCall]) -> list[int | None]:

@@ -86,7 +86,6 @@ def test_a31_default_template_is_the_one_of_the_document() -> None:
         ("{{ question }}{{\tcandidate_answer\t}}", ["What is 15 + 27?", "It is 42."]),
         ("{{sidecar.levels.first}} {{candidate_answer}}", ["1 <<<candidate_answer"]),
         (r"\{{question}} {{candidate_answer}}", ["{{question}} <<<candidate_answer"]),
-        (r"\\{{sidecar.language}} {{candidate_answer}}", [r"\\python <<<candidate_answer"]),
         ('{"a": {"b": 1}} {x} {{candidate_answer}}', ['{"a": {"b": 1}} {x} <<<candidate_answer']),
     ],
 )
