@@ -117,8 +117,7 @@ class _Block(NamedTuple):
 def _from_blocks(blocks: Sequence[_Block], function: str) -> ExtractedCode:
     versions = [block for block in blocks if block.defines(function)]
     if not versions:
-        number = count_noun(len(blocks), "fenced block")
-        return ExtractedCode("", problem=f"of its {number} none defines {function} in Python")
+        return ExtractedCode("", problem=f"none of its fenced blocks defines {function} in Python")
     last = ([block for block in versions if block.is_python] or versions)[-1]
     used = []
     for block in blocks:

@@ -118,10 +118,11 @@ def completed(template: str, has_results: bool) -> str:
     variables = {*variables_of(template)}
     if variables & ({*RESULTS} if has_results else _ANSWER_VARIABLES):
         return template
-    names = [RESULTS[0]] if has_results else [name for name in _SECTIONS if name not in variables]
-    introduction = ["These are the results of other evaluators; make one score of them:"] * has_results
-    sections = [f"[[ ## {name} ## ]]\n{{{{{name}}}}}" for name in names]
-    return "\n\n".join((template.rstrip(), *introduction, *sections))
+    parts, names = [template.rstrip()], [name for name in _SECTIONS if name not in variables]
+    if has_results:
+        parts.append("These are the results of other evaluators; make one score of them:")
+        names = [RESULTS[0]]
+    return "\n\n".join([*parts, *(f"[[ ## {name} ## ]]\n{{{{{name}}}}}" for name in names)])
 
 
 DEFAULT_TEMPLATE = completed(_INTRODUCTION, has_results=False)
@@ -523,7 +524,7 @@ def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answe
     key = "score" if item.is_scored else "satisfied"
     value, reasoning = judging.scalar(entry.get(key)), judging.words_of(entry.get("reasoning"))
     if isinstance(value, bool) and not item.is_scored:
-        return ItemVerdict(item_id, item, HIGHEST * value, reasoning)
+        return ItemVerdict(item_id, item, HIGHEST if value else 0, reasoning)
     if item.is_scored and is_number(value) and value in range(HIGHEST + 1):
         return ItemVerdict(item_id, item, int(value), reasoning)
     wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
