@@ -41,7 +41,7 @@ def test_a21_verdict_in_the_output_of_a_program(stdout: str, verdict: Any) -> No
 
 
 NO_VERDICT = [
-    ("", "printed nothing"),
+    ("", "printed no JSON"),
     ('{"score": 1}\nDone.', "printed no JSON"),
     ('{"score": 1}\n{"score": 0}', "printed more than one JSON object"),
     ('{"score": 1, "score": 0}', "printed no JSON"),
