@@ -173,7 +173,7 @@ def _read_config(type: str, config: dict[str, Json], at: Path, files: NamedFiles
     if type == "composite":
         return _read_composite(config, at, files)
     if type == RUBRIC or (type == JUDGE and "rubrics" in config):
-        return read_rubric(config, None)
+        return read_rubric(config)
     problems: list[Problem] = []
     if type == PROGRAM:  # all keys that are not settings are passed to the program
         own = config.get("config", {})
@@ -537,7 +537,7 @@ def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], l
         evaluators = [structs.replace(grader, at=()) for grader in shared.evaluators]
     if facts.rubrics is None:
         return [*([DEFAULT_EVALUATOR] if evaluators is None else evaluators)], problems
-    rubric = problems.take(read_rubric({"rubrics": facts.rubrics}, None))
+    rubric = problems.take(read_rubric({"rubrics": facts.rubrics}))
     if rubric is None:
         return [], problems
     grader = Grader(RUBRIC, "model", rubric, required=False, at=("rubrics",), config_at=())

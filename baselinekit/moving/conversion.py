@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from baselinekit.clients.trust import check_inside
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
-from baselinekit.graders.composite import Composite
+from baselinekit.graders.composite import Composite, without_places
 from baselinekit.graders.graders import graders_with_positions, row_of
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.drafts import SourceText
@@ -298,7 +298,7 @@ def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator
     """Describe graders that are missing or added, and changes in the others."""
 
     def judged(grader: Grader) -> Any:
-        return grader.kind, row_of(grader).without_places(grader.method)
+        return grader.kind, without_places(grader.method)
 
     remaining = list(after)
     for grader in before:
