@@ -552,10 +552,6 @@ def capture_files(options: recipes.DraftOptions) -> int:
 def capture_options(
     storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
-    if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
-        conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
-        message = f"--exact stores no placeholder, so {conflict} has nothing to do"
-        raise cli.misuse(message, "leave one of them out")
     return capturing.CaptureOptions(
         placeholders=cli.parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,

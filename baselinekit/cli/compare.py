@@ -56,6 +56,7 @@ class CompareOptions:
         "RATE",
         type=cli.Number(0, 1, min_open=True),
         default=1.0,
+        needs="repeat",
         help="With --repeat: the share of replays that must pass, such as 0.8; the default is all.",
     )
     record: bool | None = cli.record_option()
@@ -65,7 +66,9 @@ class CompareOptions:
     as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
     quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
     verbose: bool = cli.flag("-v", "--verbose", help="Print also what passed, and the differences in words.")
-    watch: bool = cli.flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
+    watch: bool = cli.flag(
+        "-w", "--watch", excludes=("as_json",), help="Compare again whenever a file changes, until Ctrl-C."
+    )
     resume: bool = cli.flag(help="Continue where the last run stopped, without asking any model again.")
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
@@ -76,8 +79,6 @@ def compare(options: CompareOptions) -> int:
     delivery.check(options.outputs)
     if not options.watch:
         return compare_once(options).exit_code
-    if options.as_json:
-        raise cli.misuse("--json is one document, and --watch never ends", "leave out one")
     from baselinekit.cli.watch import Watch
 
     return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
@@ -140,15 +141,12 @@ def find_weakened(
 ) -> BaselineChanges | None:
     """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
     request."""
-    if options.base is not None:
-        from baselinekit.clients.programs.git import Git
+    if options.base is None:
+        return None
+    from baselinekit.clients.programs.git import Git
 
-        git = Git(context.clients.execute, project.root)
-        return find(project, git, options.base, options.fail_on_weakened)
-    if options.fail_on_weakened:
-        message = "--fail-on-weakened needs a commit to compare with"
-        raise cli.misuse(message, "add --base origin/main, or another commit")
-    return None
+    git = Git(context.clients.execute, project.root)
+    return find(project, git, options.base, options.fail_on_weakened)
 
 
 def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
@@ -160,8 +158,6 @@ def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: 
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = cli.record_policy(project, options.record)
     times, rate = options.repeat, options.min_pass_rate
-    if rate < 1 and times == 1:
-        raise cli.misuse("--min-pass-rate needs several replays", "say how many: --repeat 5")
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)

@@ -50,6 +50,7 @@ from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 """Codes of refusals that an option on the command line can lift."""
 
+_OF_THE_WHOLE = ("results", "prune", "fail_on_unused")
 _PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200
 _MOST_CODES = 3
@@ -79,10 +80,12 @@ class DoctorOptions:
     fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
     results: tuple[str, ...] = cli.several("--from", "RESULTS", help="Also list what those runs never ran.")
     prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
-    yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
+    yes: bool = cli.flag("-y", "--yes", needs="prune", help="With --prune: do not ask.")
     fail_on_unused: bool = cli.flag(help="Exit code 1 if nothing needs a file.")
     ci: bool = cli.flag(help="Also print what a run may do, and who allows it.")
-    probe_judges: bool = cli.flag(help="Test each judge on texts whose verdict is known.")
+    probe_judges: bool = cli.flag(
+        excludes=(*_OF_THE_WHOLE, "fix", "ci"), help="Test each judge on texts whose verdict is known."
+    )
     as_json: bool = cli.flag("--json", help="Print the findings as JSON.")
     project: cli.ProjectOptions = cli.project_options()
 
@@ -90,14 +93,10 @@ class DoctorOptions:
 @cli.command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
     project = cli.project_of(options.project)
-    of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        cli.refuse_without_effect("a probe of judges", *of_the_whole, "fix", "ci")
         return probe_judges(project, options)
     if options.paths:
-        cli.refuse_without_effect("the check of some paths", *of_the_whole)
-    if not options.prune:
-        cli.refuse_without_effect("doctor without --prune", "yes")
+        cli.refuse_without_effect("the check of some paths", *_OF_THE_WHOLE)
     parts = load_parts(options.results, os.getcwd())
     unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])

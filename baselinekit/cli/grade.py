@@ -24,6 +24,8 @@ from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites.ratings import check_rater, dump_ratings
 from baselinekit.values.texts import count_noun
 
+_ACTIONS = ("value", "export", "imported", "finish", "drop", "listed")
+
 
 @dataclass(eq=False, repr=False)
 class GradeOptions:
@@ -46,16 +48,26 @@ class GradeOptions:
 
     cases: tuple[str, ...] = cli.argument(nargs=-1, metavar="[CASE|KEY]...")
     rater: str | None = cli.option("--as", "NAME", help="Who rates [default: BASELINEKIT_RATER, else login].")
-    value: str | None = cli.option("VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
-    note: str = cli.option("TEXT", default="", help="With --value: why.")
-    change: bool = cli.flag(help="With --value: replace your earlier rating.")
-    listed: bool = cli.flag("--list", help="List the queue, including what is settled.")
-    as_json: bool = cli.flag("--json", help="The queue as JSON.")
-    export: str | None = cli.option("FILE", help="Write the queue to a file; with --as, a form to fill in.")
-    imported: str | None = cli.option("--import", "FILE", help="Import ratings; - reads standard input.")
-    finish: str | None = cli.option("RESULTS", help="Complete a result file with the ratings given since.")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="With --finish: write to this file instead.")
-    drop: bool = cli.flag(help="Remove unrated items from the queue.")
+    value: str | None = cli.option(
+        "VALUE", excludes=_ACTIONS, help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'."
+    )
+    note: str = cli.option("TEXT", default="", needs="value", help="With --value: why.")
+    change: bool = cli.flag(needs="value", help="With --value: replace your earlier rating.")
+    listed: bool = cli.flag("--list", excludes=_ACTIONS, help="List the queue, including what is settled.")
+    as_json: bool = cli.flag("--json", excludes=_ACTIONS[:-1], help="The queue as JSON.")
+    export: str | None = cli.option(
+        "FILE", excludes=_ACTIONS, help="Write the queue to a file; with --as, a form to fill in."
+    )
+    imported: str | None = cli.option(
+        "--import", "FILE", excludes=_ACTIONS, help="Import ratings; - reads standard input."
+    )
+    finish: str | None = cli.option(
+        "RESULTS", excludes=_ACTIONS, help="Complete a result file with the ratings given since."
+    )
+    outputs: tuple[str, ...] = cli.several(
+        "-o", "PATH", needs="finish", help="With --finish: write to this file instead."
+    )
+    drop: bool = cli.flag(excludes=_ACTIONS, help="Remove unrated items from the queue.")
     project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
@@ -68,20 +80,6 @@ _MOST_NAMED = 5
 
 @cli.command(GradeOptions)
 def grade(options: GradeOptions) -> int:
-    actions = [
-        options.value is not None,
-        options.export is not None,
-        options.imported is not None,
-        options.finish is not None,
-        options.listed,
-        options.drop,
-    ]
-    if sum(actions) > 1 or (options.as_json and any(actions) and not options.listed):
-        raise cli.misuse("these options cannot be combined", "run the command once for each")
-    if options.value is None:
-        cli.refuse_without_effect("grade without --value", "note", "change")
-    if options.finish is None:
-        cli.refuse_without_effect("grade without --finish", "outputs")
     queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)

@@ -70,7 +70,9 @@ class InitOptions:
 
     with_evals: bool = cli.flag("--eval", help="Also make evals/ with a suite that runs.")
     with_git: bool = cli.flag("--git", help="Let git merge the pass record of baselines by itself.")
-    undo_git: bool = cli.flag(help="Remove what --git has written.")
+    undo_git: bool = cli.flag(
+        excludes=("with_git", "with_evals", "base_url"), help="Remove what --git has written."
+    )
     dry_run: bool = cli.flag(help="With --git or --undo-git: only show what would change.")
     project: cli.ProjectOptions = cli.project_options(("base_url",))
 
@@ -78,12 +80,8 @@ class InitOptions:
 @cli.command(InitOptions)
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
-    if options.undo_git and with_git:
-        raise cli.misuse("--git and --undo-git cannot be combined", "leave one of them out")
     if dry_run and not (with_git or options.undo_git):
         raise cli.misuse("--dry-run needs --git or --undo-git", "add one of them")
-    if options.undo_git:
-        cli.refuse_without_effect("init --undo-git", "with_evals", "base_url")
     is_known = with_git or options.undo_git or options.with_evals
     file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()

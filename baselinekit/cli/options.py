@@ -56,7 +56,16 @@ class Number(click.FloatRange):
         return super()._describe_range() if (self.min, self.max) != (None, None) else ""
 
 
-class _ProjectOption(click.Option):
+class Option(click.Option):
+    """`needs`: the field of the option without which this one has no effect; `excludes`: the fields of those
+    that it cannot be combined with."""
+
+    def __init__(self, words: list[str], needs: str = "", excludes: Sequence[str] = (), **attributes: Any):
+        super().__init__(words, **attributes)
+        self.needs, self.excludes = needs, excludes
+
+
+class _ProjectOption(Option):
     """An option that the help of the program explains, and the help of a command leaves out."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -65,7 +74,7 @@ class _ProjectOption(click.Option):
 
 def option(*words: str, **attributes: Any) -> Any:
     """A field that is filled by an option, which by default has the name of the field. A word without a dash
-    is the name of its value."""
+    is the name of its value. For `needs` and `excludes` see Option."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
     attributes |= {"metavar": words[-1]} if words and not words[-1].startswith("-") else {}
     metadata = {"flags": [word for word in words if word.startswith("-")], "attributes": attributes}
@@ -97,8 +106,8 @@ def record_option(of: str = "") -> Any:
     return option("--record/--no-record", default=None, help=what)
 
 
-def flag(*flags: str, help: str) -> Any:
-    return option(*flags, is_flag=True, help=help)
+def flag(*flags: str, **attributes: Any) -> Any:
+    return option(*flags, is_flag=True, **attributes)
 
 
 def several(*words: str, **attributes: Any) -> Any:
@@ -168,7 +177,7 @@ def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
             yield click.Argument([field.name], **field.metadata["argument"])
         elif "flags" in field.metadata:
             flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
-            option_class = _ProjectOption if kind is ProjectOptions else click.Option
+            option_class = _ProjectOption if kind is ProjectOptions else Option
             yield option_class([*flags, field.name], **field.metadata["attributes"])
 
 
@@ -212,10 +221,29 @@ def _add_project_options(context: click.Context, values: dict[str, Any], effecti
     texts = {name: iter(values[name]) for name in ("variables", "variable_files")}
     in_order = [(one.opts[0], next(texts[one.name])) for one in context.meta[_ORDER] if one.name in texts]
     names = [name for part in (root, context) for name in part.params if _is_typed(part, name)]
-    parameters = {parameter.name: parameter for parameter in context.command.params}
+    parameters = {str(parameter.name): parameter for parameter in context.command.params}
+    typed = {name: parameters[name] for name in names}
+    _check_combination(typed, parameters)
     context.meta[screen.COLOR] = values["color"]
-    context.meta[_TYPED] = [(parameters[name], values[name]) for name in dict.fromkeys(names)]
+    context.meta[_TYPED] = [(parameter, values[name]) for name, parameter in typed.items()]
     values["variables"] = tuple(in_order)
+
+
+def _check_combination(
+    typed: Mapping[str, click.Parameter], parameters: Mapping[str, click.Parameter]
+) -> None:
+    """Refuse an option without the one that it needs, and two that exclude each other."""
+    for name, parameter in typed.items():
+        if not isinstance(parameter, Option):
+            continue
+        flag = parameter.opts[0]
+        for other in parameter.excludes:
+            if other in typed and other != name:
+                message = f"{flag} and {typed[other].opts[0]} cannot be combined"
+                raise misuse(message, "leave one of them out")
+        if parameter.needs and parameter.needs not in typed:
+            needed = parameters[parameter.needs].opts[0]
+            raise misuse(f"{flag} has no effect without {needed}", f"add {needed}, or leave it out")
 
 
 def _is_typed(context: click.Context, name: str) -> bool:
@@ -332,7 +360,9 @@ class WhereOptions:
     processes: int = count(
         "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
-    dask: str | None = option("ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
+    dask: str | None = option(
+        "ADDRESS", excludes=("processes",), help="Work on a Dask cluster; local:4: four workers here."
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -340,7 +370,9 @@ class BaseOptions:
     """What a change does to the files themselves."""
 
     base: str | None = option("REV", help="Also list what was added, removed, loosened or changed since.")
-    fail_on_weakened: bool = flag(help="With --base: exit 1 if anything was removed or loosened.")
+    fail_on_weakened: bool = flag(
+        needs="base", help="With --base: exit 1 if anything was removed or loosened."
+    )
 
 
 @dataclass(eq=False, repr=False)

@@ -69,7 +69,9 @@ class StoringOptions:
         type=click.Choice(["ids", "secrets"]),
         help="Placeholders for what looks like an id but stayed the same, or like a secret (else refused).",
     )
-    exact: bool = cli.flag(help="Store everything as it came: no placeholder is learnt.")
+    exact: bool = cli.flag(
+        excludes=("repeat",), help="Store everything as it came: no placeholder is learnt."
+    )
     version: str | None = cli.option("TEXT", help="The version of the target.")
     allow_error_status: bool = cli.flag(help="Store a 5xx answer as known-good.")
     allow_empty: bool = cli.flag(help="Store an empty answer of a model.")
@@ -90,7 +92,9 @@ class GradingOptions:
     scores: tuple[str, ...] = cli.several(
         "RUBRIC", help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE of them."
     )
-    scored_by: str | None = cli.option("MODEL", help="The model that grades; the default is `judge`.")
+    scored_by: str | None = cli.option(
+        "MODEL", needs="scores", help="The model that grades; the default is `judge`."
+    )
 
 
 def collect_option(*parts: str) -> Any:
@@ -285,8 +289,6 @@ def _graded(options: GradingOptions, collect: Sequence[str], group: str, project
     """The part of `execution:` about what is stored of the answer and how it is graded."""
     execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
     texts = options.scores
-    if not texts and options.scored_by:
-        raise cli.misuse("--scored-by needs something to grade by", "add --scores RUBRIC")
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
         execution["scores"] = {"rubric": project.way_back(group, texts[0])}
     elif len(texts) == 1 and "=" not in texts[0]:

@@ -70,7 +70,7 @@ class ScopeOptions:
     results: tuple[str, ...] = cli.several(
         "--from", "RESULTS", help="Answers of a CI job: its results.json (or several); - is standard input."
     )
-    replay: bool = cli.flag(help="Send the requests again.")
+    replay: bool = cli.flag(excludes=("results",), help="Send the requests again.")
     jobs: int = cli.jobs_option("Of the requests that are sent again: how many at once.", 8)
     approved: StampOptions = cli.including(StampOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
@@ -103,45 +103,40 @@ class RefreshOptions(ScopeOptions):
         "--placeholder", "PATH=TEXT", help="Store it at a path, or inside the text there, and nothing more."
     )
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
-    learn: bool = cli.flag(help="Ask several times, and store placeholders for what varies, nothing else.")
-    repeat: int | None = cli.count("N", most=1000, help="With --learn: ask N times; the default is 3.")
-    unchanged: bool = cli.flag(help="With --learn: the service was only restarted: every difference varies.")
+    learn: bool = cli.flag(
+        excludes=(
+            "results",
+            "replay",
+            "paths",
+            "placeholders",
+            "ignore",
+            "tolerance",
+            "arrays",
+            "allow_high_risk",
+        ),
+        help="Ask several times, and store placeholders for what varies, nothing else.",
+    )
+    repeat: int | None = cli.count(
+        "N", most=1000, needs="learn", help="With --learn: ask N times; the default is 3."
+    )
+    unchanged: bool = cli.flag(
+        needs="learn", help="With --learn: the service was only restarted: every difference varies."
+    )
     dry_run: bool = cli.flag(help="Show the files as they would become, and write nothing.")
     yes: bool = cli.flag("-y", "--yes", help="Do not ask.")
-    allow_high_risk: bool = cli.flag(help="Also accept removed keys and values of another type.")
+    allow_high_risk: bool = cli.flag(
+        excludes=("learn",), help="Also accept removed keys and values of another type."
+    )
     drop_placeholders: bool = cli.flag(
         help="Also accept changes that lose a placeholder; with --learn, replace one written by hand."
     )
     as_json: bool = cli.flag("--json", help="Print the changes as JSON; writes only with --yes.")
     verbose: bool = cli.flag("-v", "--verbose", help="Show every change of every baseline.")
 
-    def check(self) -> None:
-        """Refuse options that cannot be combined."""
-        given = {
-            "--from": self.results,
-            "--replay": self.replay,
-            "--path": self.paths,
-            "--placeholder": self.placeholders,
-            "--ignore": self.rules.ignore,
-            "--tolerance": self.rules.tolerance,
-            "--array": self.rules.arrays,
-            "--allow-high-risk": self.allow_high_risk,
-        }
-        conflict = next((name for name, value in given.items() if value), None)
-        if self.learn and conflict:
-            hint = "--learn asks again, and writes placeholders only"
-            raise cli.misuse(f"--learn and {conflict} cannot be combined", hint)
-        if self.repeat is not None and not self.learn:
-            raise cli.misuse("--repeat is of refresh --learn", "add --learn")
-        if self.unchanged and not self.learn:
-            raise cli.misuse("--unchanged is of refresh --learn", "add --learn")
-
 
 def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = model.NO_RULES) -> RefreshScope:
     """The scope that the arguments and the options select."""
     criteria, results = options.selection, options.results
-    if results and options.replay:
-        raise cli.misuse("--from and --replay cannot be combined", "pass one")
     selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     what = "what compare -o results.json wrote"
     files = tuple((name, cli.read_text("--from", name, what)) for name in results)
@@ -213,7 +208,6 @@ def suggest_checks(
 
 @cli.command(RefreshOptions)
 def refresh(options: RefreshOptions) -> int:
-    options.check()
     placeholders = cli.parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
     rules = model.NewRules(placeholders, parse_path_rules(options.rules))
     scope = parse_scope(options, options.all_failed, rules)
@@ -448,16 +442,15 @@ class ReviewOptions(ScopeOptions):
 
     as_json: bool = cli.flag("--json", help="Print everything pending as JSON, and ask nothing.")
     decide: str | None = cli.option("FILE", help="Read the decisions from a JSON file; - is standard input.")
-    dry_run: bool = cli.flag(help="With --decide: show the files as they would become.")
-    allow_high_risk: bool = cli.flag(help="With --decide: also accept changes of high risk.")
-    drop_placeholders: bool = cli.flag(help="With --decide: also accept losing a placeholder.")
+    dry_run: bool = cli.flag(needs="decide", help="With --decide: show the files as they would become.")
+    allow_high_risk: bool = cli.flag(needs="decide", help="With --decide: also accept changes of high risk.")
+    drop_placeholders: bool = cli.flag(
+        needs="decide", help="With --decide: also accept losing a placeholder."
+    )
 
 
 @cli.command(ReviewOptions)
 def review(options: ReviewOptions) -> int:
-    if options.decide is None:
-        of_decisions = ("dry_run", "allow_high_risk", "drop_placeholders")
-        cli.refuse_without_effect("a review without --decide", *of_decisions)
     scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
     with real_context() as context:

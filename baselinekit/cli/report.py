@@ -24,13 +24,11 @@ from baselinekit.store.results import write_text
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun, list_first
 
-_THRESHOLD = 0.1
 _MOST_IDS = 10
 
 
 _OF_HISTORY = ("ids", "last", "imported")
-_OF_ONE_RUN = ("different",)
-_OF_TWO_RUNS = ("across", "partial", "mean", "threshold")
+_OF_ONE_RUN = "different"
 
 
 @dataclass(eq=False, repr=False)
@@ -65,14 +63,33 @@ class ReportOptions:
     different: tuple[str, ...] = cli.several(
         "--allow-different", type=click.Choice(past.MAY_DIFFER), help="Combine shards that differ in this."
     )
-    before: str | None = cli.option("--compare-to", "BEFORE", help="Compare with this earlier run.")
-    across: tuple[str, ...] = cli.several(
-        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
+    before: str | None = cli.option(
+        "--compare-to",
+        "BEFORE",
+        excludes=(*_OF_HISTORY, _OF_ONE_RUN, "outputs"),
+        help="Compare with this earlier run.",
     )
-    partial: bool = cli.flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
-    mean: bool = cli.flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
-    threshold: float | None = cli.option(
-        "X", type=cli.Number(0, 1), help=f"With --mean-delta: how much is a win or a loss ({_THRESHOLD})."
+    across: tuple[str, ...] = cli.several(
+        "PART",
+        needs="before",
+        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+    )
+    partial: bool = cli.flag(
+        needs="before", help="With --compare-to: cases that only BEFORE has leave nothing undecided."
+    )
+    mean: bool = cli.flag(
+        "--mean-delta",
+        needs="before",
+        excludes=("across", "partial"),
+        help="With --compare-to: by the mean difference, as AgentV does.",
+    )
+    threshold: float = cli.option(
+        "X",
+        type=cli.Number(0, 1),
+        default=0.1,
+        needs="mean",
+        show_default=True,
+        help="With --mean-delta: how much is a win or a loss.",
     )
     outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report; of earlier runs: x.html.")
     as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
@@ -84,13 +101,11 @@ class ReportOptions:
 @cli.command(ReportOptions)
 def report(options: ReportOptions) -> int:
     if options.before is not None:
-        cli.refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
         return _report_two_runs(options, options.before)
-    cli.refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
     if options.results:
         cli.refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
         return _report_one_run(options)
-    cli.refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
+    cli.refuse_without_effect("a report of earlier runs", _OF_ONE_RUN, "quiet")
     return _report_earlier_runs(options)
 
 
@@ -163,12 +178,6 @@ def _in_project(report: Report, file: str) -> tuple[Report, str]:
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
-    if options.threshold is not None and not options.mean:
-        hint = "add --mean-delta, or leave it out"
-        raise cli.misuse("--threshold belongs to --mean-delta: the exact tests need none", hint)
-    if options.mean and (options.across or options.partial):
-        message = "--mean-delta counts every case that both runs have, whatever differs"
-        raise cli.misuse(message, "leave --across and --partial out")
     if len(options.results) != 1:
         hint = f"baselinekit report NOW.json --compare-to {before}"
         raise cli.misuse(f"--compare-to needs one file to compare, not {len(options.results)}", hint)
@@ -177,8 +186,7 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     earlier, now = load_both(before, options.results[0], os.getcwd())
     style = screen.style_of(options.verbose)
     if options.mean:
-        threshold = _THRESHOLD if options.threshold is None else options.threshold
-        delta = mean_delta(earlier, now, threshold)
+        delta = mean_delta(earlier, now, options.threshold)
         _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
         return delta.exit_code
     pairing = pair_runs(earlier, now, options.across, options.partial)

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
 from baselinekit.cli.compare import find_weakened
-from baselinekit.cli.elsewhere import Job, check_dask_option
+from baselinekit.cli.elsewhere import Job
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saved_answers
 from baselinekit.clients.trust import check_inside
@@ -75,7 +75,9 @@ class RunOptions:
     """
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
-    suite: str | None = cli.option("FILE", help="This suite; the default is PATHS, or all below evals/.")
+    suite: str | None = cli.option(
+        "FILE", excludes=("keep_going",), help="This suite; the default is PATHS, or all below evals/."
+    )
     target: str | None = cli.option("NAME", help="Ask this target, whatever the files name (not: default).")
     targets: str | None = cli.option("FILE", help="The targets file [`targets:`, then .agentv/targets.yaml].")
     save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
@@ -88,7 +90,11 @@ class RunOptions:
     exclude_tags: tuple[str, ...] = cli.several("--exclude-tag", help="Leave out what has one of these tags.")
     expression: str | None = cli.option("-k", "EXPR", help='Words of id, name, tag: "strings and not slow".')
     last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
-    only_list: bool = cli.flag("--list", help="List what would run (-v: with the criteria), asking no model.")
+    only_list: bool = cli.flag(
+        "--list",
+        excludes=("save_answers", "outputs", "compare_to", "base"),
+        help="List what would run (-v: with the criteria), asking no model.",
+    )
     first: bool = cli.flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
     keep_going: bool = cli.flag(help="Run the other files if some cannot be read; the exit code is still 2.")
     grader_type: Literal["code", "model", "human"] | None = cli.option(
@@ -105,9 +111,13 @@ class RunOptions:
     preset: str | None = cli.option(type=_PRESET, help="Thresholds of pass@1, pass@3 and pass^3: 3 attempts.")
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
-        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
+        "PART",
+        needs="compare_to",
+        help="With --compare-to: even if the model, judge, files, grader or case differs.",
     )
-    fail_on_regressed: bool = cli.flag(help="With --compare-to: exit 1 if any case regressed.")
+    fail_on_regressed: bool = cli.flag(
+        needs="compare_to", help="With --compare-to: exit 1 if any case regressed."
+    )
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
     record: bool | None = cli.record_option(" of regression records")
     outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.html, x.md, x.json.")
@@ -120,14 +130,9 @@ class RunOptions:
 
 @cli.command(RunOptions)
 def run(options: RunOptions) -> int:
-    if options.only_list:
-        of_results = ("save_answers", "outputs", "compare_to", "across", "fail_on_regressed")
-        cli.refuse_without_effect("run --list", *of_results, "base", "fail_on_weakened")
     delivery.check(options.outputs)
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
-    if options.keep_going and options.suite is not None:
-        raise cli.misuse("--keep-going has no effect with --suite", "leave one of them out")
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
     if suite.unread:
         screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
@@ -140,8 +145,6 @@ def run(options: RunOptions) -> int:
     earlier = None
     if options.compare_to is not None:  # a missing one is reported before any model is asked
         earlier = load_earlier(project, options.compare_to, suite.name)
-    elif options.fail_on_regressed or options.across:
-        raise cli.misuse("there is no run to compare with", "add --compare-to last, or a result file")
     with real_context() as context:
         against = find_weakened(project, context, options.since, find_weakened_cases)
     report = replace(run_suite(project, suite, options), against=against)
@@ -195,8 +198,6 @@ def run_suite(
         outside = build_outside(project, context.clients, queue, save)
         with closing(models):
             models.go_on()
-            if options.where.dask is not None:
-                check_dask_option(options.where.dask)
             report = run_cases(
                 project,
                 suite,

@@ -41,7 +41,7 @@ def test_refresh_learn_proposes_rules_for_lists_and_lists_values_that_stay(tmp_p
             assert line in ran.stdout.splitlines(), ran.stdout
         refused = terminal.run("baselinekit refresh term --unchanged")
         assert refused.exit_code == 2
-        assert "BK508 --unchanged is of refresh --learn: add --learn" in refused.stderr
+        assert "BK508 --unchanged has no effect without --learn: add --learn" in refused.stderr
         ran = terminal.run("baselinekit refresh term --learn --unchanged --yes")
         assert (ran.exit_code, "add --unchanged" in ran.stdout) == (0, False), ran.stdout
         assert terminal.run("baselinekit compare").exit_code == 0
