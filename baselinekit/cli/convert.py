@@ -45,7 +45,7 @@ from baselinekit.moving.baselines import (
 )
 from baselinekit.moving.reading import DraftEvals, EvalFiles
 from baselinekit.report.differences import unified
-from baselinekit.report.wording import format_lines
+from baselinekit.report.wording import first_of, format_lines
 from baselinekit.store.atomic import STATE_FOLDER, edit_text
 from baselinekit.store.project import INPUTS, MAX_OUTPUT_BYTES, limits_of, read
 from baselinekit.store.reading import locate, locate_each
@@ -291,6 +291,7 @@ def _notes_on_secrets(files: Mapping[str, str]) -> Iterator[str]:
 # What was converted, written and shown.
 
 _MAX_SHOWN = 10
+_MAX_LOST = 20
 
 
 class Delivery(Struct):
@@ -351,7 +352,7 @@ class Delivery(Struct):
                 screen.line(screen.safe_line(f"note: {note}"))
         if self.lost:
             screen.line(f"{count_noun(len(self.lost), 'thing')} not carried over:", err=is_stopped)
-            for line in screen.first_lines([_line(*one) for one in self.lost]):
+            for line in first_of([_line(*one) for one in self.lost], _MAX_LOST):
                 screen.line(f"  {line}", err=is_stopped)
         if is_stopped:
             hint = ": --partial writes the rest" if self.texts else ""

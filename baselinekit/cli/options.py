@@ -561,9 +561,9 @@ def typed_command() -> Typed:
     # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
     operator = {*SENDING} - ({"config_from"} if in_ci(os.environ) else set())
     return Typed(
-        operator=tuple(_typed_options(operator)),
-        asking=tuple(_typed_options(("cache", "offline", "target", "targets"))),
-        selection=tuple(_typed_options([field.name for field in fields(SelectionOptions)])),
+        operator=tuple(typed_options(operator)),
+        asking=tuple(typed_options(("cache", "offline", "target", "targets"))),
+        selection=tuple(typed_options([field.name for field in fields(SelectionOptions)])),
         paths=tuple(_typed_arguments()),
         narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
@@ -573,10 +573,10 @@ def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
     name = click.get_current_context().command_path.split()[1:]
     repeated = {parameter.name or "" for parameter, _ in _typed()} - {*without}
-    return [*name, *_typed_arguments(), *_typed_options(repeated), *more]
+    return [*name, *_typed_arguments(), *typed_options(repeated), *more]
 
 
-def _typed_options(names: Collection[str]) -> Iterator[str]:
+def typed_options(names: Collection[str]) -> Iterator[str]:
     """The options of these fields with their values. Of a secret only the name is repeated: its value comes
     from the environment, or from the user."""
     for parameter, value in _typed():

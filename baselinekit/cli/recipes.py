@@ -7,7 +7,6 @@ rules, so that the request that curl would send is sent and stored."""
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from baselinekit.cli import options as cli
+from baselinekit.cli.screen import Output
 from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
@@ -30,10 +30,11 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.recipes import Command, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
+from baselinekit.values.texts import list_first
 
 
 @dataclass(eq=False, repr=False)
@@ -81,8 +82,8 @@ class StoringOptions:
     quiet: bool = cli.flag("-q", "--quiet", help="Print nothing on success.")
 
     @property
-    def is_silent(self) -> bool:
-        return self.quiet or self.as_json
+    def output(self) -> Output:
+        return Output(self.as_json, self.quiet)
 
 
 @dataclass(eq=False, repr=False)
@@ -354,14 +355,15 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
         if isinstance(value, str) and not whole[0].startswith("@"):
             hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
             raise cli.misuse(f"--input {whole[0]!r} is neither a key nor JSON", hint)
-        return _from_folder_of(value, group, project)
+        return value
     request = _inputs(options.inputs, group, project)
     skill = project.config.skills.get(options.skill_name)
-    for name in skill.files if skill else ():
-        if isinstance(request.get(name), str):
-            request[name] = project.way_back(group, request[name])
-        elif isinstance(request.get(name), dict) and request[name].keys() == {"file"}:
-            request[name] = request[name]["file"]
+    for name in skill.files if skill else ():  # its own code reads these files
+        given = request.get(name)
+        if isinstance(given, dict) and given.keys() == {"file"}:
+            request[name] = given["file"]
+        elif isinstance(given, str):
+            request[name] = project.way_back(group, given)
     return request
 
 
@@ -373,17 +375,8 @@ def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, J
             file = _existing(text[1:], project, "name a file after the @, or leave it out")
             inputs[name] = {"file": project.way_back(group, file)}
         else:
-            inputs[name] = _from_folder_of(json_or_text(text), group, project)
+            inputs[name] = json_or_text(text)
     return inputs
-
-
-def _from_folder_of(value: Json, group: str, project: Project) -> Json:
-    """A typed value with the paths of its files, as `{file: path}`, from the folder of the new file."""
-    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
-        return {"file": project.way_back(group, value["file"])}
-    if isinstance(value, dict):
-        return {key: _from_folder_of(item, group, project) for key, item in value.items()}
-    return [_from_folder_of(item, group, project) for item in value] if isinstance(value, list) else value
 
 
 def drop_unset(**values: Json) -> dict[str, Json]:
@@ -437,35 +430,17 @@ def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     return {"input": request, "execution": execution}
 
 
-def how_to_allow(program: str, declared: Command | None, env: Iterable[str]) -> str | None:
-    """How to allow a typed program and its variables in later runs, for which the configuration has to name
-    them; None if it does."""
-    missing = [name for name in env if declared is None or name not in declared.env]
-    if declared is not None and not missing:
-        return None
-    name, argv = (program, declared.argv) if declared else (slug(os.path.basename(program)), [program])
-    variables = [*(declared.env if declared else ()), *missing]
-    words = f"[{', '.join(argv)}]"
-    entry = f"{{argv: {words}, env: [{', '.join(variables)}]}}" if variables else words
-    verb, preposition = ("set", "in") if declared else ("add", "to")
-    line = f"`commands: {{{name}: {entry}}}`"
-    return f"to compare it, {verb} {line} {preposition} baselinekit.yaml, or pass --allow-exec"
+def how_to_allow(program: str, env: Iterable[str]) -> str:
+    """How to allow a typed program and its variables in later runs."""
+    variables = ", ".join(env)
+    entry = f"{{argv: [{program}], env: [{variables}]}}" if variables else f"[{program}]"
+    line = f"`commands: {{{slug(os.path.basename(program))}: {entry}}}`"
+    return f"to compare it, add {line} to baselinekit.yaml, or pass --allow-exec"
 
 
 def content(text: str) -> str:
     """The text itself, or with @ the content of a file (`@-`: standard input)."""
-    if not text.startswith("@"):
-        return text
-    try:
-        if text == "@-":
-            return sys.stdin.read()
-        with open(text[1:], encoding="utf-8") as file:
-            return file.read()
-    except UnicodeDecodeError:
-        raise cli.misuse(f"{text[1:]} is not UTF-8 text", "name a text") from None
-    except OSError as error:
-        message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise cli.misuse(message, "check the name after the @") from None
+    return cli.read_text("the file", text[1:], "a text") if text.startswith("@") else text
 
 
 def json_or_text(text: str) -> Json:
@@ -487,15 +462,11 @@ def describe_output(output: Json) -> str:
 def describe_body(body: Json) -> str:
     if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # stored for a binary body
         return f"{body['size']:,} bytes"
-    if isinstance(body, dict) and not body:
-        return "an empty object"
     if isinstance(body, dict):
-        return f"an object with {', '.join(list(body)[:5])}{', …' if len(body) > 5 else ''}"
+        return f"an object with {list_first([*body], 5) or 'no keys'}"
     if isinstance(body, list):
-        return f"an array of {len(body)}" if body else "an empty array"
-    if isinstance(body, str):
-        return f"a text of {len(body):,} characters" if body else "nothing in the body"
-    return json_type(body)
+        return f"an array of {len(body)}"
+    return f"a text of {len(body):,} characters" if isinstance(body, str) else json_type(body)
 
 
 # The request of `capture http`.
@@ -553,22 +524,18 @@ def host_of(recipe: Recipe, project: Project) -> str:
 
 
 def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) -> tuple[Project, list[str]]:
-    """The project that may also do what the operator typed for this capture, and notes on what a compare
+    """The project that may also do what the operator typed for this capture, and a note on what a compare
     needs for it, as no file may ask for that."""
-    execution, notes = current["execution"], []
+    execution = current["execution"]
     asking = replace(
         project,
         trust=project.trust.naming(str(execution.get("base_url", ""))),
         ceilings=project.ceilings.granting(execution.get("timeout")),
     )
-    if asking.ceilings.timeout > project.ceilings.timeout:
-        line = f"`limits: {{timeout: {execution['timeout']:g}}}`"
-        granted = f"a file may ask for {project.ceilings.timeout:g} s"
-        notes.append(f"to compare it, add {line} to baselinekit.yaml: {granted}")
-    if is_insecure and asking.ceilings.verify:
-        asking = asking.trusting_any_certificate()
-        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
-    return asking, notes
+    if not (is_insecure and asking.ceilings.verify):
+        return asking, []
+    note = "to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so"
+    return asking.trusting_any_certificate(), [note]
 
 
 def typed_record(options: RequestOptions, current: dict[str, Any], project: Project) -> dict[str, Any]:

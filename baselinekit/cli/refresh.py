@@ -12,7 +12,7 @@ import click
 
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.capture import describe_learnt, learnt_as_json
+from baselinekit.cli.capture import describe_learnt, learnt_as_json, unlearnt_as_json
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED
@@ -27,7 +27,6 @@ from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
-from baselinekit.learning.varying import UnlearnablePlace
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
@@ -41,7 +40,7 @@ from baselinekit.values.texts import count_noun
 _MOST_NAMED = 3
 _MOST_IN_A_COMMAND = 4
 _MOST_PROBLEMS = 20
-_MOST_PATHS = 40
+
 _MOST_STAYS = 10
 _NO_ANSWERS = "BK530"
 _PENDING = 3
@@ -332,8 +331,7 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
     write = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None))
     applied = None
     if not options.as_json:
-        for line in (line for plan in proposal.plans for line in describe_lesson(plan)):
-            screen.line(line)
+        screen.say(*(line for plan in proposal.plans for line in describe_lesson(plan)))
         stays = [place for plan in staying for place in plan.lesson.refusals]
         if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
             screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
@@ -367,16 +365,12 @@ def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) ->
             "learnt": [*map(learnt_as_json, plan.lesson.volatile)],
             "ordered": list(plan.lesson.singles),
             "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
-            "stays": [*map(_stay_as_json, plan.lesson.refusals)],
+            "stays": [*map(unlearnt_as_json, plan.lesson.refusals)],
             "written": plan.baseline.id in written_ids,
         }
         for plan in plans
     ]
     return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
-
-
-def _stay_as_json(stay: UnlearnablePlace) -> dict[str, Json]:
-    return {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:
@@ -397,23 +391,21 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     id, lesson, replays = plan.baseline.id, plan.lesson, count_noun(plan.replays, "replay")
     replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
     if not (lesson.volatile or lesson.refusals or lesson.lists):
-        yield screen.safe_line(f"{id}   {replays}: as stored, so there is nothing to learn")
+        yield f"{id}   {replays}: as stored, so there is nothing to learn"
         return
-    facts = f"{count_noun(len(lesson.volatile), 'path')} var{'ies' if len(lesson.volatile) == 1 else 'y'}"
+    facts = count_noun(len(lesson.volatile), "varying path")
     facts += f", {count_noun(len(lesson.refusals), 'difference')} of another kind" if lesson.refusals else ""
-    yield screen.safe_line(f"{id}   {plan.baseline.source.file}   {replays}: {facts}")
-    for volatile in lesson.volatile[:_MOST_PATHS]:
-        yield from describe_learnt(volatile, None)
-    if len(lesson.volatile) > _MOST_PATHS:
-        yield f"  … and {len(lesson.volatile) - _MOST_PATHS:,} more"
+    yield f"{id}   {plan.baseline.source.file}   {replays}: {facts}"
+    yield from describe_learnt((volatile, None) for volatile in lesson.volatile)
     for path in lesson.singles:
-        yield f"  note: {screen.safe(path)} holds one element and stays `ordered`"
-    yield from (screen.safe_line(line) for rule in lesson.lists for line in describe_rule(rule))
+        yield f"  note: {path} holds one element and stays `ordered`"
+    for rule in lesson.lists:
+        yield from describe_rule(rule)
     stays = [
         f"  stays: {render(stay.path)}: {stay.message}" + ("" if stay.hint == ACCEPT else f": {stay.hint}")
         for stay in lesson.refusals
     ]
-    yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))
+    yield from first_of(stays, _MOST_STAYS)
 
 
 # `baselinekit review`.
