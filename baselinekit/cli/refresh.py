@@ -1,7 +1,5 @@
 """`baselinekit refresh` and `review`: show changes, ask, write what is accepted, suggest checks."""
 
-import json
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,10 +15,8 @@ from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.recipes import parse_path_rules
-from baselinekit.clients.programs.git import Git
 from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
 from baselinekit.commands.selection import Selection
@@ -28,7 +24,6 @@ from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
 from baselinekit.model import changes as model
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
@@ -143,13 +138,11 @@ def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = mode
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
-    for line in first_of([screen.safe(str(problem)) for problem in problems], max_count):
-        screen.line(line, err=True)
+    screen.complain(*first_of([str(problem) for problem in problems], max_count))
 
 
-def show_diffs(applied: model.Applied, style: Style) -> None:
-    for rewritten in applied.files:
-        screen.show(texts.format_file_diff(rewritten, style) + "\n")
+def format_diffs(applied: model.Applied, style: Style) -> str:
+    return "".join(f"{texts.format_file_diff(rewritten, style)}\n" for rewritten in applied.files)
 
 
 def again(*more: str) -> str:
@@ -183,22 +176,17 @@ def write_if_wanted(
 
 
 def suggest_checks(
-    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: model.Applied
+    project: Project, plans: Sequence[model.RefreshPlan | LearnPlan], ids: Collection[str]
 ) -> None:
-    """Suggest the commands that show what was written, and that check that it passes."""
-    if not applied.ids:
-        return
-    from_here = cli.path_from_here(project)
-    files = [from_here(rewritten.file) for rewritten in applied.files]
-    diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_repository(Git(context.clients.execute, project.root)):
-        screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
-    written = [baseline for baseline in baselines if baseline.id in applied.ids]
+    """Suggest the commands that check that what was written passes."""
+    written = [plan.baseline for plan in plans if plan.baseline.id in ids]
     own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
     replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
-    arguments = (*cli.typed_command().asking, *cli.typed_command().operator)
-    commands = check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
-    screen.next_commands(commands)
+    typed, from_here = cli.typed_command(), cli.path_from_here(project)
+    arguments = (*typed.asking, *typed.operator)
+    screen.next_commands(
+        check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
+    )
     screen.next_commands([shlex.join(command) for command in own.values() if command][:_MOST_NAMED])
 
 
@@ -221,7 +209,7 @@ def refresh(options: RefreshOptions) -> int:
             else:
                 proposal = refreshing.propose(project, scope, asking)
         if options.learn:
-            return learn(project, context, options, lessons)
+            return learn(project, options, lessons)
         return accept_changes(project, context, options, proposal)
 
 
@@ -235,21 +223,21 @@ def accept_changes(
     project: Project, context: RunContext, options: RefreshOptions, proposal: model.RefreshProposal
 ) -> int:
     """Show the changes, ask, write what is accepted, and suggest the next commands."""
-    style, accepted = screen.style_of(options.verbose), refreshing.accepted_by(proposal.plans, options.paths)
+    out, style = screen.Output(options.as_json), screen.style_of(options.verbose)
+    accepted = refreshing.accepted_by(proposal.plans, options.paths)
     approvals, held = permitted(options, proposal.plans, accepted)
     stamp = options.approved.stamp(refreshing.version_of(project, context.clients))
     write = partial(refreshing.apply, project, approvals, stamp)
     masked = mask_proposal(proposal, project.redactor)
-    if not options.as_json:
-        screen.show(texts.format_refresh(masked, accepted, style))
-        if options.dry_run or options.results:
-            show_diffs(write(dry_run=True), style)
-        complain([refusal.problem for refusal in proposal.refusals], _MOST_PROBLEMS)
-        files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
-        complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_PROBLEMS)
-        if proposal.passing:
-            screen.line(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
-    commands = commands_to_apply(options, approvals, held, bool(held or proposal.refusals))
+    out.show(texts.format_refresh(masked, accepted, style))
+    if options.dry_run or options.results:
+        out.show(format_diffs(write(dry_run=True), style))
+    files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
+    complain([refusal.problem for refusal in proposal.refusals], _MOST_PROBLEMS)
+    complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_PROBLEMS)
+    if proposal.passing:
+        out.say(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
+    commands = commands_to_apply(options, approvals, held)
     applied = None
     if approvals or options.as_json:
         plans = [approval.plan for approval in approvals]
@@ -258,20 +246,16 @@ def accept_changes(
     elif held:  # everything needs an explicit permission
         screen.line("nothing was written")
         screen.next_commands(commands)
+    ids = applied.ids if applied else ()
     if options.as_json:
         reasons: dict[str, Json] = {id: str(problem) for id, problem in held.items()}
-        written_ids = applied.ids if applied else ()
-        screen.show_json(texts.format_refresh_json(masked, accepted, written_ids, reasons))
+        screen.show_json(texts.format_refresh_json(masked, accepted, ids, reasons))
     complain(applied.failures if applied else (), _MOST_PROBLEMS)
-    if applied and applied.ids and not options.as_json:
-        refreshed = count_noun(len(applied.ids), "baseline")
-        screen.line(f"refreshed {refreshed} in {count_noun(len(applied.files), 'file')}")
-        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
-        if open_ := [one for one in approvals if one.plan.ruled and not one.is_whole]:
-            number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
-            screen.line(f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending")
-            ids = [approval.plan.baseline.id for approval in open_]
-            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *cli.typed_command().operator])])
+    if applied and ids and not options.as_json:
+        screen.line(
+            f"refreshed {count_noun(len(ids), 'baseline')} in {count_noun(len(applied.files), 'file')}"
+        )
+        suggest_checks(project, proposal.plans, ids)
     if has_no_answers(proposal):
         return 5
     only_looks = options.dry_run or (options.as_json and not options.yes)
@@ -300,13 +284,11 @@ def permitted(
 
 
 def commands_to_apply(
-    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str], is_part: bool
+    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str]
 ) -> list[str]:
-    """The same command with `--yes` for what needs no permission, unless it would name too many, and a review
-    of the rest."""
-    ids = [approval.plan.baseline.id for approval in approvals if approval.plan.baseline.id not in held]
-    is_named = is_part and len(ids) <= _MOST_IN_A_COMMAND and not options.selection.ids
-    commands = [again("--yes", *(word for id in ids if is_named for word in ("--id", id)))] if ids else []
+    """The same command with `--yes` for what needs no permission, and a review of the rest."""
+    is_free = any(approval.plan.baseline.id not in held for approval in approvals)
+    commands = [again("--yes")] if is_free else []
     if held and "-" not in options.results:
         typed = cli.typed_command()
         source = [word for name in options.results for word in ("--from", name)]
@@ -320,7 +302,7 @@ def commands_to_apply(
 # `baselinekit refresh --learn`.
 
 
-def learn(project: Project, context: RunContext, options: RefreshOptions, proposal: LearnProposal) -> int:
+def learn(project: Project, options: RefreshOptions, proposal: LearnProposal) -> int:
     """Show what varies and which differences stay, ask, write the placeholders, and suggest the rest."""
     plans = [plan for plan in proposal.plans if plan.renewal]
     staying = [plan for plan in proposal.plans if plan.lesson.refusals]
@@ -330,32 +312,32 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
     counted = f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
     write = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None))
     applied = None
-    if not options.as_json:
-        screen.say(*(line for plan in proposal.plans for line in describe_lesson(plan)))
-        stays = [place for plan in staying for place in plan.lesson.refusals]
-        if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
-            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
-        if plans and options.dry_run:
-            show_diffs(write(dry_run=True), screen.style_of(options.verbose))
+    out = screen.Output(options.as_json)
+    out.say(*(line for plan in proposal.plans for line in describe_lesson(plan)))
+    stays = [place for plan in staying for place in plan.lesson.refusals]
+    if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
+        out.say("if the service was only restarted, and nothing on it was changed: add --unchanged")
+    if plans and options.dry_run:
+        out.show(format_diffs(write(dry_run=True), screen.style_of(options.verbose)))
     if plans or options.as_json:
         applied = write_if_wanted(options, "store", counted, write, [again("--yes")])
-    if options.as_json:
-        screen.show_json(lessons_as_json(proposal.plans, applied.ids if applied else ()))
-    elif applied:
+    ids = applied.ids if applied else ()
+    out.document(lessons_as_json(proposal.plans, ids))
+    if applied and not options.as_json:
         screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
-        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
+        suggest_checks(project, proposal.plans, ids)
     complain((*proposal.failures, *(applied.failures if applied else ())))
+    # for what varies without a placeholder
     rest = {plan.baseline.id: [one.rule for one in plan.lesson.refusals if one.rule] for plan in staying}
-    commands = [] if options.as_json else rule_commands(rest, cli.typed_command().operator)
-    if commands:  # for what varies without a placeholder
-        screen.next_commands(commands)
-    elif staying and not (options.as_json or (applied and applied.ids)):
+    commands = rule_commands(rest, cli.typed_command().operator)
+    if staying and not (commands or ids):
         compare = refreshing.compare_command(project, staying[0].baseline)
-        screen.next_commands([compare if len(staying) == 1 else "baselinekit compare"])
+        commands = [compare if len(staying) == 1 else "baselinekit compare"]
+    out.next_commands(commands)
     return _PENDING if staying or proposal.failures or (applied and applied.failures) else 0
 
 
-def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
+def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> dict[str, Json]:
     baselines: list[Json] = [
         {
             "id": plan.baseline.id,
@@ -370,7 +352,7 @@ def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) ->
         }
         for plan in plans
     ]
-    return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
+    return {"format": "baselinekit.learn/1", "baselines": baselines}
 
 
 def describe_rule(rule: ListRule) -> tuple[str, str]:
@@ -556,7 +538,7 @@ class ReviewSession(MutableStruct):
         if self.options.dry_run:
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            show_diffs(self.preview(decided), self.style)
+            screen.show(format_diffs(self.preview(decided), self.style))
             screen.line("nothing was written")
             return 0
         return self.finish(decided)
@@ -568,16 +550,13 @@ class ReviewSession(MutableStruct):
         applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
         remaining = list(reviewing.undecided(self.proposal.plans, decided))
         counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
+        problems = (*applied.failures, *(refusal.problem for refusal in self.proposal.refusals))
+        complain(problems)
         if self.options.as_json:
             screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
         else:
             left = f", {len(remaining):,} left" if remaining else ""
             screen.line(texts.count_verbs(counts, self.style) + left)
-            wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
-            for line in first_of(wrote, _MOST_FILES, "file"):
-                screen.line(line)
-        complain((*applied.failures, *(refusal.problem for refusal in self.proposal.refusals)))
-        if not self.options.as_json:
-            baselines = [plan.baseline for plan in self.proposal.plans]
-            suggest_checks(self.project, self.context, baselines, applied)
-        return _PENDING if remaining or applied.failures or self.proposal.refusals else 0
+            screen.say(*first_of([f"wrote {file.file}" for file in applied.files], _MOST_FILES, "file"))
+            suggest_checks(self.project, self.proposal.plans, applied.ids)
+        return _PENDING if remaining or problems else 0
