@@ -27,6 +27,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
+    from baselinekit.commands.selection import Selection
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.results import Typed
@@ -352,6 +353,22 @@ class SelectionOptions:
     tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
+    @property
+    def selection(self) -> Selection:
+        from baselinekit.commands.selection import Selection
+
+        return Selection(self.ids, self.tags, self.exclude_tags, self.expression)
+
+
+@dataclass(eq=False, repr=False)
+class PrintingOptions:
+    """Where the results of a run go."""
+
+    outputs: tuple[str, ...] = several("-o", "PATH", help="A report: x.json, x.html, x.md, x.junit.xml.")
+    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag("-v", "--verbose", help="Print more: what passed, and every detail.")
+
 
 @dataclass(eq=False, repr=False)
 class WhereOptions:
@@ -554,19 +571,44 @@ def command_line(project: Project) -> str:
 
 
 def typed_command() -> Typed:
-    """What was typed for this command, as far as a following one repeats it."""
+    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report are
+    in the top folder of another clone, which may not have the commit of --config-from."""
     from baselinekit.clients.trust import in_ci
     from baselinekit.model.results import Typed
+    from baselinekit.store.project import nearest_config
 
-    # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
-    operator = {*SENDING} - ({"config_from"} if in_ci(os.environ) else set())
+    place = place_of_reader()
+    operator = [*typed_options({*SENDING} - ({"config_from"} if in_ci(os.environ) else set()), place)]
+    config = None if place is str or "--config" in operator else nearest_config(os.getcwd())
+    if config is not None and os.path.dirname(name := place(os.path.relpath(config))):
+        operator += ["--config", name]
     return Typed(
-        operator=tuple(typed_options(operator)),
-        asking=tuple(typed_options(("cache", "offline", "target", "targets"))),
+        operator=tuple(operator),
+        asking=tuple(typed_options(("cache", "offline", "target", "targets"), place)),
         selection=tuple(typed_options([field.name for field in fields(SelectionOptions)])),
-        paths=tuple(_typed_arguments()),
+        paths=tuple(map(place, _typed_arguments())),
         narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
+
+
+def folder_in_repository(root: str) -> str:
+    """A folder's name in its repository: the runner and code scanning count paths from the repository."""
+    folder = root = os.path.realpath(root)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return ""
+        folder = above
+    return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
+
+
+def place_of_reader() -> Callable[[str], str]:
+    """A function that names a path as the reader of a command does: in CI from the top folder of the
+    repository, else as it is (`str`)."""
+    from baselinekit.clients.trust import in_ci
+
+    folder = folder_in_repository(os.getcwd()) if in_ci(os.environ) else ""
+    return (lambda path: os.path.normpath(os.path.join(folder, path))) if folder else str
 
 
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
@@ -576,9 +618,12 @@ def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     return [*name, *_typed_arguments(), *typed_options(repeated), *more]
 
 
-def typed_options(names: Collection[str]) -> Iterator[str]:
-    """The options of these fields with their values. Of a secret only the name is repeated: its value comes
-    from the environment, or from the user."""
+_PATHS = ("config", "env_files", "targets", "offline")
+
+
+def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> Iterator[str]:
+    """The options of these fields with their values, and with paths as `place` names them. Of a secret only
+    the name is repeated: its value comes from the environment, or from the user."""
     for parameter, value in _typed():
         if parameter.name not in names or not isinstance(parameter, click.Option):
             continue
@@ -586,8 +631,14 @@ def typed_options(names: Collection[str]) -> Iterator[str]:
             yield (parameter.opts if value else parameter.secondary_opts)[0]
             continue
         for one in value if isinstance(value, tuple) else (value,):
+            name, equals, path = str(one).rpartition("=")
             yield parameter.opts[0]
-            yield one.partition("=")[0] if parameter.name == "secrets" else str(one)
+            if parameter.name == "secrets":
+                yield one.partition("=")[0]
+            elif parameter.name == "variable_files":
+                yield f"{name}{equals}{place(path)}"
+            else:
+                yield place(one) if parameter.name in _PATHS else str(one)
 
 
 def _typed_arguments() -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import delivery, options as cli, screen
+from baselinekit.cli.compare import format_passed, format_weakened
 from baselinekit.commands import history as past
 from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
@@ -16,8 +17,8 @@ from baselinekit.report import terminal
 from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.resultfile import written
-from baselinekit.report.sections import earlier_blocks, weakened_blocks
-from baselinekit.report.wording import Style, format_lines, headline
+from baselinekit.report.sections import earlier_blocks
+from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
@@ -91,10 +92,7 @@ class ReportOptions:
         show_default=True,
         help="With --mean-delta: how much is a win or a loss.",
     )
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report; of earlier runs: x.html.")
-    as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every case and every id.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     project: cli.ProjectOptions = cli.project_options(("config",))
 
 
@@ -110,7 +108,7 @@ def report(options: ReportOptions) -> int:
 
 
 def _report_earlier_runs(options: ReportOptions) -> int:
-    if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
+    if wrong := [path for path in options.printing.outputs if not path.endswith((".html", ".htm"))]:
         message = f"-o {wrong[0]}: the history of runs is an HTML page"
         raise cli.misuse(message, "name a file x.html, or use --json")
     project = cli.project_of(options.project)
@@ -118,26 +116,26 @@ def _report_earlier_runs(options: ReportOptions) -> int:
         parts = past.load_parts(options.imported, os.getcwd())
         kept = past.add(project.root, parts)
         old = f"; {len(parts) - kept} are older than the runs that are kept" if kept < len(parts) else ""
-        screen.line(f"imported {count_noun(kept, 'run')}{old}", err=options.as_json)
-        if not (options.ids or options.as_json or options.outputs):
+        screen.line(f"imported {count_noun(kept, 'run')}{old}", err=options.printing.as_json)
+        if not (options.ids or options.printing.as_json or options.printing.outputs):
             return 0
     runs = past.load(project.root, options.ids, options.last)
-    for path in options.outputs:
+    for path in options.printing.outputs:
         from baselinekit.report.html.page import render_history  # needs jinja2
 
         write_text(path, render_history(runs))
-        screen.line(f"wrote {screen.safe_line(path)}", err=options.as_json)
-    if options.as_json:
+        screen.line(f"wrote {screen.safe_line(path)}", err=options.printing.as_json)
+    if options.printing.as_json:
         screen.show_json(format_history_json(runs))
-    elif not options.outputs:
+    elif not options.printing.outputs:
         encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
         with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
-        screen.show(format_history(runs, screen.style_of(options.verbose), with_bars))
+        screen.show(format_history(runs, screen.style_of(options.printing.verbose), with_bars))
     return 0
 
 
 def _report_one_run(options: ReportOptions) -> int:
-    delivery.check(options.outputs)
+    delivery.check(options.printing.outputs)
     merged = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
     redactor = Redactor({})
     # the redactor learns which random-looking values are not secrets: an id, a tag
@@ -148,20 +146,8 @@ def _report_one_run(options: ReportOptions) -> int:
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
     merged, root = _in_project(merged, options.results[0])
-    merged = delivery.deliver(merged, options.outputs, root, options.results)
-    if not delivery.show_json(merged, options.as_json):
-        style = screen.style_of(options.verbose)
-        if options.verbose:
-            screen.show(terminal.format_passed(merged, style))
-        if not options.quiet:
-            screen.show(terminal.format_failures(merged, style))
-            screen.show(format_lines(terminal_lines(weakened_blocks(merged.against), style)))
-            screen.show(terminal.format_warnings(merged, style))
-        screen.line(headline(merged, style))
-        if options.quiet:
-            delivery.tell_lost(merged)
-    delivery.annotate(merged, options.outputs, root, err=options.as_json)
-    return merged.exit_code
+    sections = (format_passed, terminal.format_failures, format_weakened, terminal.format_warnings)
+    return delivery.finish(merged, options.printing, root, sections, read=options.results).exit_code
 
 
 def _in_project(report: Report, file: str) -> tuple[Report, str]:
@@ -184,7 +170,7 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
-    style = screen.style_of(options.verbose)
+    style = screen.style_of(options.printing.verbose)
     if options.mean:
         delta = mean_delta(earlier, now, options.threshold)
         _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
@@ -204,10 +190,10 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
 
 
 def _show(options: ReportOptions, document: Json, lines: Sequence[str], last: str) -> None:
-    if options.as_json:
+    if options.printing.as_json:
         screen.show_document(document)
         return
-    if not options.quiet:
+    if not options.printing.quiet:
         screen.show(format_lines(lines))
     screen.line(last)
 

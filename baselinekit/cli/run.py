@@ -1,8 +1,7 @@
 """`baselinekit run` and `baselinekit gate`: ask, grade, count, report; and judge what came out."""
 
-import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -38,10 +37,9 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import evalterminal as shown, next_commands, resultfile, terminal
-from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.sections import beside_blocks
-from baselinekit.report.wording import format_lines, headline
+from baselinekit.report.wording import Style
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
 from baselinekit.suites import settings
@@ -120,17 +118,14 @@ class RunOptions:
     )
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
     record: bool | None = cli.record_option(" of regression records")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.html, x.md, x.json.")
-    as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
 
 
 @cli.command(RunOptions)
 def run(options: RunOptions) -> int:
-    delivery.check(options.outputs)
+    delivery.check(options.printing.outputs)
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
@@ -152,10 +147,8 @@ def run(options: RunOptions) -> int:
         compared = compare_runs(report, earlier, options.across, options.fail_on_regressed)
         report = replace(report, earlier=compared)
     report, kept_files = keep_run(project, suite, mask_report(report, project.redactor))
-    report = delivery.deliver(report, options.outputs, project.root)
-    if not delivery.show_json(report, options.as_json):
-        _print(project, report, kept_files, options)
-    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
+    after = partial(_after, project, options, kept_files)
+    report = delivery.finish(report, options.printing, project.root, _SECTIONS, after)
     is_invalid = suite.unread and report.exit_code != INTERRUPTED
     exit_code = InvalidInput.exit_code if is_invalid else report.exit_code
     delivery.notify(project, report, exit_code, suite=suite.reporting.notify_on_failure)
@@ -188,7 +181,7 @@ def run_suite(
     project: Project, suite: Suite, options: RunOptions, journals: PlanJournals | None = None
 ) -> Report:
     """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
-    action = "" if options.quiet or options.as_json else "running"
+    action = "" if options.printing.quiet or options.printing.as_json else "running"
     saving = saved_answers(options.save_answers, options.resume)
     with saving as save, real_context() as context, with_progress(context, action) as context:
         about = f"run {suite.file or suite.name}"
@@ -249,56 +242,46 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
 
 
-def _print(project: Project, report: Report, kept_files: list[str], options: RunOptions) -> None:
-    """Print only what did not pass; then the metrics, the count, and the next commands."""
-    style = screen.style_of(options.verbose)
-    if options.verbose:
-        screen.show(shown.format_passed(report, style))
-    if not options.quiet:
-        screen.show(shown.format_failures(report, style))
-        screen.show(terminal.format_warnings(report, style))
-        screen.show(shown.format_skipped(report, style))
-        screen.show(shown.format_metrics(report, style))
-        screen.show(format_lines(terminal_lines(beside_blocks(report), style)))
-    screen.line(headline(report, style))
-    if options.quiet:
-        delivery.tell_lost(report)
-        return
+def _format_passed(report: Report, style: Style) -> str:
+    return shown.format_passed(report, style) if style.verbose else ""
+
+
+_SECTIONS: tuple[delivery.Section, ...] = (
+    *(_format_passed, shown.format_failures, terminal.format_warnings, shown.format_skipped),
+    *(shown.format_metrics, lambda report, style: delivery.format_blocks(beside_blocks(report), style)),
+)
+
+
+def _after(project: Project, options: RunOptions, kept_files: list[str], report: Report) -> Iterator[str]:
     if kept_files:
-        screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
+        yield f"kept: {delivery.describe_files(kept_files)}"
     arguments = ["--suite", options.suite] if options.suite else report.typed.paths
-    from_here = cli.path_from_here(project)
-    screen.next_commands(
-        next_commands.after_run(
-            report, cli.repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
-        )
+    verbose, outputs, from_here = (
+        options.printing.verbose,
+        options.printing.outputs,
+        cli.path_from_here(project),
     )
+    typed = cli.repeat_command()
+    commands = next_commands.after_run(report, typed, arguments, verbose, outputs, kept_files, from_here)
+    yield from (f"next: {command}" for command in commands)
 
 
 def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
     """Print what would be run, the graders, and how often models would be asked."""
-    if options.as_json:
-        screen.show_json(json.dumps([_document(plan) for plan in plans], indent=2, default=str) + "\n")
-        return
+    out = screen.Output(options.printing.as_json)
+    out.document([_document(plan) for plan in plans])
     widest = max(len(plan.case.id) for plan in plans)
     for plan in plans:
         case = plan.case
         graders = ", ".join(f"{grader.name} ({grader.kind})" for grader in case.graders)
         last = f"skipped: {case.skip}" if case.skip is not None else f"by {graders}"
-        columns = [f"{case.id:<{widest}}", f"{case.recipe.kind:<7}", plan.place, last]
-        screen.line(screen.safe_line("  ".join(columns)))
-        for name, criteria in plan.criteria.items() if options.verbose else ():
-            for line in criteria:
-                screen.line(screen.safe_line(f"    {name}: {line}"))
-    for note in suite.notes:
-        screen.line(screen.safe_line(f"note: {note}"))
+        out.say(f"{case.id:<{widest}}  {case.recipe.kind:<7}  {plan.place}  {last}")
+        if options.printing.verbose:
+            out.say(*(f"    {name}: {line}" for name, lines in plan.criteria.items() for line in lines))
+    out.say(*(f"note: {note}" for note in suite.notes))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
-    count, total = len(plans), len(suite.cases)
-    cases = f"{count:,} of {total:,} cases" if count < total else count_noun(count, "case")
-    is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
-    asked = f"{'up to ' if is_upper_bound else ''}{count_noun(calls, 'call')} of models"
-    retried = ", and more if attempts are retried" if calls else ""
-    screen.line(f"{cases}, {count_noun(attempts, 'attempt')}, {asked}{retried}; nothing was run")
+    cases = f"{len(plans):,} of {len(suite.cases):,} cases, {count_noun(attempts, 'attempt')}"
+    out.say(f"{cases}, at most {count_noun(calls, 'call')} of models without retries; nothing was run")
 
 
 def _document(plan: Planned) -> dict[str, Any]:
@@ -470,8 +453,7 @@ def _run_gates(
             attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
-            quiet=options.quiet,
-            as_json=options.as_json,
+            printing=cli.PrintingOptions(quiet=options.quiet, as_json=options.as_json),
             recording=options.recording,
         )
 
