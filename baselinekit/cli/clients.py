@@ -88,6 +88,7 @@ def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
                 return lambda outcome: None
             from baselinekit.cli.drawing import show_progress
 
+            bars.close()  # one bar at a time: the newer one
             return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
 
         yield replace(context, advance=begin) if action else context

@@ -127,7 +127,7 @@ def doctor(options: DoctorOptions) -> int:
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
-            screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
+            screen.say(f"{line} ({output.size:,} bytes)")
         _print(findings, unused, project, options)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     if _has_nothing(findings) and (options.paths or not project.config_file):
@@ -156,19 +156,18 @@ def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> O
     removable = [orphan for orphan in unused.found if orphan.alone]
     if removable and not options.yes:
         files = count_noun(len(removable), "file")
-        for orphan in removable:
-            screen.line(_describe_unused(orphan), err=options.as_json)
+        screen.say(*map(_describe_unused, removable), err=options.as_json)
         if not (sys.stdin is not None and sys.stdin.isatty()):
             raise cli.misuse(f"--prune would remove {files}, and there is no terminal to ask in", "add --yes")
         click.confirm(f"Remove {files}?", abort=True, err=True)
     for orphan in removable:
         remove(project.root, orphan.file)
-        screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)
+        screen.say(f"removed {orphan.file}", err=options.as_json)
     return replace(unused, found=tuple(orphan for orphan in unused.found if not orphan.alone))
 
 
 def _describe_unused(orphan: Orphan) -> str:
-    return screen.safe_line(f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}")
+    return f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}"
 
 
 def _has_nothing(findings: Findings) -> bool:
@@ -199,40 +198,31 @@ def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
 
 def _print(findings: Findings, unused: Orphans | None, project: Project, options: DoctorOptions) -> None:
     problems = (*findings.problems, *findings.shape)
-    for problem in first_of_each_file(problems):
-        screen.line(screen.safe(str(problem)))
-    for note in first_of_each_file(findings.notes, "note"):
-        screen.line(f"note: {screen.safe(str(note))}")
-    for line in all_permissions(project) if options.ci else ():
-        screen.line(screen.safe_line(line))
+    screen.say(*first_of_each_file(problems))
+    screen.say(*(f"note: {note}" for note in first_of_each_file(findings.notes, "note")))
+    screen.say(*(all_permissions(project) if options.ci else ()))
     refused = sorted({note.code for note in findings.notes} & _REFUSALS)
-    if _has_nothing(findings):
-        if project.config_file and not options.paths:
-            line = f"{project.config_file} is in order; there is no baseline and no eval yet"
-            screen.line(screen.safe_line(line))
-    elif problems:
+    if problems:
         screen.line(count_noun(len(problems), "problem"))
         codes = sorted({problem.code for problem in problems})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
-    else:
-        evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
-        counts = [count_noun(number, noun) for noun, number in evals.items() if number]
-        if findings.checked or not counts:
-            counts.insert(0, count_noun(findings.checked, "baseline"))
-        verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
+    elif not _has_nothing(findings):
+        counts = {"baseline": findings.checked, "eval case": findings.cases}
+        counts |= {"gate": findings.gates, "prompt": findings.prompts}
+        counted = ", ".join(count_noun(number, noun) for noun, number in counts.items() if number)
+        verb = "is" if sum(counts.values()) == 1 else "are"
         drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-        summary = " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
-        screen.line(f"{summary} {verb} in order{drafts}")
+        screen.line(f"{counted} {verb} in order{drafts}")
         if refused:
             message = "with the current permissions, a run of all of them is refused (exit 4)"
             screen.line(f"{message}: {', '.join(refused)}")
             screen.next_commands(explain_commands(refused[:1]))
+    elif project.config_file and not options.paths:
+        screen.say(f"{project.config_file} is in order; there is no baseline and no eval yet")
     # a baseline that is gone is a problem already
     others = [one for one in unused.found if one.kind != "baseline"] if unused else []
-    for orphan in others:
-        screen.line(_describe_unused(orphan))
-    for text in unused.notes if unused else ():
-        screen.line(f"note: {screen.safe_line(text)}")
+    screen.say(*map(_describe_unused, others))
+    screen.say(*(f"note: {text}" for text in (unused.notes if unused else ())))
     if any(orphan.alone for orphan in others):
         screen.next_commands(["baselinekit doctor --prune"])
 
@@ -346,16 +336,16 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
     for judge in judges:
         results = [result for result in probes if result.judge == judge]
         right = sum(result.holds for result in results)
-        screen.line(screen.safe_line(f"{judge}: {right} of {len(results)} probes judged correctly"))
+        screen.say(f"{judge}: {right} of {len(results)} probes judged correctly")
         for result in results:
             word = "ok  " if result.holds else "FAIL"
             outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
             line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
             if result.grade.reason and not result.holds:
                 line += f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})"
-            screen.line(screen.safe_line(line))
+            screen.say(line)
         if right < len(results):
-            screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))
+            screen.say(f"  do not trust what {judge} says: use a stronger model")
 
 
 # `baselinekit calibrate`.
@@ -387,6 +377,6 @@ def calibrate(options: CalibrateOptions) -> int:
         screen.show_document(rows)
         return 0
     for judge, agreement in measured:
-        screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))
-        screen.line(screen.safe_line(f"  kept: {measured_file(judge.file)}"))
+        screen.say(f"{agreement.model}: {describe_agreement(agreement)}")
+        screen.say(f"  kept: {measured_file(judge.file)}")
     return 0

@@ -40,8 +40,7 @@ def explain(options: ExplainOptions) -> None:
     project = cli.project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(subject,)))[0]
     with real_context() as context:
-        for line in describe_baseline(project, baseline, with_models(context, project).clients):
-            screen.line(screen.safe_line(line))
+        screen.say(*describe_baseline(project, baseline, with_models(context, project).clients))
 
 
 # `baselinekit schema`.

@@ -98,7 +98,7 @@ def grade(options: GradeOptions) -> int:
     waiting = [standing.item for standing in standings if standing.wants(rater)]
     if waiting:
         return Session(queue, rater, waiting, screen.style_of()).run()
-    screen.line(screen.safe_line(f"nothing waits for {rater}"))
+    screen.say(f"nothing waits for {rater}")
     return _PENDING if any(standing.is_open for standing in standings) else 0
 
 
@@ -125,7 +125,7 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     screen.show(terminal.format_queue(standings if options.listed else waiting, screen.style_of()))
     for agreement in agreements(standings) if options.listed else ():
         values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
-        screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
+        screen.say(f"agreement  {', '.join(values)}")
     if not waiting:
         screen.line("nothing waits for people")
         return 0
@@ -146,8 +146,7 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     standing = queue.rate(item, rating, options.change)
     state = standing.grade.verdict or standing.grade.outcome
     progress = terminal.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
-    line = f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it"
-    screen.line(screen.safe_line(line))
+    screen.say(f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it")
     return 0
 
 
@@ -169,28 +168,24 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
     standings = queue.standings(options.cases)
     items = [standing.item for standing in standings if rater is None or standing.wants(rater)]
     if not items:
-        screen.line("nothing to export: nothing waits" + (f" for {screen.safe_line(rater)}" if rater else ""))
+        screen.line("nothing to export: nothing waits")
         return 0
     text = dump_ratings(items, name, rater)
     if name == "-":
         screen.show(text)
         return 0
     write_text(name, text)
-    screen.line(f"wrote {screen.safe_line(name)}: {count_noun(len(items), 'item')}")
+    screen.say(f"wrote {name}: {count_noun(len(items), 'item')}")
     if rater is not None:
-        words = f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"
-        screen.next_commands([words])
+        screen.say(f"next: fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}")
     return 0
 
 
 def import_file(queue: Queue, name: str) -> int:
     text = cli.read_text("--import", name, "what baselinekit grade --export wrote")
     imported = import_ratings(queue, text, "standard input" if name == "-" else name)
-    parts = [count_noun(imported.ratings, "new rating")]
-    parts += [f"{imported.known:,} known already"] if imported.known else []
-    parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
-    parts += [count_noun(imported.items, "new item")] if imported.items else []
-    screen.line(", ".join(parts))
+    ratings = f"{count_noun(imported.ratings, 'new rating')}, {imported.known:,} known already"
+    screen.line(f"{ratings}, {imported.empty:,} not filled in, {count_noun(imported.items, 'new item')}")
     return 0
 
 
@@ -204,9 +199,8 @@ def finish_report(queue: Queue, options: GradeOptions, name: str) -> int:
     elif outcome.decided and name != "-":
         write_text(name, render_report(report, ".json"))
     screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
-    for result in outcome.report.results:
-        if result.outcome not in ("passed", "skipped"):
-            screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
+    open_results = [one for one in report.results if one.outcome not in ("passed", "skipped")]
+    screen.say(*(f"{one.outcome}  {one.id}  {one.reason}" for one in open_results))
     delivery.tell_lost(report)
     return report.exit_code
 
@@ -215,9 +209,7 @@ def drop_unrated(queue: Queue, options: GradeOptions) -> int:
     items = [standing.item for standing in queue.standings(options.cases)]
     unrated = [item.key for item in items if not item.ratings]
     queue.ratings.drop(unrated)
-    kept_count = len(items) - len(unrated)
-    note = f", {kept_count:,} kept: they have ratings" if kept_count else ""
-    screen.line(f"{len(unrated):,} dropped{note}")
+    screen.line(f"{len(unrated):,} dropped, {len(items) - len(unrated):,} with ratings kept")
     return 0
 
 
@@ -261,8 +253,7 @@ class Session(MutableStruct):
 
     def describe_rated(self) -> str:
         remaining = len(self.waiting) - len(self.rated)
-        suffix = f", {remaining:,} still wait for {screen.safe_line(self.rater)}" if remaining else ""
-        return f"{count_noun(len(self.rated), 'rating')} kept{suffix}"
+        return f"{count_noun(len(self.rated), 'rating')} kept, {remaining:,} still wait"
 
     @property
     def sheet(self) -> Sheet:
@@ -292,7 +283,7 @@ class Session(MutableStruct):
         key = keys.key()
         answer.message = ""
         if key == "s":
-            self.region.say(f"skipped  {screen.safe_line(item.case)}\n")
+            self.say(f"skipped  {item.case}")
             self.go_to(self.at + 1)
         elif key == "q":
             self.has_left = True
@@ -300,8 +291,6 @@ class Session(MutableStruct):
             self.show_item()
         elif key == "n":
             answer.note = self.type_note(keys, item.case, answer.note)
-        elif key == "N":
-            answer.message = self.note_last(keys)
         elif key == "u" and self.rated and not (answer.values or answer.typed):
             self.withdraw_last()
         elif (value := enter_key(key, self.sheet, answer)) is not None:
@@ -321,31 +310,18 @@ class Session(MutableStruct):
         self.rated.append(self.at)
         late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
         noted = "  with a note" if answer.note else ""
-        line = f"kept     {item.case}  {words_for(value, scale)}{noted}{late}"
-        self.region.say(screen.safe_line(line) + "\n")
+        self.say(f"kept     {item.case}  {words_for(value, scale)}{noted}{late}")
         self.go_to(self.at + 1)
 
     def withdraw_last(self) -> None:
         number = self.rated.pop()
         item = self.waiting[number]
         self.queue.ratings.withdraw(item.key, self.rater)
-        self.region.say(f"undone      {screen.safe_line(item.case)}\n")
+        self.say(f"undone   {item.case}")
         self.go_to(number)
 
-    def note_last(self, keys: Keyboard) -> str:
-        """Add a note to the last rating; return the message to show."""
-        if not self.rated:
-            return "nothing has been rated yet"
-        item = self.queue.ratings.find(self.waiting[self.rated[-1]].key)
-        own = [rating for rating in (item.ratings if item else ()) if rating.rater == self.rater]
-        if item is None or not own:
-            return "your rating no longer exists"
-        note = self.type_note(keys, item.case, own[0].note)
-        try:
-            self.queue.rate(item, replace(own[0], note=note), again=True)
-        except BaselinekitError as error:
-            return error.problems[0].message
-        return f"note added to {item.case}"
+    def say(self, text: str) -> None:
+        self.region.say(f"{screen.safe_line(text)}\n")
 
     def type_note(self, keys: Keyboard, case: str, note: str) -> str:
         """Read a line; Escape keeps the previous note."""

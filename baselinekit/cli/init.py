@@ -173,8 +173,7 @@ def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
 def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
     gitsetup.carry_out(plan, git)
     for line in gitsetup.list_overrides(git, folders):
-        own = f"a line of your own in .gitattributes says {screen.safe_line(line)}"
-        screen.line(f"note: {own} and takes precedence")
+        screen.say(f"note: a line of your own in .gitattributes takes precedence: {line}")
     does = "git merges the record and the provenance of baselines by itself, and diffs leave them out"
     screen.line(f"done: {does}")
     commit = "commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
@@ -193,8 +192,7 @@ def undo_git_setup(git: Git, dry_run: bool) -> None:
 
 
 def _show(plan: gitsetup.GitSetupPlan, dry_run: bool = False) -> None:
-    for line in plan.lines():
-        screen.line(screen.safe_line(line))
+    screen.say(*plan.lines())
     if dry_run:
         screen.line("nothing was written (--dry-run)")
 

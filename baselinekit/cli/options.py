@@ -471,8 +471,8 @@ def project_of(
     screen.install(project.redactor.mask_said)
     commit = project.operator.config_from
     if commit is not None and project.config_file is None and nearest_config(project.cwd):
-        note = f"{CONFIG_NAME} does not exist at {commit}: the defaults apply"
-        screen.line(screen.safe_line(f"note: {note}, until it is merged"), err=True)
+        note = f"note: {CONFIG_NAME} does not exist at {commit}: the defaults apply, until it is merged"
+        screen.say(note, err=True)
     return project
 
 

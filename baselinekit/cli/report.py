@@ -124,7 +124,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
         from baselinekit.report.html.page import render_history  # needs jinja2
 
         write_text(path, render_history(runs))
-        screen.line(f"wrote {screen.safe_line(path)}", err=options.printing.as_json)
+        screen.say(f"wrote {path}", err=options.printing.as_json)
     if options.printing.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.printing.outputs:
@@ -173,29 +173,26 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     style = screen.style_of(options.printing.verbose)
     if options.mean:
         delta = mean_delta(earlier, now, options.threshold)
-        _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
-        return delta.exit_code
-    pairing = pair_runs(earlier, now, options.across, options.partial)
-    unsure = [metric.name for metric in pairing.unsure]
-    facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
-    document = written(pairing.earlier) | facts
-    lines = [
-        *terminal_lines(earlier_blocks(pairing.earlier), style),
-        *_list_ids("only in the earlier run", pairing.earlier.gone, style),
-        *_list_ids("only in the later run", pairing.earlier.added, style),
-        *_list_ids("without a verdict now", pairing.lost, style),
-    ]
-    _show(options, document, lines, _verdict(pairing, style))
-    return pairing.exit_code
-
-
-def _show(options: ReportOptions, document: Json, lines: Sequence[str], last: str) -> None:
+        document, lines = _delta_document(delta), _describe_delta(delta, style)
+        verdict, exit_code = _delta_verdict(delta, style), delta.exit_code
+    else:
+        pairing = pair_runs(earlier, now, options.across, options.partial)
+        unsure = [metric.name for metric in pairing.unsure]
+        facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
+        document = written(pairing.earlier) | facts
+        lines = [
+            *terminal_lines(earlier_blocks(pairing.earlier), style),
+            *_list_ids("only in the earlier run", pairing.earlier.gone, style),
+            *_list_ids("only in the later run", pairing.earlier.added, style),
+            *_list_ids("without a verdict now", pairing.lost, style),
+        ]
+        verdict, exit_code = _verdict(pairing, style), pairing.exit_code
     if options.printing.as_json:
         screen.show_document(document)
-        return
-    if not options.printing.quiet:
-        screen.show(format_lines(lines))
-    screen.line(last)
+    else:
+        screen.show("" if options.printing.quiet else format_lines(lines))
+        screen.line(verdict)
+    return exit_code
 
 
 def _list_ids(label: str, ids: Sequence[str], style: Style) -> list[str]:
@@ -206,8 +203,7 @@ def _list_ids(label: str, ids: Sequence[str], style: Style) -> list[str]:
 
 def _verdict(pairing: Pairing, style: Style) -> str:
     """The last line: the exit code in words."""
-    earlier = pairing.earlier
-    undecided = style.paint("undecided", "yellow")
+    earlier, undecided = pairing.earlier, style.paint("undecided", "yellow")
     if earlier.regressed:
         cases = len(earlier.those("regressed"))
         regressions = [count_noun(cases, "case")] if cases else []
@@ -216,27 +212,23 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
-        first = ""
         parts = []
         for metric in pairing.unsure[:1]:
-            if metric.won:
-                changed = count_noun(metric.lost + metric.won, "case")
-                parts.append(f"{metric.lost:,} of {changed} that changed got worse ({metric.name})")
-            else:
-                counts = f"{metric.name}: {metric.lost:,} of {metric.pairs:,}"
-                first = f"{style.paint('every case that changed got worse', 'bold red')} ({counts}); "
-            parts.append("too few to rule out chance")
+            changed = (
+                f"{metric.lost:,} of {count_noun(metric.lost + metric.won, 'case')} that changed got worse"
+            )
+            parts.append(f"{changed} ({metric.name}), too few to rule out chance")
         if pairing.lost:
             parts.append(f"{count_noun(len(pairing.lost), 'case')} without a verdict now")
         if pairing.unmatched:
             parts.append(f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)")
-        return f"{first}{undecided}: {', '.join(parts)}"
+        return f"{undecided}: {', '.join(parts)}"
     compared = count_noun(len(earlier.cases) - len(earlier.those("not comparable")), "case")
     unsure = len(earlier.those("insufficient evidence"))
-    note = f"; insufficient evidence in {unsure:,}" if unsure else ""
     # a fall that chance explains does not prove that nothing regressed
     beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
-    return f"{style.paint(f'no regression{beyond}', 'green')} in {compared}{note}"
+    verdict = style.paint(f"no regression{beyond}", "green")
+    return f"{verdict} in {compared}; insufficient evidence in {unsure:,}"
 
 
 def _describe_delta(delta: MeanDelta, style: Style) -> list[str]:
@@ -260,9 +252,7 @@ def _describe_delta(delta: MeanDelta, style: Style) -> list[str]:
 def _delta_verdict(delta: MeanDelta, style: Style) -> str:
     if not delta.pairs:
         return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
-    losses = delta.count("loss")
-    counted = f"{count_noun(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
-    counted += f", {count_noun(delta.count('tie'), 'tie')} of {count_noun(len(delta.pairs), 'pair')}"
+    counted = f"{delta.count('win'):,} won, {delta.count('loss'):,} lost, {delta.count('tie'):,} tied"
     words = {-1: ("regressed", "bold red"), 0: ("neutral", "dim"), 1: ("improved", "green")}
     word, color = words[(delta.mean > 0) - (delta.mean < 0)]
     return f"{style.paint(word, color)}: mean difference {float(delta.mean):+.3f} ({counted})"
