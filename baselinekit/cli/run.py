@@ -130,7 +130,7 @@ def run(options: RunOptions) -> int:
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
     if suite.unread:
-        screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
+        screen.complain(InvalidInput(*suite.unread))
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
@@ -356,7 +356,6 @@ class GateOptions:
 
 
 _FORMS = {".json": shown.format_gates_json, ".md": shown.format_gates_markdown}
-_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there are results"
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
@@ -372,34 +371,25 @@ def gate(options: GateOptions) -> int:
     plans = [resolve_path(project, path) for path in options.plans]
     stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
-    if options.resume and (options.files or not gates):
-        raise cli.misuse("only a run can be resumed", _RESUME)
-    if options.files and (options.attempts is not None or options.jobs is not None):
-        raise cli.misuse("--attempts and --jobs are for a run, and RESULTS are of one that has ended", _HINT)
-    if not options.files and not gates:
-        raise cli.misuse("there is nothing to judge", _HINT)
     notes: list[str] = []
     if options.files:
+        cli.refuse_without_effect("a gate of RESULTS", "attempts", "jobs", "resume")
         report = mask_report(_load_report(options.files), project.redactor)
         gates = gates or [_narrowed(_gate_of_report(report, options.preset, least), options)]
         judged = [gating.judge(gate, report, options.partial) for gate in gates]
-    else:
+    elif gates:
         judged = _run_gates(project, options, gates, notes)
+    else:
+        raise cli.misuse("there is nothing to judge", _HINT)
     page = shown.format_gates_markdown(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
     texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.outputs}
-    written = {path: delivery.write_report(path, text) for path, text in texts.items()}
-    lost = [reason for reason in written.values() if reason]
-    notes += [f"written: {path}" for path, reason in written.items() if not reason]
+    lost = [*filter(None, (delivery.write_report(path, text) for path, text in texts.items()))]
     try:
-        for one in judged:
-            notes += _keep_files(project, options.phase_id, one)
-    except Refused:
-        _print_gates(project, options, judged, [])
-        raise
-    _print_gates(project, options, judged, notes)
-    for text in lost:
-        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
+        notes += [note for one in judged for note in _keep_files(project, options.phase_id, one)]
+    finally:
+        _print_gates(project, options, judged, notes)
+    screen.say(*(f"not recorded: {text}" for text in lost), err=True)
     codes = [one.decision if one.report.interrupted and options.files else one.exit_code for one in judged]
     code = worst_exit_code([*codes, 3 if lost else 0])
     # an unmet gate is notified even if it does not block, if its trigger wants that
@@ -527,16 +517,14 @@ def _print_gates(
     project: Project, options: GateOptions, judged: Sequence[GateResult], notes: Sequence[str]
 ) -> None:
     """Print the gates, their metrics, and in the last line whether the work may go on."""
-    style = screen.style_of(options.verbose)
     if options.as_json:
         screen.show_json(shown.format_gates_json(judged))
         return
-    for one in judged if not options.quiet else ():
-        screen.show(shown.format_gate(one, style))
-        for warning in one.report.warnings:
-            screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
-    for note in notes if not options.quiet else ():
-        screen.line(style.paint(screen.safe_line(note), "dim"))
+    out, style = screen.Output(quiet=options.quiet), screen.style_of(options.verbose)
+    for one in judged:
+        out.show(shown.format_gate(one, style))
+        out.say(*(f"warning {warning}" for warning in one.report.warnings))
+    out.say(*notes)
     unmet = [one for one in judged if one.state != "met"]
     blocking = [one for one in unmet if one.gate.blocking]
     states = "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in blocking or unmet)
@@ -545,9 +533,7 @@ def _print_gates(
     elif unmet:
         screen.line(f"{style.paint('warning', 'yellow')}: {states}; it does not block")
     else:
-        screen.line(style.paint("go on", "green") + f": {count_noun(len(judged), 'gate')} met")
-    if not options.quiet:
-        files = [path for path in options.files if path != "-"]
-        has_run, from_here = not options.files, cli.path_from_here(project)
-        commands = next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here)
-        screen.next_commands(commands)
+        screen.line(f"{style.paint('go on', 'green')}: {count_noun(len(judged), 'gate')} met")
+    has_run, from_here = not options.files, cli.path_from_here(project)
+    files = [path for path in options.files if path != "-"]
+    out.next_commands(next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here))
