@@ -116,14 +116,8 @@ def _text_beside(document: str, reference: str) -> str:
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:
     """The new record from the file and the command line. Paths of files that it sends are relative to its own
     future folder."""
-    tags = list(dict.fromkeys([*options.tags, *draft.tags]))
-    record: dict[str, Any] = {
-        "id": draft.id,
-        **({"name": draft.name} if draft.name else {}),
-        "current": draft.current,
-        "comparison": {},
-        "metadata": {"tags": tags} if tags else {},
-    }
+    tags = dict.fromkeys([*options.tags, *draft.tags])
+    record = recipes.new_record(draft.id, draft.current, {}, draft.name, tags)
     if "files" in draft.current["input"] or {"verify", "cert"} & draft.current["execution"].keys():
         group = options.group or group_of(parse_record(record), project)
         record["current"] = with_files(draft.current, group, project)

@@ -487,51 +487,44 @@ def _without_effect(flag: str, command: str) -> InvalidInput:
     return InvalidInput(Problem("BK508", f"{flag} has no effect on {command}", "leave it out"))
 
 
-def _is_name(text: str) -> bool:
-    from baselinekit.secrets.variables import NAME
-
-    return NAME.fullmatch(text) is not None
-
-
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not _is_name(name):
-        raise misuse(f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada")
-    return name, value
-
-
 def _read_variables(options: ProjectOptions) -> dict[str, Json]:
     """The values of `--var` and `--var-file`; a later one overrides an earlier one."""
-    from baselinekit.files.languages import language
-
     values: dict[str, Json] = {}
     for flag, text in options.variables:
-        name, equals, file = text.partition("=")
-        if flag == "--var":
-            values |= [_parse_pair(flag, text)]
-            continue
-        if equals and _is_name(name):
-            values[name] = read_text(flag, file, "a text file")
-            continue
-        if not text.lower().endswith((".yaml", ".yml", ".json")):
-            message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
-            raise misuse(message, f"as in {flag} doc=notes.md, or {flag} values.yml")
-        documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
-        if len(documents) != 1 or not isinstance(documents[0], dict):
-            raise misuse(f"{flag} {text} is not a mapping", "write lines such as user: ada")
-        if invalid := [name for name in documents[0] if not _is_name(name)]:
-            message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
-            raise misuse(message, "letters, digits, _, . and -, and a letter or _ first")
-        values |= documents[0]
+        name, equals, value = text.partition("=")
+        if flag == "--var-file":
+            given = {name: read_text(flag, value, "a text file")} if equals else _values_in(flag, text)
+        elif equals:
+            given = {name: value}
+        else:
+            raise misuse(f"{flag} {name!r} is not NAME=VALUE", "as in --var user=ada")
+        if invalid := [name for name in given if not _is_name(name)]:
+            hint = "letters, digits, _, . and -, and a letter or _ first"
+            raise misuse(f"{flag}: {invalid[0]!r} is not the name of a variable", hint)
+        values |= given
     return values
 
 
+def _values_in(flag: str, file: str) -> dict[str, Json]:
+    from baselinekit.files.languages import language
+
+    documents = language(file).load(read_text(flag, file, "a file of YAML or JSON"), file)
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise misuse(f"{flag} {file} is not a mapping", "write lines such as user: ada, or pass NAME=FILE")
+    return documents[0]
+
+
+def _is_name(text: object) -> bool:
+    from baselinekit.secrets.variables import NAME
+
+    return NAME.fullmatch(str(text)) is not None
+
+
 def _parse_secret(text: str) -> tuple[str, str | None]:
-    if "=" in text:
-        return _parse_pair("--secret", text)
-    if not _is_name(text):
+    name, equals, value = text.partition("=")
+    if not _is_name(name):  # it may be the value, which is not printed
         raise misuse("--secret takes NAME or NAME=VALUE", "as in --secret token")
-    return text, None
+    return name, value if equals else None
 
 
 def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str]:

@@ -48,11 +48,17 @@ class NewBaselineOptions:
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
-        """The new record as given on the command line: everything but the output."""
-        named = {"name": self.name} if self.name else {}
-        tags = {"tags": list(self.tags)} if self.tags else {}
-        id = self.id or default_id
-        return {"id": id, **named, "current": current, "comparison": rules, "metadata": tags}
+        """The new record as given on the command line."""
+        return new_record(self.id or default_id, current, rules, self.name, self.tags)
+
+
+def new_record(
+    id: str, current: dict[str, Any], rules: dict[str, Json], name: str | None, tags: Iterable[str]
+) -> dict[str, Any]:
+    """The record of a new baseline: everything but the output."""
+    metadata = {"tags": [*tags]} if tags else {}
+    named = {"name": name} if name else {}
+    return {"id": id, **named, "current": current, "comparison": rules, "metadata": metadata}
 
 
 @dataclass(eq=False, repr=False)
@@ -399,20 +405,18 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 
 def _tool(tool: Json, file: str) -> Json:
     """A tool in our form. What would not be sent as it is written is refused."""
-    rest = dict(tool) if isinstance(tool, dict) else {}
-    if isinstance(rest.get("function"), dict):
-        rest = rest.pop("function") | rest
-    if not isinstance(rest.get("name"), str):
-        kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
-        hint = "a list of {name, description, parameters}"
-        raise cli.misuse(f"{file} contains something that is not a tool{kind}", hint)
-    if rest.get("type") in ("function", "custom"):
-        del rest["type"]
-    schema = next((key for key in _SCHEMA_KEYS if rest.get(key)), "parameters")
-    names = {"name": "name", "description": "description", "parameters": schema}
-    fields = {name: rest.pop(key, None) for name, key in names.items()}
-    unsent = [key for key, value in rest.items() if value or (value is not None and key not in _SCHEMA_KEYS)]
-    if unsent:
+    stated = dict(tool) if isinstance(tool, dict) else {}
+    function = stated.pop("function", None)
+    stated |= function if isinstance(function, dict) else {}
+    if not isinstance(stated.get("name"), str):
+        message = f"{file} contains something that is not a tool"
+        raise cli.misuse(message, "a list of {name, description, parameters}")
+    if stated.get("type") in ("function", "custom"):
+        del stated["type"]
+    schemas = [stated.pop(key, None) for key in _SCHEMA_KEYS]
+    fields = {"name": stated.pop("name"), "description": stated.pop("description", None)}
+    fields["parameters"] = next(filter(None, schemas), None)
+    if unsent := [key for key, value in stated.items() if value is not None]:
         message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
         hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
         raise cli.misuse(message, hint)

@@ -521,9 +521,7 @@ class ReviewSession(MutableStruct):
         decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
         files = self.preview({**decided, **dict.fromkeys(members, model.Decision("accept"))})
         diffs = [texts.format_file_diff(file, style) for file in files.files]
-        omitted = len(review.ledger.in_sight) - len(members)
-        note = f"… and {omitted:,} more\n" if omitted else ""
-        return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
+        return "\n" + "\n".join(diffs) + "\n" if diffs else "no file would change\n"
 
     def preview(self, decided: dict[model.Member, model.Decision]) -> model.Applied:
         approvals = settle_plans(self.proposal.plans, decided)
