@@ -346,34 +346,32 @@ def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
     and for a scale of single digits; a ranking and a wider scale are typed, and Enter ends them."""
     item, scale = rating_sheet.item, rating_sheet.item.method.rating_scale
     low, high = scale.range if scale.type == "likert" else (1, 2)
-    is_one_key = scale.type != "ranking" and low >= 0 and high <= 9
     if key in _ERASE or key == "u":
         if answer.typed:
             answer.typed = answer.typed[:-1]
         elif answer.values:
             answer.values.pop()
-    elif key in _ENTER and not answer.typed:
-        pass  # after a number that needed only one key it is not a mistake
-    elif scale.type == "ranking":
-        count, text = len(item.shown.items), answer.typed
-        if key in _ENTER:
-            try:
-                return value_of(" ".join(text) if text.isdecimal() and count < 10 else text, scale, count)
-            except BaselinekitError as error:
-                answer.message = error.problems[0].hint
-        elif key.isdecimal() or key in ("=", ">", " ", ","):
-            answer.typed += key
-    elif not is_one_key and (key.isdecimal() or (key == "-" and low < 0 and not answer.typed)):
+        return None
+    if key not in _ENTER:
         answer.typed += key
-    else:
-        text = answer.typed if key in _ENTER else key if is_one_key else ""
-        answer.typed = ""
-        if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
-            answer.message = f"a number from {low} to {high}" if scale.type == "likert" else "1 or 2"
-        elif scale.type == "binary":
-            return options_of(scale)[int(text) - 1].value
-        else:
-            answer.values.append(int(text))
-            if len(answer.values) == len(rating_sheet.questions):
-                return list(answer.values) if scale.criteria else answer.values[0]
-    return None
+        if scale.type == "ranking" or low < 0 or high > 9:
+            return None
+    text, answer.typed = answer.typed, ""
+    if not text:  # Enter after a number that needed only one key is not a mistake
+        return None
+    if scale.type == "ranking":
+        count = len(item.shown.items)
+        try:
+            return value_of(" ".join(text) if text.isdecimal() and count < 10 else text, scale, count)
+        except BaselinekitError as error:
+            answer.message = error.problems[0].hint
+            return None
+    if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
+        answer.message = f"a number from {low} to {high}" if scale.type == "likert" else "1 or 2"
+        return None
+    if scale.type == "binary":
+        return options_of(scale)[int(text) - 1].value
+    answer.values.append(int(text))
+    if len(answer.values) < len(rating_sheet.questions):
+        return None
+    return list(answer.values) if scale.criteria else answer.values[0]

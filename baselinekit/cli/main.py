@@ -132,9 +132,6 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         if find_interrupt(unexpected):
             complain("interrupted")
             return entry.INTERRUPTED
-        if str(unexpected) == "can't start new thread":
-            complain("BK120 no further thread can be started: lower -j, or raise the limit (ulimit -u)")
-            return 3
         if os.environ.get("BASELINEKIT_TRACEBACK"):
             import traceback
 

@@ -80,13 +80,10 @@ class RunOptions:
     targets: str | None = cli.option("FILE", help="The targets file [`targets:`, then .agentv/targets.yaml].")
     save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
     categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
-    ids: tuple[str, ...] = cli.several("--id", "GLOB", help="Only these ids.")
+    selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
     cases: tuple[str, ...] = cli.several(
         "--case", "NAME", shell_complete=complete_cases, help="Only these, by name; tests no triggering."
     )
-    tags: tuple[str, ...] = cli.several("--tag", help="Only those with one of these tags.")
-    exclude_tags: tuple[str, ...] = cli.several("--exclude-tag", help="Leave out what has one of these tags.")
-    expression: str | None = cli.option("-k", "EXPR", help='Words of id, name, tag: "strings and not slow".')
     last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
     only_list: bool = cli.flag(
         "--list",
@@ -220,11 +217,8 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
 def _choice(project: Project, options: RunOptions) -> Choice:
     return Choice(
         categories=options.categories,
-        tags=options.tags,
-        expression=options.expression,
         grader=options.grader_type,
-        ids=options.ids,
-        exclude_tags=options.exclude_tags,
+        **vars(options.selection),
         among=load_not_passed(project.root, TRIED) if options.last_failed else None,
         cases=options.cases,
     )
@@ -439,7 +433,7 @@ def _run_gates(
         suite = load(project, [cli.path_from_here(project)(gate.suite or "")], None)
         return suite, RunOptions(
             categories=gate.categories,
-            tags=gate.tags,
+            selection=cli.SelectionOptions(tags=gate.tags),
             attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
