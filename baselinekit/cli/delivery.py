@@ -182,15 +182,3 @@ def notify(
         warning = notifying.notify(project, notice, context.clients)
     if warning:
         screen.say(f"warning {warning}", err=True)
-
-
-# The report files of a run, for the output.
-
-
-def describe_files(paths: Sequence[str]) -> str:
-    """Format paths that differ only in their endings: `evals/results/2024-01-20/run-143052.{json,md}`."""
-    stem = paths[0].partition("/run-")[2].partition(".")[0]
-    endings = [path.rpartition(f"/run-{stem}.")[2] for path in paths]
-    if not stem or not paths[1:]:
-        return ", ".join(paths)
-    return f"{paths[0].removesuffix(endings[0])}{{{','.join(endings)}}}"

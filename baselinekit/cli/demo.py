@@ -13,7 +13,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import command, flag, misuse, option
 from baselinekit.demo.service import Service
-from baselinekit.report.wording import Style, wrap_lines
+from baselinekit.report.wording import Style
 
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
 _EXCERPT = 24
@@ -129,8 +129,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
         """Print a command and run exactly that command. `hidden`: options that are not shown."""
         from baselinekit.cli.main import run
 
-        for line in format_command(words, style.width):
-            screen.line(style.paint(f"    {line}", "cyan"))
+        screen.line(style.paint(f"    $ {shlex.join(['baselinekit', *words])}", "cyan"))
         if words == ["compare"]:
             screen.line()
         run([*words, *hidden], clock())
@@ -186,15 +185,3 @@ def make_folder(folder: str, url: str) -> None:
         file = Path(folder, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, "utf-8")
-
-
-def format_command(words: list[str], width: int) -> list[str]:
-    """Format a command in lines that fit the terminal, joined by backslashes; an option and its value stay
-    together."""
-    parts: list[str] = []
-    for word in words:
-        follows = parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-")
-        parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if follows else [*parts[-1:], shlex.quote(word)]
-    *lines, last = wrap_lines(["$ baselinekit", *parts], max(40, width - 12), " ")
-    lines = [*(f"{line} \\" for line in lines), last]
-    return [*lines[:1], *(f"    {line}" for line in lines[1:])]

@@ -14,7 +14,7 @@ from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
-from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
+from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import evalterminal as terminal, resultfile
 from baselinekit.report.forms.table import render_report
@@ -140,7 +140,12 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     rater = name_rater(options, is_login_enough=False)
     if len(options.cases) != 1:
         raise cli.misuse("--value is for one case", "name it: baselinekit grade CASE")
-    item = select_item(queue.standings(options.cases), rater, options)
+    items = [standing.item for standing in queue.standings(options.cases)]
+    if len(items) > 1:
+        keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
+        message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
+        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
+    (item,) = items
     scale = item.method.rating_scale
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
     standing = queue.rate(item, rating, options.change)
@@ -148,19 +153,6 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     progress = terminal.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
     screen.say(f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it")
     return 0
-
-
-def select_item(standings: Sequence[ItemStatus], rater: str, options: GradeOptions) -> RatingItem:
-    """The item to rate: if several match, the one that this person can still rate."""
-    items = [standing.item for standing in standings]
-    if len(items) > 1:
-        own = [one.item for one in standings if one.item.rated_by(rater) == options.change and one.is_open]
-        items = own or items
-    if len(items) > 1:
-        keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
-        message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
-        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
-    return items[0]
 
 
 def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:

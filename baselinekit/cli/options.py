@@ -357,7 +357,7 @@ class SelectionOptions:
     def selection(self) -> Selection:
         from baselinekit.commands.selection import Selection
 
-        return Selection(self.ids, self.tags, self.exclude_tags, self.expression)
+        return Selection(**vars(self))
 
 
 @dataclass(eq=False, repr=False)

@@ -19,10 +19,9 @@ from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
-from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.model import changes as model
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
@@ -130,10 +129,9 @@ class RefreshOptions(ScopeOptions):
 
 def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = model.NO_RULES) -> RefreshScope:
     """The scope that the arguments and the options select."""
-    criteria, results = options.selection, options.results
-    selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     what = "what compare -o results.json wrote"
-    files = tuple((name, cli.read_text("--from", name, what)) for name in results)
+    files = tuple((name, cli.read_text("--from", name, what)) for name in options.results)
+    selection = options.selection.selection
     return RefreshScope(options.words, selection, every, files, options.replay, options.jobs, rules)
 
 
@@ -355,18 +353,6 @@ def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) ->
     return {"format": "baselinekit.learn/1", "baselines": baselines}
 
 
-def describe_rule(rule: ListRule) -> tuple[str, str]:
-    """Describe how a list is compared from now on, and why."""
-    least, most = rule.sizes
-    rows = f"{least} to {most} rows" if least < most else f"{count_noun(least, 'row')}, not always the same"
-    description = "the same rows in another order: their order does not count"
-    if rule.mode == "subset":
-        description = f"{rows}: {len(rule.rows or ())} are always there, and any others may be"
-    elif rule.rows is not None:
-        description = f"{rows}: one row describes all, and there may be any number of them but none"
-    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {description}"
-
-
 def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     """The lines about one baseline: the paths that vary, with their placeholders, and the differences that
     stay."""
@@ -382,7 +368,8 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     for path in lesson.singles:
         yield f"  note: {path} holds one element and stays `ordered`"
     for rule in lesson.lists:
-        yield from describe_rule(rule)
+        least, most = rule.sizes
+        yield f"  {render(rule.path)}  arrays: {rule.mode}, for {least} to {most} rows"
     stays = [
         f"  stays: {render(stay.path)}: {stay.message}" + ("" if stay.hint == ACCEPT else f": {stay.hint}")
         for stay in lesson.refusals

@@ -248,7 +248,7 @@ _SECTIONS: tuple[delivery.Section, ...] = (
 
 def _after(project: Project, options: RunOptions, kept_files: list[str], report: Report) -> Iterator[str]:
     if kept_files:
-        yield f"kept: {delivery.describe_files(kept_files)}"
+        yield f"kept: {', '.join(kept_files)}"
     arguments = ["--suite", options.suite] if options.suite else report.typed.paths
     verbose, outputs, from_here = (
         options.printing.verbose,
@@ -464,7 +464,7 @@ def _run_gates(
             notes.append(f"{gate.name} had already finished: {cases} reused")
         else:
             report, kept_files = keep_run(project, suite, report)
-            notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
+            notes += [f"kept: {', '.join(kept_files)}"] if kept_files else []
         judged.append(gating.judge(gate, report))
         if report.interrupted:
             if unseen := [remaining.name for remaining in gates[number:]]:
@@ -504,7 +504,7 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
     except NotRecorded as error:
         return [f"the results could not be archived: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]
-    return [f"archived: {delivery.describe_files(files)}" + (f"; {reason}" if reason else "")]
+    return [f"archived: {', '.join(files)}" + (f"; {reason}" if reason else "")]
 
 
 def _print_gates(
