@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import options as cli, recipes
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.clients import asking
 from baselinekit.cli.recipes import ManyOptions, StoringOptions, typed_record
 from baselinekit.cli.screen import Output, can_ask, complain, problem_document, say
 from baselinekit.commands import capture as capturing
@@ -129,13 +129,11 @@ def capture_batch(
     if many.dry_run:
         _preview(batch, out)
         return _finish(batch, capturing.CaptureResults((), []))
-    asking = batch.asking or batch.project
+    project = batch.asking or batch.project
     for url in _unnamed(batch.project, [new.draft.current for new in batch.new]) if many.allow else ():
-        asking = replace(asking, trust=asking.trust.allowing(url))
-    action = "" if out.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
-        context = with_models(context, asking, recording)
-        outcome = capturing.capture(asking, batch.new, replace(settings, jobs=many.jobs), context)
+        project = replace(project, trust=project.trust.allowing(url))
+    with asking(project, recording, "" if out.is_silent else "replaying") as context:
+        outcome = capturing.capture(project, batch.new, replace(settings, jobs=many.jobs), context)
     if outcome.done:
         _report(batch, outcome, many, out)
     return _finish(batch, outcome)

@@ -322,6 +322,13 @@ def with_models(context: RunContext, project: Project, recording: RecordingOptio
     return LazyModels(project, context.clients, recording).added_to(context)
 
 
+@contextmanager
+def asking(project: Project, recording: RecordingOptions = CHECKS, action: str = "") -> Iterator[RunContext]:
+    """The real clients with the models of the project; with a progress bar if there is an `action`."""
+    with real_context() as context, with_progress(context, action) as context:
+        yield with_models(context, project, recording)
+
+
 def operator_path(project: Project, folder: str) -> str:
     """A folder that the operator has typed, relative to the operator's working folder."""
     return os.path.join(project.cwd, os.path.expanduser(folder))

@@ -16,7 +16,7 @@ from functools import partial
 import click
 
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.clients import open_clients, real_context, timestamps, with_models
+from baselinekit.cli.clients import asking, open_clients, timestamps
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.clients.programs.process import deny_inspection, signal_group
 from baselinekit.clients.trust import check_inside
@@ -565,8 +565,7 @@ def draft_rubrics(options: ConvertOptions) -> int:
     if not lacking:
         screen.line("nothing to do: every case with an expected_outcome has rubrics")
         return 0
-    with real_context() as context:
-        context = with_models(context, project, options.recording)
+    with asking(project, options.recording) as context:
         models, mask = context.clients.models, project.redactor.mask_declared
         try:
             models.check(options.model)

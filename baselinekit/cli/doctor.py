@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from baselinekit.cli import delivery, options as cli, screen
-from baselinekit.cli.clients import real_context, with_models
+from baselinekit.cli.clients import asking
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients import trust
 from baselinekit.clients.programs.git import Git
@@ -100,8 +100,8 @@ def doctor(options: DoctorOptions) -> int:
     parts = load_parts(options.results, os.getcwd())
     unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
-    with real_context() as context:
-        clients = with_models(context, project, cli.RecordingOptions()).clients
+    with asking(project, cli.RecordingOptions()) as context:
+        clients = context.clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
         try:
             findings = examine_all(project, options.paths, clients, sandbox.check)
@@ -151,8 +151,8 @@ _UNUSED = {
 def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> Orphans:
     """Remove what nothing needs, and print each file: those that git tracks can be restored, others cannot.
     What is left is returned."""
-    with real_context() as context:
-        unused = find_orphans(project, with_models(context, project).clients, parts)
+    with asking(project) as context:
+        unused = find_orphans(project, context.clients, parts)
     removable = [orphan for orphan in unused.found if orphan.alone]
     if removable and not options.yes:
         files = count_noun(len(removable), "file")
@@ -307,8 +307,8 @@ def describe_model(entry: tuple[str, Model]) -> str:
 def probe_judges(project: Project, options: DoctorOptions) -> int:
     """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
-    with real_context() as context:
-        models = with_models(context, project, cli.RecordingOptions()).clients.models
+    with asking(project, cli.RecordingOptions()) as context:
+        models = context.clients.models
         for judge in judges:
             models.check(judge.model)
         probes = probe(judges, models.ask)
@@ -369,9 +369,8 @@ class CalibrateOptions:
 def calibrate(options: CalibrateOptions) -> int:
     project = cli.project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)
-    with real_context() as context:
-        models = with_models(context, project, options.recording).clients.models
-        measured = measure(project.root, judges, models.ask)
+    with asking(project, options.recording) as context:
+        measured = measure(project.root, judges, context.clients.models.ask)
     if options.as_json:
         rows = [{"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured]
         screen.show_document(rows)

@@ -32,15 +32,15 @@ def explain(options: ExplainOptions) -> None:
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():
         raise cli.misuse(f"there is no code {subject}", "codes are at the start of messages")
-    from baselinekit.cli.clients import real_context, with_models
+    from baselinekit.cli.clients import asking
     from baselinekit.commands.doctor import describe_baseline
     from baselinekit.commands.loading import load
     from baselinekit.commands.selection import Selection, select
 
     project = cli.project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(subject,)))[0]
-    with real_context() as context:
-        screen.say(*describe_baseline(project, baseline, with_models(context, project).clients))
+    with asking(project) as context:
+        screen.say(*describe_baseline(project, baseline, context.clients))
 
 
 # `baselinekit schema`.

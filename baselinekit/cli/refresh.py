@@ -11,7 +11,7 @@ import click
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import options as cli, screen
 from baselinekit.cli.capture import describe_learnt, learnt_as_json, unlearnt_as_json
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.clients import asking
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.recipes import parse_path_rules
@@ -197,18 +197,16 @@ def refresh(options: RefreshOptions) -> int:
     rules = model.NewRules(placeholders, parse_path_rules(options.rules))
     scope = parse_scope(options, options.all_failed, rules)
     project = cli.project_of(options.project)
-    with real_context() as context:
-        if scope.replay or options.learn:
-            context = with_models(context, project, options.recording)
-        with with_progress(context, "" if options.as_json else "asking") as asking:
-            if options.learn:
-                times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
-                lessons = refreshing.propose_learning(project, scope, times, asking, drop, options.unchanged)
-            else:
-                proposal = refreshing.propose(project, scope, asking)
+    with asking(project, options.recording, "" if options.as_json else "asking") as context:
         if options.learn:
-            return learn(project, options, lessons)
-        return accept_changes(project, context, options, proposal)
+            times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
+            lessons = refreshing.propose_learning(project, scope, times, context, drop, options.unchanged)
+        else:
+            proposal = refreshing.propose(project, scope, context)
+            version = refreshing.version_of(project, context.clients)
+    if options.learn:
+        return learn(project, options, lessons)
+    return accept_changes(project, version, options, proposal)
 
 
 def has_no_answers(proposal: model.RefreshProposal) -> bool:
@@ -218,14 +216,13 @@ def has_no_answers(proposal: model.RefreshProposal) -> bool:
 
 
 def accept_changes(
-    project: Project, context: RunContext, options: RefreshOptions, proposal: model.RefreshProposal
+    project: Project, version: str | None, options: RefreshOptions, proposal: model.RefreshProposal
 ) -> int:
-    """Show the changes, ask, write what is accepted, and suggest the next commands."""
+    """Show the changes, ask, write what is accepted, and suggest the next commands. `version`: of git."""
     out, style = screen.Output(options.as_json), screen.style_of(options.verbose)
     accepted = refreshing.accepted_by(proposal.plans, options.paths)
     approvals, held = permitted(options, proposal.plans, accepted)
-    stamp = options.approved.stamp(refreshing.version_of(project, context.clients))
-    write = partial(refreshing.apply, project, approvals, stamp)
+    write = partial(refreshing.apply, project, approvals, options.approved.stamp(version))
     masked = mask_proposal(proposal, project.redactor)
     out.show(texts.format_refresh(masked, accepted, style))
     if options.dry_run or options.results:
@@ -414,8 +411,7 @@ class ReviewOptions(ScopeOptions):
 def review(options: ReviewOptions) -> int:
     scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
-    with real_context() as context:
-        context = with_models(context, project, options.recording) if scope.replay else context
+    with asking(project, options.recording) as context:
         try:
             proposal = refreshing.propose(project, scope, context)
         except NothingSelected as nothing:

@@ -11,11 +11,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from baselinekit.cli import delivery, options as cli, screen
-from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
+from baselinekit.cli.clients import LazyModels, asking, real_context, with_progress
 from baselinekit.cli.compare import find_weakened
 from baselinekit.cli.elsewhere import Job
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saved_answers
+from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saving
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
@@ -156,8 +156,8 @@ def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool
     """Prepare everything as a run would, without asking any model. With `listed`, no permissions are
     needed either."""
     choice, policy = _choice(project, options), _policy(project, options, None)
-    with real_context() as context:
-        clients = with_models(context, project, options.recording).clients
+    with asking(project, options.recording) as context:
+        clients = context.clients
         if listed:
             models = clients.models
             clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
@@ -179,8 +179,8 @@ def run_suite(
 ) -> Report:
     """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
     action = "" if options.printing.quiet or options.printing.as_json else "running"
-    saving = saved_answers(options.save_answers, options.resume)
-    with saving as save, real_context() as context, with_progress(context, action) as context:
+    save = saving(options.save_answers, options.resume)
+    with real_context() as context, with_progress(context, action) as context:
         about = f"run {suite.file or suite.name}"
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
