@@ -26,13 +26,14 @@ from baselinekit.commands.doctor import (
 )
 from baselinekit.commands.history import Part, load_parts
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
+from baselinekit.errors import BaselinekitError, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
 from baselinekit.evals.checks import describe_judges, examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
+from baselinekit.report.blocks import Cell, table
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
@@ -103,13 +104,7 @@ def doctor(options: DoctorOptions) -> int:
     with asking(project, cli.RecordingOptions()) as context:
         clients = context.clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        try:
-            findings = examine_all(project, options.paths, clients, sandbox.check)
-        except InvalidInput as error:
-            # elsewhere a path that is missing may be meant as an id
-            hint = "doctor takes files and folders: check the name"
-            problems = (replace(one, hint=hint) if "--id " in one.hint else one for one in error.problems)
-            raise InvalidInput(*problems) from None
+        findings = examine_all(project, options.paths, clients, sandbox.check)
         if unused is None and not options.paths:
             # of files that cannot be read, the findings already report why
             with suppress(*((BaselinekitError,) if findings.problems else ())):
@@ -332,18 +327,18 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
 
 
 def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
-    widest = max(len(result.probe) for result in probes)
     for judge in judges:
         results = [result for result in probes if result.judge == judge]
         right = sum(result.holds for result in results)
         screen.say(f"{judge}: {right} of {len(results)} probes judged correctly")
+        rows = []
         for result in results:
-            word = "ok  " if result.holds else "FAIL"
             outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
-            line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
-            if result.grade.reason and not result.holds:
-                line += f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})"
-            screen.say(line)
+            reason = "" if result.holds else mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)
+            word = Cell("ok", "passed") if result.holds else Cell("FAIL", "failed")
+            rows.append((word, result.probe, f"wanted {result.wanted}", f"got {outcome}", reason))
+        heads = ("", "probe", "wanted", "got", "reason")
+        screen.show(delivery.format_blocks([table(heads, rows)], screen.style_of(verbose=True)))
         if right < len(results):
             screen.say(f"  do not trust what {judge} says: use a stronger model")
 

@@ -113,10 +113,8 @@ def _report_earlier_runs(options: ReportOptions) -> int:
         raise cli.misuse(message, "name a file x.html, or use --json")
     project = cli.project_of(options.project)
     if options.imported:
-        parts = past.load_parts(options.imported, os.getcwd())
-        kept = past.add(project.root, parts)
-        old = f"; {len(parts) - kept} are older than the runs that are kept" if kept < len(parts) else ""
-        screen.line(f"imported {count_noun(kept, 'run')}{old}", err=options.printing.as_json)
+        kept = past.add(project.root, past.load_parts(options.imported, os.getcwd()))
+        screen.line(f"imported {count_noun(kept, 'run')}", err=options.printing.as_json)
         if not (options.ids or options.printing.as_json or options.printing.outputs):
             return 0
     runs = past.load(project.root, options.ids, options.last)
@@ -128,8 +126,8 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     if options.printing.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.printing.outputs:
-        encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
-        with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
+        encoding = "" if sys.stdout is None else sys.stdout.encoding or ""
+        with_bars = os.environ.get("TERM") != "dumb" and "utf" in encoding.lower()
         screen.show(format_history(runs, screen.style_of(options.printing.verbose), with_bars))
     return 0
 
