@@ -272,18 +272,13 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return [tag for tag in tags if tag.startswith(incomplete) and tag.isprintable()]
 
 
-def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
-    """The project for a completion: without installing the redactor or printing notes."""
+def _baselines() -> list[Baseline]:
+    """The baselines, without installing the redactor or printing notes."""
+    from baselinekit.commands.loading import load
     from baselinekit.commands.project import open_project
 
-    return open_project(operator_of(ProjectOptions(config=config, environment=environment)))
-
-
-def _baselines() -> list[Baseline]:
-    from baselinekit.commands.loading import load
-
     try:
-        return load(project_of_files(), ())
+        return load(open_project(operator_of(ProjectOptions())), ())
     except (BaselinekitError, OSError):
         return []
 

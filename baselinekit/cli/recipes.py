@@ -26,11 +26,10 @@ from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import addressed, path_of
 from baselinekit.importers.shell import refuse_expansions, split_commands
 from baselinekit.kinds.bodies import FORMS
-from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
@@ -498,27 +497,22 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     credentials = [credential for credential in found if credential.is_declared or not is_allowed]
     values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
-        host = host_of(http_recipe(request.current), project)
-        raise Refused(*(_undeclared(credential, names, host) for credential in unassigned))
+        raise Refused(*(_undeclared(credential, names) for credential in unassigned))
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
     project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _undeclared(credential: Credential, names: Sequence[str], host: str) -> Problem:
-    code = "BK525" if credential.is_declared else "BK522"
-    if credential.name in names:
-        message = f"{credential.message}, but {credential.name} in the environment differs"
-        hint = f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
-        return Problem(code, message, hint)
-    entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
-    hint = (
-        f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
-        f"and baselinekit.yaml gets `variables: {{{credential.name}: {entry}}}`"
+def _undeclared(credential: Credential, names: Sequence[str]) -> Problem:
+    code, name = "BK525" if credential.is_declared else "BK522", credential.name
+    if name in names:
+        message = f"{credential.message}, but {name} in the environment differs"
+        return Problem(code, message, f"unset {name}, or type {{{{{name}}}}} in its place")
+    hint = f"add --secret {name}: {{{{{name}}}}} is stored instead, and baselinekit.yaml declares it"
+    return Problem(
+        code, credential.message, hint + ("" if credential.is_declared else "; or pass --allow-secrets")
     )
-    override_hint = "" if credential.is_declared else "; or pass --allow-secrets"
-    return Problem(code, credential.message, hint + override_hint)
 
 
 def host_of(recipe: Recipe, project: Project) -> str:
@@ -588,6 +582,9 @@ def _pasted_words(read: Read) -> list[str]:
     return commands[0][1:]
 
 
+_OF_CURL = ("verb", "headers", "data", "form", "user", "cookies", "insecure", "follow")
+
+
 def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]:
     """`[METHOD] URL` and the options as words of a curl line. JSON data is sent as JSON unless a header has
     another type."""
@@ -599,31 +596,13 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
         raise cli.misuse(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
-    given = {
-        "-X": [options.verb] if options.verb is not None else [],
-        "-H": options.headers,
-        "-d": options.data,
-        "-F": options.form,
-        "-u": [options.user] if options.user is not None else [],
-        "-b": options.cookies,
-    }
-    for flag, values in given.items():
-        for value in values:
-            line += [flag, value]
-    line += ["-k"] if options.insecure else []
-    line += ["-L"] if options.follow else []
+    line += cli.typed_options(_OF_CURL)
     has_type = any(header.lower().startswith("content-type:") for header in options.headers)
     if len(options.data) == 1 and not has_type:
         (text,) = options.data
         if not isinstance(json_or_text(read(text[1:]) if text.startswith("@") else text), str):
             line += ["-H", "Content-Type: application/json"]
     return [*line, _absolute_url(url, project)]
-
-
-def http_recipe(current: Mapping[str, Any]) -> Recipe:
-    """A recipe with only the parts that decide where the request goes."""
-    execution = HttpExecution("http", base_url=current["execution"].get("base_url"))
-    return Recipe(HttpRequest(endpoint=current["input"].get("endpoint")), execution)
 
 
 def with_files(current: dict[str, Any], group: str, project: Project) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal
 
 import click
-from click.shell_completion import CompletionItem
 
 from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.clients import LazyModels, asking, real_context, with_progress
@@ -23,14 +22,13 @@ from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
-from baselinekit.escape import one_line
 from baselinekit.evals import gating
 from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
-from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
+from baselinekit.evals.selection import Choice, load, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
@@ -47,18 +45,6 @@ from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
 _PRESET = click.Choice(list(PRESETS))
-
-
-def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
-    params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
-    try:
-        project = cli.project_of_files(config=params.get("config"), environment=params.get("environment"))
-        suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
-    except (BaselinekitError, OSError):
-        return []
-    names = dict.fromkeys(name for name in map(name_of_case, suite.cases) if name is not None)
-    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
 
 
 @dataclass(eq=False, repr=False)
@@ -81,9 +67,7 @@ class RunOptions:
     save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
     categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
     selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
-    cases: tuple[str, ...] = cli.several(
-        "--case", "NAME", shell_complete=complete_cases, help="Only these, by name; tests no triggering."
-    )
+    cases: tuple[str, ...] = cli.several("--case", "NAME", help="Only these, by name; tests no triggering.")
     last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
     only_list: bool = cli.flag(
         "--list",
