@@ -187,13 +187,6 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
         raise InvalidInput(Problem("BK776", f"there is no {path}", "name an eval file or a prompt folder"))
     folder, root = os.path.realpath(os.path.dirname(path) or "."), os.path.realpath(project.root)
 
-    def read(reference: str) -> str:
-        target = os.path.realpath(os.path.join(folder, reference))
-        check_inside(root, target, reference)
-        if not os.path.isfile(target):
-            raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
-        return cli.read_text("convert", target, "a text")
-
     def fitting(pattern: str) -> Sequence[str]:
         prefix = re.sub(r"(?s)[*?\[].*", "", pattern)
         if os.pardir in pattern.removeprefix(prefix).split("/"):
@@ -206,7 +199,11 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
 
     if os.path.isfile(path):
         source = SourceText(path, cli.read_text("convert", path, "an eval file"))
-        if (draft := forms.read_draft(source, EvalFiles(read, fitting))) is not None:
+        if (
+            draft := forms.read_draft(
+                source, EvalFiles(partial(cli.read_beside, path, root=project.root), fitting)
+            )
+        ) is not None:
             return draft
         if options.to is None:
             _ = source.value  # raises if it cannot be read

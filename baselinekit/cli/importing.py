@@ -7,9 +7,8 @@ from typing import Any
 
 from baselinekit.cli import recipes
 from baselinekit.cli.clients import real_context
-from baselinekit.cli.options import misuse, operator_of, parse_pairs, project_of, read_text
+from baselinekit.cli.options import misuse, operator_of, parse_pairs, project_of, read_beside, read_text
 from baselinekit.cli.recipes import DraftOptions, with_files
-from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, group_of
 from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
 from baselinekit.commands.loading import load, load_partly
@@ -105,12 +104,8 @@ def _text(path: str) -> str | None:
 def _text_beside(document: str, reference: str) -> str:
     """Read a file that a document refers to. It must be in the document's folder or, in a git repository, in
     the repository."""
-    folder = os.path.realpath("." if document == "-" else os.path.dirname(document) or ".")
-    target = os.path.realpath(os.path.join(folder, reference))
-    check_inside(os.path.realpath(project_root(None, folder)), target, reference)
-    if not os.path.isfile(target):
-        raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
-    return read_text("capture", target, "a JSON or YAML file")
+    folder = "." if document == "-" else os.path.dirname(document) or "."
+    return read_beside(document, reference, project_root(None, os.path.realpath(folder)))
 
 
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:

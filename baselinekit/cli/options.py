@@ -659,3 +659,15 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
     except UnicodeDecodeError:
         code, reason, hint = "BK101", "is not UTF-8 text", f"name {what_it_is}"
     raise InvalidInput(Problem(code, f"{option} {name} {reason}", hint))
+
+
+def read_beside(document: str, reference: str, root: str) -> str:
+    """The text of a file that a document refers to; it must be below `root`."""
+    from baselinekit.clients.trust import check_inside
+
+    folder = "" if document == "-" else os.path.dirname(document)
+    target = os.path.realpath(os.path.join(folder, reference))
+    check_inside(os.path.realpath(root), target, reference)
+    if not os.path.isfile(target):
+        raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
+    return read_text("the file", target, "a text")
