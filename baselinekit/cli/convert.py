@@ -199,11 +199,8 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
 
     if os.path.isfile(path):
         source = SourceText(path, cli.read_text("convert", path, "an eval file"))
-        if (
-            draft := forms.read_draft(
-                source, EvalFiles(partial(cli.read_beside, path, root=project.root), fitting)
-            )
-        ) is not None:
+        files = EvalFiles(partial(cli.read_beside, path, root=project.root), fitting)
+        if (draft := forms.read_draft(source, files)) is not None:
             return draft
         if options.to is None:
             _ = source.value  # raises if it cannot be read
