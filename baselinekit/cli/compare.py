@@ -80,10 +80,8 @@ def compare(options: CompareOptions) -> int:
     return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
 
 
-def compare_once(
-    options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
-) -> Report:
-    """One compare. `among` and `first`: the ids of a round of `--watch`."""
+def compare_once(options: CompareOptions, among: frozenset[str] | None = None) -> Report:
+    """One compare. `among`: the ids of a round of `--watch`."""
     project = cli.project_of(options.project)
     is_silent = options.printing.quiet or options.printing.as_json
     action = "" if is_silent else "comparing"
@@ -98,7 +96,7 @@ def compare_once(
             chosen = replace(
                 options.selection.selection,
                 among=among or (failed if options.last_failed else None),
-                first=first or (failed if options.failed_first and failed else frozenset()),
+                first=(failed if options.failed_first else None) or frozenset(),
                 shard=selection.parse_shard(options.shard) if options.shard else None,
                 since=options.changed_since,
             )

@@ -229,20 +229,19 @@ def all_permissions(project: Project) -> list[str]:
     allowed, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
     origins, hosts = allowed.named_origins, allowed.allow_hosts
     named_hosts = {*map(trust.host_of, origins | allowed.configured_origins), *(hosts or ())}
-    models = dict(sorted(project.models.items()))
-    skills = project.config.skills
-    argv = {name: command.argv for name, command in commands}
-    skill_argv = {name: skill.command for name, skill in skills.items() if skill.command}
+    models, skills = dict(sorted(project.models.items())), project.config.skills
+    argv = {name: skill.command for name, skill in skills.items() if skill.command}
+    argv |= {name: command.argv for name, command in commands}
     model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
     shadowed = [name for name, words in model_argv.items() if trust.imports_from_its_folder(words)]
-    full = ", ".join([*trust.unrestricted_programs({**skill_argv, **argv}), *shadowed])
+    full = ", ".join([*trust.unrestricted_programs(argv), *shadowed])
     root = os.path.realpath(project.root)
 
     def is_of_checkout(word: str) -> bool:  # paths start at the root
         path = os.path.realpath(os.path.join(root, word))
         return os.path.isfile(path) and os.path.commonpath([root, path]) == root
 
-    parts = trust.programs_from_checkout({**skill_argv, **argv, **model_argv}, is_of_checkout)
+    parts = trust.programs_from_checkout({**argv, **model_argv}, is_of_checkout)
     parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
     parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
     checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))

@@ -30,8 +30,8 @@ _SETTLE_SECONDS = 0.2
 
 _MOST_SHOWN = 3
 
-Round = Callable[[frozenset[str] | None, frozenset[str]], Report]
-"""One compare: among these ids (None: all that are selected), these first."""
+Round = Callable[[frozenset[str] | None], Report]
+"""One compare: among these ids (None: all that are selected)."""
 
 Stamp = tuple[int, int, int] | None
 """The time, size and number of a file; None if there is none."""
@@ -69,7 +69,7 @@ class Watch:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
         seen = view_of(self._options, self._paths)
-        is_over = self._run_round(None, frozenset())
+        is_over = self._run_round(None)
         try:
             while not is_over:
                 text = f"watching {count_noun(len(seen.uses), 'baseline')}; Ctrl-C stops"
@@ -79,7 +79,7 @@ class Watch:
                 files = screen.safe_line(list_first(view.changed_files(seen), _MOST_SHOWN)) or "the files"
                 screen.line(self._style.paint(f"-- {moment} {files} changed", "bold"))
                 touched, seen = view.changed_baselines(seen), view
-                is_over = self._run_round(touched | load_not_passed(view.root), touched)
+                is_over = self._run_round(touched | load_not_passed(view.root))
         except KeyboardInterrupt:
             screen.line(err=True)
         return self._code
@@ -96,11 +96,11 @@ class Watch:
                 screen.complain(view.error)
         return view
 
-    def _run_round(self, among: frozenset[str] | None, first: frozenset[str]) -> bool:
+    def _run_round(self, among: frozenset[str] | None) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as
         the next change may fix them."""
         try:
-            report = self._run(among, first)
+            report = self._run(among)
         except BaselinekitError as error:
             if among is None or not isinstance(error, NothingSelected):
                 screen.complain(error)
