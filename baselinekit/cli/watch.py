@@ -74,9 +74,9 @@ class Watch:
             while not is_over:
                 text = f"watching {count_noun(len(seen.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                view = self._next_change(seen)
+                before, view = self._next_change(seen)
                 moment = time.strftime("%H:%M:%S", time.localtime(clock()()))
-                files = screen.safe_line(list_first(view.changed_files(seen), _MOST_SHOWN)) or "the files"
+                files = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
                 screen.line(self._style.paint(f"-- {moment} {files} changed", "bold"))
                 touched, seen = view.changed_baselines(seen), view
                 is_over = self._run_round(touched | load_not_passed(view.root))
@@ -84,17 +84,18 @@ class Watch:
             screen.line(err=True)
         return self._code
 
-    def _next_change(self, seen: View) -> View:
-        """Wait for a change that concerns a baseline. What cannot be read is reported when it changes."""
-        view = seen
+    def _next_change(self, seen: View) -> tuple[View, View]:
+        """Wait for a change that concerns a baseline; return the state before it, with what the round itself
+        wrote, and after. What cannot be read is reported when it changes."""
+        before = view = seen
         while view.error or not view.changed_baselines(seen):
             while not view.is_stale():
                 time.sleep(_POLL_SECONDS)
             time.sleep(_SETTLE_SECONDS)
-            error, view = view.error, view_of(self._options, self._paths)
-            if view.error not in ("", error):
+            before, view = view, view_of(self._options, self._paths)
+            if view.error not in ("", before.error):
                 screen.complain(view.error)
-        return view
+        return before, view
 
     def _run_round(self, among: frozenset[str] | None) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as
