@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from baselinekit.clients.programs.git import Git
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CompareOptions:
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 

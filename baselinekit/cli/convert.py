@@ -62,7 +62,7 @@ _OF_RUBRICS = (
 )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ConvertOptions:
     """Write what is in PATHS in another form: eval cases as a file of test cases (cases), a prompt folder
     (eva) or a file of AgentV (agentv); a prompt folder as a skill folder, which agents load (skill); rubrics

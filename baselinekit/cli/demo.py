@@ -61,7 +61,7 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
 )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DemoOptions:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that

@@ -59,7 +59,7 @@ _FULL_GRANT = "a file can run any code, through the arguments it passes or the f
 _FROM_A_PULL_REQUEST = "as a pull request may have changed it"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
@@ -345,7 +345,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
 # `baselinekit calibrate`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CalibrateOptions:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 

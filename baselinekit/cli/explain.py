@@ -10,7 +10,7 @@ from baselinekit.codes import explain as meaning_of
 # `baselinekit explain CODE|ID`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ExplainOptions:
     """Say what an error code such as BK101 means and how to fix it.
 
@@ -46,7 +46,7 @@ def explain(options: ExplainOptions) -> None:
 # `baselinekit schema`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SchemaOptions:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 

@@ -27,7 +27,7 @@ from baselinekit.values.texts import count_noun
 _ACTIONS = ("value", "export", "imported", "finish", "drop", "listed")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class GradeOptions:
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 

@@ -57,7 +57,7 @@ version: 1
 """
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class InitOptions:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 

@@ -283,7 +283,7 @@ def _baselines() -> list[Baseline]:
         return []
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ProjectOptions:
     """Where the project is, and the operator's settings for it."""
 
@@ -318,7 +318,7 @@ def project_options(effective: Sequence[str] = SENDING) -> Any:
     return dataclasses.field(default_factory=ProjectOptions, metadata=metadata)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RecordingOptions:
     """Recording of model answers, and limits on asking models."""
 
@@ -339,7 +339,7 @@ class RecordingOptions:
             check_place(os.path.join(self.record_calls, "calls"))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SelectionOptions:
     """Which baselines are selected."""
 
@@ -355,7 +355,7 @@ class SelectionOptions:
         return Selection(**vars(self))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PrintingOptions:
     """Where the results of a run go."""
 
@@ -365,7 +365,7 @@ class PrintingOptions:
     verbose: bool = flag("-v", "--verbose", help="Print more: what passed, and every detail.")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class WhereOptions:
     """Where the work is done, if not in threads of this process."""
 
@@ -377,7 +377,7 @@ class WhereOptions:
     )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class BaseOptions:
     """What a change does to the files themselves."""
 
@@ -387,7 +387,7 @@ class BaseOptions:
     )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PathRuleOptions:
     """Rules about paths of the output, at a capture and afterwards."""
 

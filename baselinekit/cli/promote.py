@@ -11,7 +11,7 @@ from baselinekit.model.values import Json
 from baselinekit.structs import asdict
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PromoteOptions:
     """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
 

@@ -36,7 +36,7 @@ from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import list_first
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class NewBaselineOptions:
     """The name of a new baseline, and how it is compared."""
 
@@ -60,7 +60,7 @@ def new_record(
     return {"id": id, **named, "current": current, "comparison": rules, "metadata": metadata}
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class StoringOptions:
     """How often the request is sent, what may be stored, and what is printed."""
 
@@ -91,7 +91,7 @@ class StoringOptions:
         return Output(self.as_json, self.quiet)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class GradingOptions:
     """Grades for the answer of a model."""
 
@@ -109,7 +109,7 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ManyOptions:
     """Options for several requests that are captured at once."""
 
@@ -119,7 +119,7 @@ class ManyOptions:
     jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RequestOptions:
     """The options of a request that curl does not have."""
 
@@ -137,7 +137,7 @@ class RequestOptions:
     project: cli.ProjectOptions = cli.project_options()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class HttpOptions(RequestOptions):
     """Send a request and record status, content-type and body of the answer.
 
@@ -159,7 +159,7 @@ class HttpOptions(RequestOptions):
     follow: bool = cli.flag("-L", "--location", help="Follow redirects, 10 at most.")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CurlOptions(RequestOptions):
     """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
     anywhere in it; short ones, and those that curl has too, are curl's.
@@ -172,7 +172,7 @@ class CurlOptions(RequestOptions):
     words: tuple[str, ...] = cli.argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class AskingOptions:
     """What to collect of a model's answer."""
 
@@ -184,7 +184,7 @@ class AskingOptions:
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -197,7 +197,7 @@ class SkillOptions(AskingOptions):
     timeout: float | None = cli.option("SECONDS", type=cli.Number())
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -215,7 +215,7 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
@@ -230,7 +230,7 @@ class CommandOptions:
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a

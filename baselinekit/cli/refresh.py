@@ -40,7 +40,7 @@ _NO_ANSWERS = "BK530"
 _PENDING = 3
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class StampOptions:
     """What is noted in the file about the approval."""
 
@@ -53,7 +53,7 @@ class StampOptions:
         return model.ApprovalNote(self.version or described, self.by, self.reason)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ScopeOptions:
     """Which changes are shown, and where the new outputs come from."""
 
@@ -70,7 +70,7 @@ class ScopeOptions:
     project: cli.ProjectOptions = cli.project_options()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RefreshOptions(ScopeOptions):
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
@@ -380,7 +380,7 @@ _MOST_DIFFS = 20
 _MOST_FILES = 10
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ReviewOptions(ScopeOptions):
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.

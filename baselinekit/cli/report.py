@@ -32,7 +32,7 @@ _OF_HISTORY = ("ids", "last", "imported")
 _OF_ONE_RUN = "different"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ReportOptions:
     """Without RESULTS: pass rate, flips, the last regression and the duration of every baseline that did not
     always pass. Every compare keeps its results in .baselinekit/results/: the last 200 runs, at most 200 MB.

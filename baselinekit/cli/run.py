@@ -47,7 +47,7 @@ from baselinekit.values.texts import count_noun
 _PRESET = click.Choice(list(PRESETS))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RunOptions:
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
@@ -286,7 +286,7 @@ def _document(plan: Planned) -> dict[str, Any]:
 _PLANS = (".yaml", ".yml")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
