@@ -7,7 +7,15 @@ from typing import Any
 
 from baselinekit.cli import recipes
 from baselinekit.cli.clients import real_context
-from baselinekit.cli.options import misuse, operator_of, parse_pairs, project_of, read_beside, read_text
+from baselinekit.cli.options import (
+    misuse,
+    operator_of,
+    parse_pairs,
+    project_of,
+    read_beside,
+    read_text,
+    refuse_without_effect,
+)
 from baselinekit.cli.recipes import DraftOptions, with_files
 from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, group_of
 from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
@@ -29,8 +37,8 @@ def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Bat
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
         raise misuse(message, "capture them by two commands")
-    if options.cases and not prompts:
-        raise misuse(f"--case is of a prompt folder, and {other_paths[0]} is none", "leave it out")
+    if not prompts:
+        refuse_without_effect("a file that is no prompt folder", "cases")
     texts = {} if prompts else {path: text for path in options.paths if (text := _text(path)) is not None}
     readers = {path: reader for path, text in texts.items() if (reader := reader_of(path, text)) is not None}
     paths = [path for path in options.paths if path not in readers]

@@ -355,9 +355,6 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     stay."""
     id, lesson, replays = plan.baseline.id, plan.lesson, count_noun(plan.replays, "replay")
     replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
-    if not (lesson.volatile or lesson.refusals or lesson.lists):
-        yield f"{id}   {replays}: as stored, so there is nothing to learn"
-        return
     facts = count_noun(len(lesson.volatile), "varying path")
     facts += f", {count_noun(len(lesson.refusals), 'difference')} of another kind" if lesson.refusals else ""
     yield f"{id}   {plan.baseline.source.file}   {replays}: {facts}"

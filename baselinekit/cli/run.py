@@ -214,9 +214,6 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
     if options.fail_under is not None:
         thresholds[gating.RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
-    if options.preset and (attempts or 0) < 3:
-        message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
-        raise cli.misuse(message, "leave out --attempts, or make it 3 or more")
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
 
 
