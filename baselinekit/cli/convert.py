@@ -413,8 +413,6 @@ def _run_tests(project: Project, paths: Sequence[str]) -> list[TakenTest]:
     for path in paths:
         file, colons, test = path.partition("::")
         check_inside(root, os.path.realpath(file), file)
-        if not os.path.exists(file):
-            raise InvalidInput(Problem("BK776", f"there is no {file}", _HINTS[PYTEST]))
         named.append(f"{os.path.realpath(file)}{colons}{test}")
     with tempfile.TemporaryDirectory() as folder:
         taken = os.path.join(folder, "taken.json")
@@ -454,8 +452,6 @@ def _cassettes(project: Project, paths: Sequence[str]) -> Iterator[tuple[str, st
     for path in paths:
         full_path = os.path.realpath(path)
         check_inside(root, full_path, path)
-        if not os.path.exists(full_path):
-            raise InvalidInput(Problem("BK776", f"there is no {path}", _HINTS[VCR]))
         files |= {os.path.relpath(full_path, root): None} if os.path.isfile(full_path) else {}
         for above, folders, names in os.walk(full_path):  # links to folders are not followed
             folders[:] = sorted(name for name in folders if name not in _SKIPPED)

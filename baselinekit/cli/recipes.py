@@ -312,8 +312,7 @@ def _graded(options: GradingOptions, collect: Sequence[str], group: str, project
 
 def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
     """The recipe of a prompt: its template and inputs. Paths are relative to the new file's folder."""
-    hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
-    request: dict[str, Any] = {"prompt": project.way_back(group, _existing(options.file, project, hint))}
+    request: dict[str, Any] = {"prompt": _way_back(group, options.file, project)}
     if options.inputs:
         request["inputs"] = _inputs(options.inputs, group, project)
     if options.inputs_from:
@@ -328,11 +327,11 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
     return {"input": request, "execution": execution}
 
 
-def _existing(file: str, project: Project, hint: str) -> str:
-    """A file that is named; refused if there is none."""
+def _way_back(group: str, file: str, project: Project) -> str:
+    """The path of a typed file from the folder of the new file; refused if there is none."""
     if not os.path.isfile(os.path.join(project.cwd, file)):
-        raise cli.misuse(f"there is no file {file!r}", hint)
-    return file
+        raise cli.misuse(f"there is no file {file!r}", "check the name")
+    return project.way_back(group, file)
 
 
 def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]:
@@ -377,8 +376,7 @@ def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, J
     inputs: dict[str, Json] = {}
     for name, text in cli.parse_pairs("--input", texts, "NAME=VALUE").items():
         if text.startswith("@"):
-            file = _existing(text[1:], project, "name a file after the @, or leave it out")
-            inputs[name] = {"file": project.way_back(group, file)}
+            inputs[name] = {"file": _way_back(group, text[1:], project)}
         else:
             inputs[name] = json_or_text(text)
     return inputs
@@ -609,11 +607,10 @@ def with_files(current: dict[str, Any], group: str, project: Project) -> dict[st
     """The recipe with the paths of its files relative to its own file's folder."""
     request, execution = current["input"], current["execution"]
     if files := request.get("files"):
-        for path in files.values():
-            if not os.path.isfile(os.path.join(project.cwd, path)):
-                hint = "name a file after the @; in a curl line, --form-string sends it as a text"
-                raise cli.misuse(f"there is no file {path!r}", hint)
-        request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
+        request = {
+            **request,
+            "files": {name: _way_back(group, path, project) for name, path in files.items()},
+        }
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
     relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
     return {"input": request, "execution": {**execution, **relative_paths}}
