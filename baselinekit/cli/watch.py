@@ -138,10 +138,7 @@ def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
         files, folders = used_by(baseline, project)
     except BaselinekitError:
         return
-    for file in files:
-        path = os.path.join(project.root, file)
-        if "." in os.path.basename(file) or os.path.isfile(path):
-            yield path
+    yield from (os.path.join(project.root, file) for file in files)
     for folder in folders:
         yield from _paths_below(os.path.join(project.root, folder))
 
