@@ -424,9 +424,11 @@ def _run_gates(
 
     errors: list[BaselinekitError] = []
     judged: list[GateResult] = []
-    for gate in gates if len(gates) > 1 else ():
+    prepared: list[tuple[Suite, RunOptions]] = []
+    for gate in gates:
         try:
             suite, run_options = suite_of(gate)
+            prepared.append((suite, run_options))
             check_reachable(suite, gate.least, run_options.attempts, project.root, gate.name)
             plan_suite(project, suite, run_options)
         except (InvalidInput, Refused) as error:
@@ -436,12 +438,10 @@ def _run_gates(
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise (Refused if refused else InvalidInput)(*problems)
     journals = PlanJournals() if len(gates) > 1 else None
-    for number, gate in enumerate(gates, 1):
-        suite, run_options = suite_of(gate)
+    for number, (gate, (suite, run_options)) in enumerate(zip(gates, prepared, strict=True), 1):
         report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
         if journals is not None and journals.taken:  # its reports are kept already
-            count = len(report.results)
-            cases = "its one case is" if count == 1 else f"its {count:,} cases are"
+            cases = count_noun(len(report.results), "case")
             notes.append(f"{gate.name} had already finished: {cases} reused")
         else:
             report, kept_files = keep_run(project, suite, report)
