@@ -177,7 +177,7 @@ def format_skipped(report: Report, style: Style) -> str:
 
 
 _LONGEST = 100_000
-_KEYS = {"n": "note", "N": "note for the last", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
+_KEYS = {"n": "note", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
