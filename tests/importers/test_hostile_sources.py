@@ -194,7 +194,7 @@ def read_requests(text: str) -> ImportedFile | None:
     for draft in imported.drafts:
         if draft.formats is not None:
             body = {"id": "0b1f2c9e-6a57-4a53-8d13-0e7a2e1f4c11", "list": ["x"], "name": "ada"}
-            draft.formats([{"status": 200, "headers": {}, "body": body}])
+            draft.formats({"status": 200, "headers": {}, "body": body})
     return imported
 
 

@@ -297,36 +297,27 @@ properties:
   wrong: {format: uuid}
   rows: {type: array, items: {$ref: "#/components/schemas/Row"}}
   child: {$ref: "#/components/schemas/Node"}
-additionalProperties: {format: ipv4}
+additionalProperties: {format: time}
 """
 PARTS = """
 components:
   schemas:
-    Row: {allOf: [{properties: {at: {format: date-time}}}, {properties: {url: {format: uri}}}]}
+    Row: {allOf: [{properties: {at: {format: date-time}}}, {properties: {by: {format: email}}}]}
     Node: {properties: {day: {format: date}, child: {$ref: "#/components/schemas/Node"}}}
 """
 BODY: dict[str, Any] = {
     "id": ID,
     "wrong": "none",
-    "rows": [{"at": TIME, "url": "https://a.test/x"}, {"at": "soon", "url": "https://b.test/"}],
+    "rows": [{"at": TIME, "by": "ada@a.test"}, {"at": "soon"}],
     "child": {"day": "2026-01-02", "child": {"day": "2026-01-03"}},
-    "host": "192.0.2.1",
+    "opens": "08:30:00",
 }
 MADE = {
     ("body", "id"): "<<any_uuid>>",
     ("body", "rows", 0, "at"): "<<any_iso_datetime>>",
     ("body", "child", "day"): "<<any_iso_date>>",
     ("body", "child", "child", "day"): "<<any_iso_date>>",
-}
-VARIED = {
-    ("body", "rows", 0, "url"): "<<any_url>>",
-    ("body", "rows", 1, "url"): "<<any_url>>",
-    ("body", "host"): "<<any_ip>>",
-}
-OTHER = {
-    **BODY,
-    "rows": [{"at": TIME, "url": "https://a.test/y"}, {"at": "soon", "url": "https://c.test/"}],
-    "host": "192.0.2.2",
+    ("body", "opens"): "<<any_time>>",
 }
 
 
@@ -335,12 +326,9 @@ def test_formats_of_a_schema_are_placeholders_where_values_fit(key: str) -> None
     content = {"content": {"application/json": {"schema": value(SCHEMA)}}}
     draft = only(read({"/x": {"get": {"responses": {value(key): content}}}}, PARTS))
     assert draft.formats is not None
-    answer = {"status": 200, "body": BODY}
-    for others in ([], [{"status": 200, "body": {**BODY, "rows": [], "host": None}}]):
-        assert draft.formats([answer, *others]) == MADE
-    assert draft.formats([answer, {"status": 200, "body": OTHER}]) == MADE | VARIED
-    assert draft.formats([{"status": 200, "body": ID}]) == {}
-    assert draft.formats([{"status": 404, "body": BODY}]) == (MADE if key == "default" else {})
+    assert draft.formats({"status": 200, "body": BODY}) == MADE
+    assert draft.formats({"status": 200, "body": ID}) == {}
+    assert draft.formats({"status": 404, "body": BODY}) == (MADE if key == "default" else {})
 
 
 def circles() -> dict[str, Json]:
@@ -368,7 +356,7 @@ def test_read_of_a_schema_that_contains_itself_ends(schema: Json) -> None:
     answer = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
     draft = only(read({"/x": {"get": {"responses": answer}}}, parts))
     assert draft.formats is not None
-    assert draft.formats([{"status": 200, "body": [{"l": [{"r": ["x"]}]}]}]) == {}
+    assert draft.formats({"status": 200, "body": [{"l": [{"r": ["x"]}]}]}) == {}
 
 
 # Operations that are left out.
@@ -377,9 +365,8 @@ Q = "name: q, in: query, required: true"
 FLAWS = [
     ("x: {get: {}}", "x: a path without a leading /", 9),
     ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
-    ("/x: {GET: {}}", "/x: `GET` is no operation", 10),
     ("/x/{id}: {get: {}}", "GET /x/{id}: the required path parameter id has no example", 10),
-    ("/x: {get: {parameters: [{name: q}]}}", "GET /x: a parameter whose `name` or `in` is no text", 12),
+    ("/x: {get: {parameters: [{name: q}]}}", "GET /x: it cannot be read", 10),
     (f"/x: {{get: {{parameters: [{{{Q}}}]}}}}", "GET /x: the required query parameter q has no example", 12),
     ("/x: {get: {parameters: [{name: q, in: x, required: true}]}}", "GET /x: the parameter q is in 'x'", 12),
     ("/x: {get: {parameters: [{$ref: '#/gone'}]}}", "GET /x: refers to #/gone, which is not there", 12),
@@ -387,20 +374,8 @@ FLAWS = [
         f"/x: {{get: {{parameters: [{{{Q}, schema: {{$ref: '#/gone'}}}}]}}}}",
         *("GET /x: refers to #/gone, which is not there", 16),
     ),
-    (
-        f"/x: {{get: {{parameters: [{{{Q}, example: {{value: 1}}, schema: {{type: integer}}}}]}}}}",
-        *("GET /x: the example of the parameter q is a mapping, where the schema says integer", 12),
-    ),
-    (
-        f"/x: {{get: {{parameters: [{{{Q}, example: [a], schema: {{type: [string, 'null']}}}}]}}}}",
-        *("GET /x: the example of the parameter q is a list, where the schema says string or null", 12),
-    ),
     ("/x: {get: {security: [gone: []]}}", "GET /x: the security scheme gone is not described", 10),
-    ("/x: {post: {requestBody: {}}}", "POST /x: a request body without `content`", 11),
-    (
-        "/x: {post: {requestBody: {content: {application/json: {example: a, schema: {type: object}}}}}}",
-        *("POST /x: the example of the body is 'a' (string), where the schema says object", 13),
-    ),
+    ("/x: {post: {requestBody: {}}}", "POST /x: it cannot be read", 10),
     ("/x: {get: {security: [odd: []]}}", "GET /x: the security scheme odd does not say how it is sent", 48),
 ]
 
@@ -492,12 +467,12 @@ def test_read_follows_references_from_file_to_file() -> None:
     ]
     assert [draft.line for draft in found.drafts] == [4, 7, 12]
     assert found.drafts[0].formats is not None
-    assert found.drafts[0].formats([{"status": 200, "body": {"id": ID}}]) == {("body", "id"): "<<any_uuid>>"}
+    assert found.drafts[0].formats({"status": 200, "body": {"id": ID}}) == {("body", "id"): "<<any_uuid>>"}
 
 
 NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
     ("gone.yaml#/x", {}, "refers to gone.yaml, which cannot be used: there is no such file", "api.yaml:4"),
-    ("https://x.test/a#/P", {}, "refers to https://x.test/a#/P, which is not fetched", "api.yaml:4"),
+    ("https://x.test/a#/P", {}, "refers to https://x.test/a#/P, which is not followed", "api.yaml:4"),
     ("a.yaml#/Nope", {"a.yaml": "P: {}\n"}, "refers to a.yaml#/Nope, which is not there", "api.yaml:4"),
     (
         "a.yaml#/P",
