@@ -426,7 +426,7 @@ def move_in(options: ConvertOptions, tool: str) -> int:
         facts={"from": tool, "there_already": moved.known, "changes": changes},
         write=lambda: write_moved(moved, options.overwrite),
         known=moved.known,
-        also=also + (f", {moved.again:,} recorded again" if moved.again else ""),
+        also=also,
     ).deliver(options, project)
 
 
