@@ -36,6 +36,7 @@ PREFIX = "EVA_"
 SCALE = (1, 5)
 JUDGE = "judge"
 
+ONE_LINE = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+(?!\n)$"
 MISSING: Any = None
 """The default of keys that are missing; null is not allowed there."""
 
@@ -68,6 +69,7 @@ class PromptAssertion(Struct):
 
 
 OPS = PromptAssertion.__struct_fields__
+CaseName = Annotated[str, Meta(pattern=ONE_LINE, description="one line of text")]
 Score = Annotated[int, Meta(ge=SCALE[0], le=SCALE[1], description="a whole number from 1 to 5")]
 
 
@@ -82,7 +84,7 @@ class PromptJudge(Struct):
 class PromptCase(Struct):
     """A case: its inputs and checks."""
 
-    name: NotBlank
+    name: CaseName
     inputs: dict[str, Json] | None = None
     inputs_from: str | None = None
     assertions: NotEmpty[PromptAssertion] | None = field(default=None, name="assert")
@@ -158,9 +160,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         hint = "write `defaults`, `cases` and `triggering` at the top of it"
         return [Problem("BK750", message, hint, at=item.at)]
     path = document.file.rpartition("/")[0] or ("/" if document.file.startswith("/") else "")
-    folder, folder_problems = folders.read_folder(loading.root, path, document.file)
-    template, _ = folders.read_template(loading.root, path)
-    reading = _Reading(document, defaults, folder, template)
+    files = folders.read_folder(loading.root, path, document.file)
+    reading = _Reading(document, defaults, files.folder, files.template)
     _check_keys(raw, reading)
     if raw.get("defaults") is not None:
         stated, problems = schema.read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
@@ -169,8 +170,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     body = decode(read(loading.root, document.file), document.file).body
     reading.problems += folders.bare_booleans(body, document.file)
     cases = [*_read_triggering(raw, reading), *_read_cases(raw.get("cases"), reading)]
-    loading.problems += [*folder_problems, *reading.other_problems]
-    if not (reading.problems or reading.other_problems or folder_problems):
+    loading.problems += [*files.problems, *reading.other_problems]
+    if not (reading.problems or reading.other_problems or files.problems):
         document.cases.extend(cases)
     return reading.problems
 
@@ -218,10 +219,6 @@ def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
 
 def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> None:
     """Report the problems of a case that its types do not show."""
-    name = stated.get("name")
-    if isinstance(name, str) and not name.isprintable():
-        message = f"the name {name!r} is not one line of visible signs"
-        reading.add((*at, "name"), "BK750", message, "rename the case")
     if not {"inputs", "inputs_from"} & stated.keys():
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
@@ -344,31 +341,12 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
         if method is not None:
             name = op if count == 1 else f"{op} {count}"
             case_graders.append(Grader(name, "code", method, at=("assert", number, op)))
-    _check_word_counts(entries, at, reading)
     if stated is not None and stated.rubric is not None:
         judge = stated.judge or PromptJudge()
         model = judge.model or reading.defaults.model or JUDGE
         line = ScoreLine(stated.rubric, model, judge.pass_threshold, judge.retries_on_unreadable)
         case_graders.append(Grader(JUDGE, "model", line, at=("rubric",)))
     return case_graders
-
-
-def _check_word_counts(entries: list[Json], at: Path, reading: _Reading) -> None:
-    """Report a least number of words above the most that are allowed, which no answer can meet."""
-    bounds = {
-        key: {
-            number: entry[key]
-            for number, entry in enumerate(entries)
-            if isinstance(entry, dict) and len(entry) == 1 and isinstance(entry.get(key), int)
-        }
-        for key in ("min_tokens", "max_tokens")
-    }
-    most = min(bounds["max_tokens"].values(), default=None)
-    for number, least in bounds["min_tokens"].items():
-        if most is not None and least > most:
-            message = f"this cannot pass: at least {least} words, and at most {most}"
-            hint = "lower min_tokens, or raise max_tokens"
-            reading.add((*at, "assert", number, "min_tokens"), "BK708", message, hint)
 
 
 def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:

@@ -276,8 +276,8 @@ def lost_between(
         elif new is None and old is not None:
             yield f"{name}: {_shown(old, mask)}", True
         elif old != new:
-            before_and_after = (mask(_text_of(value)) for value in (old, new))
-            old_text, new_text = shorten_pair(*before_and_after, _LONGEST_SHOWN)
+            old_text, new_text = (mask(_text_of(value)) for value in (old, new))
+            old_text, new_text = shorten_pair(old_text, new_text, _LONGEST_SHOWN)
             yield f"{name}: {old_text} would become {new_text}", True
 
 
