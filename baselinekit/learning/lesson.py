@@ -24,6 +24,7 @@ from baselinekit.learning.varying import (
     evidence_below,
     evidence_for,
     fill_placeholders,
+    ignoring,
     is_handwritten,
     judge_parts,
     learn_places,
@@ -149,21 +150,20 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
     """Return rules for the lists in which the answers differ from the stored output. For a list that is known
     to vary, the stored output and the answer of a compare are answers of the same service."""
     rules: list[ListRule] = []
-    earlier = [case.stored, *([case.kept.resolved] if case.kept and not case.kept.masked else [])]
     differences = [spot for settled in case.settled for spot in settled.differences]
     resolved = [settled.resolved for settled in case.settled]
-    for path in sorted({*lists_above(case.stored, differences), *_lists_of_varying_length(earlier)}, key=len):
+    for path in sorted({*lists_above(case.stored, differences)}, key=len):
         if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
             raw_lists = [value_at(output, path) for output in case.outputs]
             filled_lists = [value_at(output, path) for output in resolved]
-            known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
+            stored = value_at(case.stored, path)
         except (LookupError, TypeError):
             continue
-        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
-            stored_lists = [value_at(case.stored, path), *known]
-            rule = _find_rule(case, path, stored_lists, raw_lists, [*known, *filled_lists])
+        if all(isinstance(rows, list) for rows in (stored, *raw_lists, *filled_lists)):
+            known = [stored] if case.is_known_to_vary(path) else []
+            rule = _find_rule(case, path, [stored, *known], raw_lists, [*known, *filled_lists])
             rules += [rule] if rule else []
     return rules
 
@@ -176,17 +176,6 @@ def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Pat
         ends = [end for end, key in enumerate(at) if isinstance(key, int)]
         if ends or isinstance(value_or_absent(stored, at), list):
             yield at[: ends[0]] if ends else at
-
-
-def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
-    """Yield the outermost lists whose length is not the same in all outputs."""
-    if len(outputs) > 1 and all(isinstance(output, list) for output in outputs):
-        if len({len(output) for output in outputs}) > 1:
-            yield path
-    elif all(isinstance(output, dict) for output in outputs):
-        for key in outputs[0] if outputs else ():
-            if all(key in output for output in outputs):
-                yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
 
 
 def _find_rule(case: LearningCase, path: Path, stored: Lists, came: Lists, service: Lists) -> ListRule | None:
@@ -441,9 +430,7 @@ def learn_new(case: LearningCase) -> Lesson:
         if path not in taken and (path == created or looks_like_id(value, path))
     }
     same = lookalikes(ids, steady.compared, view)
-    is_as_it_came = len(outputs) == 1 and not volatile
-    lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
-    return replace(lesson, lookalikes=tuple(same))
+    return replace(_finished(case, volatile, refusals), lookalikes=tuple(same))
 
 
 def with_lookalikes(lesson: Lesson) -> Lesson:
@@ -621,10 +608,6 @@ def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
     )
 
 
-def _ignoring(path: Path) -> str:
-    return f"if it does not matter, `ignore_fields: [{render(path)}]` (--ignore)"
-
-
 def learn_again(case: LearningCase) -> Lesson:
     """Learn from the stored output and new answers."""
     ruled = with_list_rules(case)
@@ -657,7 +640,6 @@ class _Answers:
         }
         self._values: dict[Path, dict[int, Json]] = {}
         """The new values at each place, each by the number of its answer."""
-        self._optional: list[Volatile] = []
         self._changed_parts: list[UnlearnablePlace] = []
         differing: list[UnlearnablePlace] = []
         for number, comparison in enumerate(case.settled):
@@ -670,33 +652,23 @@ class _Answers:
                     self._values.setdefault(spot.at, {})[number] = spot.actual
                 elif all(place.path != spot.path for place in differing):
                     differing.append(UnlearnablePlace(spot.path, "structural", message, ACCEPT))
-        self.stays = [left for place in differing if (left := self._coming_and_going(place))]
+        self.stays = [*map(self._coming_and_going, differing)]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
         return value is not ABSENT and not isinstance(value, dict | list)
 
-    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace | None:
-        """Learn a key that only some of the answers have as optional, if it always has the same plain value;
-        else return its place with the rule that settles it."""
+    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace:
+        """Return the place of a key that only some of the answers have with the rule that settles it."""
         path, settled = place.path, self._case.settled
         number = sum(any(spot.path == path for spot in one.differences) for one in settled)
         if not (path and isinstance(path[-1], str)) or place.hint != ACCEPT or number == self._count:
             return place
-        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
-        found = [value_or_absent(output, path) for output in (*known, *self._case.outputs)]
-        values = [value for value in found if value is not ABSENT]
-        value = values[0]
-        is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._case.mask(value, path), value):  # no secret
-            text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
-            proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            self._optional.append(Volatile(path, (path,), (value,), proposal))
-            return None
         message = f"{place.message} in {number} of {self._count} answers"
-        is_known = any(value is not ABSENT for value in found[: len(known)])
+        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
+        is_known = any(value_or_absent(output, path) is not ABSENT for output in known)
         rule = ("--ignore", render(path)) if is_known else ()  # a path that leads to nothing is refused
-        return UnlearnablePlace(path, "structural", message, _ignoring(path), rule)
+        return UnlearnablePlace(path, "structural", message, ignoring(path), rule)
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
@@ -710,7 +682,7 @@ class _Answers:
         # a row may be covered by what others taught
         self.stays = [place for place in self.stays if place.path not in found.placeholders]
         self.stays += self._changed_parts
-        return [*found.volatile, *self._optional], list(found.refusals)
+        return list(found.volatile), list(found.refusals)
 
     def _stay(self, path: Path, message: str, hint: str = ACCEPT, *rule: str) -> list[Json]:
         self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
@@ -730,13 +702,11 @@ class _Answers:
         default = stored if is_literal else ABSENT
         seen = [new.get(number, default) for number in range(self._count)]
         if not new and not is_literal:
-            seen = [value_or_absent(output, path) for output in case.outputs if case.is_unchanged]
-            if not seen or any(value is ABSENT or isinstance(value, dict | list) for value in seen):
-                return []
-        elif not new and not self._varies(path, stored, [self._kept[path]]):
+            return []
+        if not new and not self._varies(path, stored, [self._kept[path]]):
             value = short(case.mask(self._kept[path], path))
             message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
-            hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
+            hint = f"ask more often: --repeat 10; {ignoring(path)}"
             return self._stay(path, message, hint, "--ignore", render(path))
         varies = not new or self._varies(path, stored, seen)
         if case.kept:
@@ -744,7 +714,7 @@ class _Answers:
         present = [value for value in seen if value is not ABSENT]
         seen = [present[0] if value is ABSENT else value for value in seen]
         if new and not case.is_unchanged and isinstance(written, str) and _are_in_parts(written, seen):
-            return self._judge_text(path, written, is_literal, seen)
+            return self._judge_text(path, written, is_literal, seen[-self._count :])
         if varies:
             return [stored if is_literal else present[0], *seen]
         sides = [case.mask(value, path) for value in (stored, seen[-1])]
@@ -764,9 +734,7 @@ class _Answers:
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        answers, changes = judge_parts(
-            stored, texts, self._count, is_natural, words, is_template=not is_literal
-        )
+        answers, changes = judge_parts(stored, texts, is_natural, words, is_template=not is_literal)
         for part in changes:
             before, after = (
                 short_words(str(self._case.mask(text, path)), _LONGEST_PART)
@@ -775,11 +743,12 @@ class _Answers:
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
+        kept = answers[:1] if self._case.kept else []
         if is_literal:
-            return [stored, *answers] if any(text != stored for text in answers) else []
+            return [stored, *kept, *answers] if any(text != stored for text in answers) else []
         if any(has_marker(part.before) for part in changes):
             return []  # words have changed beside a placeholder: its place in the answers is unknown
-        return [] if accepts_all(written, answers, words) else [answers[0], *answers]
+        return [] if accepts_all(written, answers, words) else [answers[0], *kept, *answers]
 
     def _plain(self, written: Json) -> Json:
         """Return a stored value without its escapes, and with the values of its variables. One with another
