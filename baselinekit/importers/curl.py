@@ -28,7 +28,7 @@ FLAGS = {"insecure", "location", "get", "head", "digest", "http2", "http2-prior-
 _TAKES_VALUE = {
     *("request", "header", "data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json", "user"),
     *("cookie", "form", "form-string", "user-agent", "referer", "max-time", "range", "url"),
-    *("url-query", "oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
+    *("oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
 }
 _WITHOUT_EFFECT = {
     *("silent", "show-error", "verbose", "include", "show-headers", "fail", "fail-with-body", "globoff"),
@@ -101,7 +101,6 @@ class _Line:
         self.read = read
         self.urls: list[str] = []
         self.headers: dict[str, tuple[str, str]] = {}
-        self.query: list[str] = []
         self.data: list[str] = []
         self.fields: dict[str, Json] = {}
         self.files: dict[str, Json] = {}
@@ -115,9 +114,6 @@ class _Line:
         match name:
             case "url":
                 self.urls.append(value)
-            case "header" if value.startswith("@"):
-                for text in filter(str.strip, self.read(value[1:]).splitlines()):
-                    self.take("header", text)
             case "header":
                 header, colon, text = (part.strip() for part in value.partition(":"))
                 if not colon and not header.endswith(";"):
@@ -139,8 +135,6 @@ class _Line:
                 self.add_data(name, value)
             case "data-urlencode":
                 self.data.append(self.urlencoded(value))
-            case "url-query":
-                self.query.append(value[1:] if value.startswith("+") else self.urlencoded(value))
             case "form" | "form-string":
                 self.add_part(name, value)
             case _ if name in _NO_COUNTERPART | _NO_COUNTERPART_VALUED:
@@ -241,8 +235,8 @@ class _Line:
         address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
         if flaw := drafts.flaw_of_url(address):
             raise _refusal(flaw, drafts.HINT_FOR_URL)
-        query = [*self.query, *(self.data if self.flags & {"get", "head"} else ())]
-        return f"{address}{'&' if '?' in address else '?'}{'&'.join(query)}" if query else address
+        query = "&".join(self.data) if self.flags & {"get", "head"} else ""
+        return f"{address}{'&' if '?' in address else '?'}{query}" if query else address
 
     def body(self) -> dict[str, Any]:
         if self.is_multipart:

@@ -28,7 +28,7 @@ _KEY = lazy_pattern(r"""^["']?(openapi|swagger)["']?\s*:\s*["']?[23]\.""", re.MU
 _ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MULTIPART = "multipart/form-data"
 _FORMS = (imports.FORM_TYPE, _MULTIPART)
-_PLACES = ("path", "query", "header", "cookie", "body", "formData")
+_PLACES = ("path", "query", "header", "cookie", "body")
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
 """What reading a part raises that has another form than the documents of this kind."""
 
@@ -359,16 +359,12 @@ class _Operation:
         if value is ABSENT and not stated.get("required") and where != "path":
             return
         if where not in _PLACES:
-            hint = f"a parameter is in {', '.join(_PLACES)}: correct the document"
-            raise CannotAskError(parameter.at, f"the parameter {name} is in {where!r}", hint)
+            message = f"the parameter {name} is in {where!r}, not in {', '.join(_PLACES)}"
+            raise CannotAskError(parameter.at, message, "write a curl line for it")
         if where == "body":
             self.parts["json"] = escape_variables_in(parameter.below("schema").body())
         elif value is ABSENT and is_secret_key(name) and where in ("query", "header"):
             self.parts[_KEYS_BY_PLACE[where]][name] = _variable(variable_name(name))
-        elif where == "formData" and stated.get("type") == "file":
-            if value is ABSENT:
-                raise _no_file(parameter, name)
-            self.parts.setdefault("files", {})[name] = value
         else:
             value = parameter.example() if value is ABSENT else value
             if value is ABSENT:
@@ -381,11 +377,6 @@ class _Operation:
             self.path = self.path.replace(f"{{{name}}}", text)
         elif where == "query":
             self.parts["params"] |= escape_variables_in(self.in_query(name, stated, value))
-        elif where == "formData":
-            self.parts["form"][name] = _field(value)
-            media_types = _listed(self.node.value.get("consumes") or self.root.value.get("consumes"))
-            if _MULTIPART in media_types and imports.FORM_TYPE not in media_types:
-                self.parts.setdefault("files", {})
         elif where == "cookie" or name.lower() not in ("accept", "content-type", "authorization"):
             self.parts[_KEYS_BY_PLACE[where]][name] = escape_variables_in(_joined(value, ","))
 
@@ -436,7 +427,8 @@ class _Operation:
         files = {name for name, part in properties.items() if part.is_file()}
         given = {name: text for name in properties if (text := self.given(name)) is not ABSENT}
         for name in sorted(files & set(required) - given.keys()):
-            raise _no_file(schema, name)
+            message = f"the required field {name} is a file, and no document holds one"
+            raise CannotAskError(schema.at, message, f"pass --param {name}=FILE")
         value = described.example()
         fields = schema.body(without=files | given.keys()) if value is ABSENT else value
         fields = {name: part for name, part in (fields | given).items() if name not in files}
@@ -486,11 +478,6 @@ def _variable(name: str) -> str:
 def _no_value(node: Node, where: Json, name: str) -> CannotAskError:
     message = f"the required {where} parameter {name} has no example"
     return CannotAskError(node.at, message, f"{_AN_EXAMPLE}, or pass --param {name}=…")
-
-
-def _no_file(node: Node, name: str) -> CannotAskError:
-    message = f"the required field {name} is a file, and no document holds one"
-    return CannotAskError(node.at, message, f"pass --param {name}=FILE")
 
 
 def _field(value: Json) -> Json:

@@ -42,7 +42,7 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
         f"curl --json '{{\"a\": ' --json '1}}' {URL}",
         {"method": "POST", "headers": {"Accept": "application/json"}, "json": {"a": 1}},
     ),
-    (f"curl --url-query 'q=a b' {URL}", {"url": f"{URL}?q=a+b"}),
+    (f"curl -G -d q=a {URL}?b=1", {"url": f"{URL}?b=1&q=a"}),
     (f"curl -F a=1 -F f=@two.txt {URL}", {"method": "POST", "form": {"a": "1"}, "files": {"f": "two.txt"}}),
     (f"curl -F a='<two.txt' {URL}", {"method": "POST", "form": {"a": "one\ntwo\n"}, "files": {}}),
     (f"curl -u me:a:b {URL}", {"auth": {"type": "basic", "username": "me", "password": "a:b"}}),

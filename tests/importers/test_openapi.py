@@ -258,16 +258,6 @@ def test_read_of_a_body_takes_its_example_or_those_of_its_properties(
         assert request(found) == expected
 
 
-def test_read_of_a_swagger_form_sends_the_file_of_the_operator() -> None:
-    note, photo = "{name: note, in: formData, x-example: hi, ", "{name: photo, in: formData, type: file, "
-    document = value(SWAGGER % "x-example: a")
-    parameters = value(f"[{note}required: true}}, {photo}required: true}}]")
-    document["paths"] = {"/x": {"post": {"consumes": [MULTIPART], "parameters": parameters}}}
-    found = read_document(document, unsafe=True, params={"photo": "me.png"})
-    assert request(found) == {"form": {"note": "hi"}, "files": {"photo": "me.png"}}
-    assert lost(read_document(document, unsafe=True)) == [f"POST /x: {NO_FILE}"]
-
-
 def test_read_without_unsafe_takes_requests_that_read_only() -> None:
     methods = ("get", "head", "options", "post", "put", "patch", "delete")
     body = value("{content: {application/json: {example: {a: 1}}}}")
@@ -368,7 +358,11 @@ FLAWS = [
     ("/x/{id}: {get: {}}", "GET /x/{id}: the required path parameter id has no example", 10),
     ("/x: {get: {parameters: [{name: q}]}}", "GET /x: it cannot be read", 10),
     (f"/x: {{get: {{parameters: [{{{Q}}}]}}}}", "GET /x: the required query parameter q has no example", 12),
-    ("/x: {get: {parameters: [{name: q, in: x, required: true}]}}", "GET /x: the parameter q is in 'x'", 12),
+    (
+        "/x: {get: {parameters: [{name: q, in: x, required: true}]}}",
+        "GET /x: the parameter q is in 'x', not in path, query, header, cookie, body",
+        12,
+    ),
     ("/x: {get: {parameters: [{$ref: '#/gone'}]}}", "GET /x: refers to #/gone, which is not there", 12),
     (
         f"/x: {{get: {{parameters: [{{{Q}, schema: {{$ref: '#/gone'}}}}]}}}}",
