@@ -100,22 +100,16 @@ _MISSPELT_SIMILARITY = 0.8
 only if `created` is missing; `tags` is not `status` (0.6)."""
 
 
-def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
-    """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
-    is most likely a key of another program."""
-    missing = [] if key in STATED else sorted(STATED - raw.keys())
-    return suggest(key, get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY))
-
-
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
     """Return the description in a file, and all of its problems with their places. `name`: the id of a prompt
     that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
-    hints = {key: suggest_key(key, raw) for key in raw}
-    problems = [
-        Problem("BK103", f"unknown key {key!r}", hint, at=(key,)) for key, hint in hints.items() if hint
-    ]
+    problems = []
+    missing = sorted(STATED - raw.keys())
+    for key in raw.keys() - STATED:  # another key is one of another program
+        if meant := get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY):
+            problems.append(Problem("BK103", f"unknown key {key!r}", suggest(key, meant), at=(key,)))
     stated = {key: value for key, value in raw.items() if key in STATED}
     variables, variable_problems = _read_variables(stated.pop("inputs", None))
     if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
@@ -366,7 +360,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
             continue
         problems += _placed(data, _check_meta(root, folder, data.raw))
         problems += _placed(data, _check_aliases(folder, folders_by_name))
-        warnings += _placed(data, _meta_warnings(folder, data.raw))
+        warnings += _placed(data, _meta_warnings(folder))
         if template is not None:
             problems += _placed(data, _check_inputs(folder, template, data.raw))
             too_long, long = _check_length(template)
@@ -456,10 +450,7 @@ def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
     return "inputs", declared.index(name)
 
 
-def _meta_warnings(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
-    for key in raw:  # misspelt keys are reported when the folder is read
-        if key not in STATED and not suggest_key(key, raw):
-            yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
+def _meta_warnings(folder: PromptFolder) -> Iterator[Problem]:
     description = folder.meta.description
     if not description:
         message = "without a description, its summary says when the prompt is used"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.eva.folders import REQUIRED, STATUSES, load_valid_folder, read_folder
 from baselinekit.files import jsontext
 from baselinekit.files.edit import edited
@@ -28,8 +28,8 @@ from baselinekit.schema import describe_value, place_problems, read_as
 from baselinekit.store import atomic, project
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder
 from baselinekit.structs import Struct, asdict, replace
-from baselinekit.suites.promptfolders import names_of_all
 from baselinekit.values.changes import Hints
+from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, list_first
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
@@ -144,34 +144,33 @@ def typed_inputs(project: Project, cases: InputNames) -> dict[str, list[str]]:
 
 
 def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
-    """Append a row. Returns notes about the file, or the reason why nothing was appended: the verdict of the
-    run does not depend on it."""
+    """Append a row. Returns the reason if nothing was appended: the verdict of the run does not depend on
+    it."""
     name, subject = _FILES[type(row)]
     file = os.path.join(folder, name)
     content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
     try:
         with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
-            return _append_line(root, file, jsontext.to_bytes(content) + b"\n")
+            _append_line(root, file, jsontext.to_bytes(content) + b"\n")
+        return []
     except BaselinekitError as error:
         reason = "; ".join(one.message + (f" ({one.hint})" if one.hint else "") for one in error.problems)
         return [f"{subject} of {folder or 'the prompt'} is not noted: {reason}"]
 
 
-def _append_line(root: str, file: str, line: bytes) -> list[str]:
+def _append_line(root: str, file: str, line: bytes) -> None:
     folder, name = os.path.split(file)
     path = os.path.join(project.resolve(root, folder), name)
     log = atomic.open_log(path, file, 0o666)
     try:
         project.check_open_file(root, log, path, file)
         size = os.fstat(log).st_size
-        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"
+        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"  # as after a kill
         atomic.append(log, file, b"\n" + line if is_torn else line)
         with atomic.reporting(file):
             os.fsync(log)
     finally:
         os.close(log)
-    message = "the last line had no line end, as after a kill; the new row begins a line of its own"
-    return [f"{file}: {message}"] if is_torn else []
 
 
 # Reading.
@@ -211,7 +210,7 @@ def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
     row, problems = read_as(kind, {"ts": "", **known})
-    return row, "; ".join(f"{'.'.join(map(str, one.at or ()))}: {one.message}" for one in problems)
+    return row, "; ".join(f"{render(one.at or ())}: {one.message}" for one in problems)
 
 
 # promote: a prompt goes from draft to tested to ready if its uses and its cases allow it.
@@ -259,8 +258,7 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is not a folder, id or alias of a prompt"
-        near = suggest(name, names_of_all(project.root))
-        hint = near or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
+        hint = f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         raise InvalidInput(Problem("BK769", message, hint))
     return load_valid_folder(project.root, folder)
 

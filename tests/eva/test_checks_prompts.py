@@ -122,14 +122,9 @@ updated_by uuid variables
 """Keys of other tools, some of which are spelt almost as a known key."""
 
 
-def test_e21_key_of_another_tool_is_a_note(tmp_path: Path) -> None:
-    shape, notes = problems_and_notes(
-        tmp_path, META + "".join(f"{key}: something\n" for key in OTHERS.split())
-    )
-    assert shape == []
-    assert [note.partition("unknown key ")[2] for note in notes] == [
-        f"{key!r}: nothing reads it" for key in OTHERS.split()
-    ]
+def test_e21_key_of_another_tool_is_accepted(tmp_path: Path) -> None:
+    more = "".join(f"{key}: something\n" for key in OTHERS.split())
+    assert problems_and_notes(tmp_path, META + more) == ([], [])
 
 
 @pytest.mark.parametrize("key", ["title", "status", "description", "triggers", "aliases", "inputs"])
