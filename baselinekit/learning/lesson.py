@@ -163,7 +163,7 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
             continue
         if all(isinstance(rows, list) for rows in (stored, *raw_lists, *filled_lists)):
             known = [stored] if case.is_known_to_vary(path) else []
-            rule = _find_rule(case, path, [stored, *known], raw_lists, [*known, *filled_lists])
+            rule = _find_rule(case, path, stored, raw_lists, [*known, *filled_lists])
             rules += [rule] if rule else []
     return rules
 
@@ -178,27 +178,24 @@ def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Pat
             yield at[: ends[0]] if ends else at
 
 
-def _find_rule(case: LearningCase, path: Path, stored: Lists, came: Lists, service: Lists) -> ListRule | None:
-    """Return the rule for one list. `stored`: the lists as they are or could be stored;
-    `service`: those that all come from one service."""
-    sizes = min(map(len, (*stored, *came))), max(map(len, (*stored, *came)))
+def _find_rule(case: LearningCase, path: Path, stored: Rows, came: Lists, service: Lists) -> ListRule | None:
+    """Return the rule for one list. `service`: the lists that all come from one service."""
+    sizes = min(map(len, (stored, *came))), max(map(len, (stored, *came)))
     if not _has_varying_rows(service):
         order = order_rule(service)
         return ListRule(path, order, sizes) if order is not None else None
     if not sizes[0]:
         return None  # no row to describe
-    steady, gone = _always_there(stored[0], service)
-    literal = not all(any(map(is_template, texts_in(stored[0][n]))) for n in steady)
-    names_rows = len({canonical(row) for row in stored[0]}) == len(steady) > 1
+    steady, gone = _always_there(stored, service)
+    literal = not all(any(map(is_template, texts_in(stored[n]))) for n in steady)
+    names_rows = len({canonical(row) for row in stored}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
-        core = tuple(row for n, row in enumerate(stored[0]) if n in steady or n in gone)
+        core = tuple(row for n, row in enumerate(stored) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for rows in stored for row in rows]
+    new_rows = (escape_value(row) for rows in came for row in rows)
     try:
-        row = _describing_row(
-            case, [*rows, *(escape_value(row) for rows in came for row in rows)], (*path, 0)
-        )
+        row = _describing_row(case, [*stored, *new_rows], (*path, 0))
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, came)))
@@ -410,26 +407,31 @@ def learn_new(case: LearningCase) -> Lesson:
     if not all(comparison.passed for comparison in case.settled[1:]):
         found = learn_places(outputs, view)
         volatile, refusals = list(found.volatile), list(found.refusals)
-    known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
-    steady = _SteadyValues(case, known)
-    volatile += steady.checked(moments_of_now(steady.values(), case.now, view))
+    known = {place for item in volatile for place in item.places} | {place.path for place in refusals}
+    steady = _steady_values(case, known)
+    new = [*moments_of_now(steady.items(), case.now, view)]
     if len(outputs) == 1 and case.kind.writes(recipe):
+        free = steady.keys() - {item.places[0] for item in new}
         made = made_by_write(outputs[0], recipe.input, view)
-        taken = {place for item in volatile for place in item.places}
-        new = (item for item in made if item.places[0] not in taken)
-        volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
+        new += [item for item in made if item.places[0] in free]
+    compared = _compared(case, [item.places[0] for item in new])
+    volatile += [item for item in new if item.places[0] in compared]
     saved = [observation.saved for observation in case.observations]
     is_made = len(saved) == 1 and bool(saved[0])  # by a flow that writes, and was replayed once
-    linking = replace(view, saved=saved, is_made=is_made, literal=steady.literal)
+
+    def literal(paths: Collection[Path]) -> Collection[Path]:
+        return _compared(case, [path for path in paths if path in steady])
+
+    linking = replace(view, saved=saved, is_made=is_made, literal=literal)
     volatile = bind_links(volatile, outputs, linking)
     taken = {place for item in volatile for place in item.places}
     created = created_id_path(outputs[0])
     ids = {
         path: value
-        for path, value in steady.values()
+        for path, value in steady.items()
         if path not in taken and (path == created or looks_like_id(value, path))
     }
-    same = lookalikes(ids, steady.compared, view)
+    same = lookalikes({path: ids[path] for path in _compared(case, [*ids])}, view)
     return replace(_finished(case, volatile, refusals), lookalikes=tuple(same))
 
 
@@ -456,50 +458,36 @@ def _agreed(comparisons: Sequence[Comparison]) -> Callable[[Path], bool]:
 _NO_VALUE = "\0"
 
 
-class _SteadyValues:
-    """The values that were the same in all answers and are in the stored output as they came, outside of the
-    places that are known to vary."""
+def _steady_values(case: LearningCase, known: Collection[Path]) -> dict[Path, Json]:
+    """Return the values that were the same in all answers and are in the stored output as they came, outside
+    of the places that are known to vary. A whole answer is none, and the hash of a body of bytes is none:
+    another one means another body."""
+    output, stored = case.outputs[0], case.stored
+    others = [other for other in case.outputs[1:] if not same_json(other, output)]
+    wholes = {(), *case.kind.answers(case.baseline.current)}
+    steady: dict[Path, Json] = {}
+    for path, value in places(output):
+        written = value_or_absent(stored, path)
+        if isinstance(value, dict | list) or path in wholes or written != value:
+            continue
+        is_known = any(path[:end] in known for end in range(len(path) + 1))
+        if is_known or (isinstance(written, str) and has_marker(written)):
+            continue
+        if path[-1] == "sha256" and value_at(stored, path[:-1]).keys() == {"sha256", "size"}:
+            continue
+        if all(same_json(value_or_absent(other, path), value) for other in others):
+            steady[path] = value
+    return steady
 
-    def __init__(self, case: LearningCase, known_paths: Iterable[Path]):
-        self._case, self._known = case, set(known_paths)
-        self._output, self._stored = case.outputs[0], case.stored
-        self._others = [output for output in case.outputs[1:] if not same_json(output, self._output)]
-        self._wholes = {(), *case.kind.answers(case.baseline.current)}
 
-    def values(self) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths. The hash of a body of bytes is none: another one means another
-        body."""
-        for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes or not self.is_literal(path):
-                continue
-            if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
-                continue
-            if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
-                continue
-            if all(same_json(value_or_absent(output, path), value) for output in self._others):
-                yield path, value
-
-    def is_literal(self, path: Path) -> bool:
-        stored = value_or_absent(self._stored, path)
-        return stored == value_at(self._output, path) and not (isinstance(stored, str) and has_marker(stored))
-
-    def checked(self, found: Iterable[Volatile]) -> list[Volatile]:
-        """Return those that the rules compare."""
-        items = [item for item in found if item.path not in self._wholes or not is_alone(item.proposal.text)]
-        compared = self.compared([item.places[0] for item in items]) if items else ()
-        return [item for item in items if item.places[0] in compared]
-
-    def literal(self, paths: Iterable[Path]) -> set[Path]:
-        """Return those paths that are compared and stored as they came, except a whole answer."""
-        return self.compared([path for path in paths if path not in self._wholes and self.is_literal(path)])
-
-    def compared(self, paths: Sequence[Path]) -> set[Path]:
-        """Return those paths at which another value would be a difference."""
-        if self._case.matcher.is_plain:
-            return set(paths)
-        changed = with_values(self._output, dict.fromkeys(paths, _NO_VALUE))
-        differences = self._case.matcher.compare(Observation(changed, 0.0)).differences
-        return {difference.at for difference in differences} & set(paths)
+def _compared(case: LearningCase, paths: Collection[Path]) -> list[Path]:
+    """Return those paths at which another value would be a difference."""
+    if case.matcher.is_plain or not paths:
+        return [*paths]
+    changed = with_values(case.outputs[0], dict.fromkeys(paths, _NO_VALUE))
+    differences = case.matcher.compare(Observation(changed, 0.0)).differences
+    differing = {difference.at for difference in differences}
+    return [path for path in paths if path in differing]
 
 
 # Values that were the same in every answer and may still differ in the next one: moments of now, and what a
@@ -524,15 +512,10 @@ def moments_of_now(steady: Iterable[tuple[Path, Json]], now: float, view: Replay
             yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
 
 
-def lookalikes(
-    values_by_path: Mapping[Path, Json],
-    is_compared: Callable[[Sequence[Path]], Collection[Path]],
-    view: ReplayView,
-) -> Iterator[Volatile]:
+def lookalikes(values_by_path: Mapping[Path, Json], view: ReplayView) -> Iterator[Volatile]:
     """Yield what looks like an id, with the placeholder that could stand there: one for all rows if each of
-    them has one. `is_compared` selects the paths that the rules compare."""
-    compared = is_compared(list(values_by_path)) if values_by_path else ()
-    for shape, paths in by_shape((path, path) for path in values_by_path if path in compared).items():
+    them has one."""
+    for shape, paths in by_shape((path, path) for path in values_by_path).items():
         values = tuple(values_by_path[path] for path in paths)
         proposal = narrowest(values, view.write, view.words)[0]
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)

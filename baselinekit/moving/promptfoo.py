@@ -36,21 +36,20 @@ def _form(name: str, *keys: str, **types: Any) -> Any:
 
 Configuration = _form(
     "Configuration",
-    *("prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "description"),
+    *("prompts", "providers", "targets", "tests", "defaultTest", "description"),
     *("evaluateOptions", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version"),
     *("tracing", "metadata", "tags"),
 )
 OptionsOfTest = _form("OptionsOfTest", "provider", "disableVarExpansion")
-PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
+PromptfooTest = _form(  # also what holds for all tests
     "PromptfooTest",
-    *("description", "provider"),
+    "description",
     vars=dict[str, Json] | str | None,
     options=OptionsOfTest | None,
     threshold=Threshold | None,
     metadata=dict[str, Json] | None,
-    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
+    **dict.fromkeys(("assert", "prompts"), list[Json] | None),
 )
-Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
 _OF_CONFIGURATION = ("apiKey", "apiKeyEnvar", "organization", "cost")
@@ -64,6 +63,7 @@ _HINTS = {
     "nunjucksFilters": "write the prompts without them",
     "env": "declare what requests need under `variables:` of baselinekit.yaml",
     "transform": "judge the answer as it is",
+    "scenarios": "write its data into `vars` of each test",
 }
 _FILE = "file://"
 _PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
@@ -327,8 +327,8 @@ def _fits(names: Sequence[Json], label: str) -> bool:
 
 
 class StatedTest(Struct):
-    """A test at its place, with what holds for it: `merged` has its own keys, those of its scenario and those
-    of all tests. Each of its assertions has its place."""
+    """A test at its place, with what holds for it: `merged` has its own keys and those of all tests. Each of
+    its assertions has its place."""
 
     at: Path
     merged: dict[str, Json]
@@ -348,13 +348,6 @@ def _tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
     for entry in _entries(raw.get("tests"), ("tests",), reading):
         if own := _layer(*entry, "a test", reading):
             yield _merged(usual, own)
-    for stated, at in _entries(raw.get("scenarios"), ("scenarios",), reading):
-        scenario = reading.known(Scenario, stated, at, "a scenario") or {"tests": None}
-        for number, data in enumerate(scenario.get("config") or [{}]):
-            shared = _layer(data, (*at, "config", number), "a scenario", reading) or ({}, at)
-            for entry in _entries(scenario.get("tests", [{}]), (*at, "tests"), reading):
-                if own := _layer(*entry, "a test", reading):
-                    yield _merged(usual, shared, own)
 
 
 def _layer(raw: Json, at: Path, what: str, reading: Reading) -> Layer | None:
@@ -414,13 +407,6 @@ def _read_value(what: str, value: Json, reading: Reading) -> Json:
 def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
 ) -> Iterator[dict[str, Json]]:
-    if (own := test.merged.get("provider")) is not None:
-        label = _without_login(str(own.get("id") if isinstance(own, dict) else own))
-        named = [provider for provider in providers if provider.label == label]
-        single = None if named else _provider(own, (*test.at, "provider"), reading)
-        providers = named or ([single] if single else providers)
-    elif (names := test.merged.get("providers")) is not None:
-        providers = [provider for provider in providers if _fits(names, provider.label)]
     variants: list[Mapping[str, Json]] = []
     with reading.listing(test.at):
         variants = _variants(test, reading)
