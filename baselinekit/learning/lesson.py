@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Self
 
 from baselinekit.changes.rows import Rows, Unlike, by_shape, keys_naming, order_rule, placeholder_for, unify
@@ -150,20 +151,22 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
     """Return rules for the lists in which the answers differ from the stored output. For a list that is known
     to vary, the stored output and the answer of a compare are answers of the same service."""
     rules: list[ListRule] = []
+    earlier = [case.stored, *([case.kept.resolved] if case.kept and not case.kept.masked else [])]
     differences = [spot for settled in case.settled for spot in settled.differences]
     resolved = [settled.resolved for settled in case.settled]
-    for path in sorted({*lists_above(case.stored, differences)}, key=len):
+    for path in sorted({*lists_above(case.stored, differences), *_lists_of_varying_length(earlier)}, key=len):
         if _is_ruled(case, path) or any(path[: len(rule.path)] == rule.path for rule in rules):
             continue
         try:
             raw_lists = [value_at(output, path) for output in case.outputs]
             filled_lists = [value_at(output, path) for output in resolved]
-            stored = value_at(case.stored, path)
+            known = [value_at(output, path) for output in earlier]
         except (LookupError, TypeError):
             continue
-        if all(isinstance(rows, list) for rows in (stored, *raw_lists, *filled_lists)):
-            known = [stored] if case.is_known_to_vary(path) else []
-            rule = _find_rule(case, path, stored, raw_lists, [*known, *filled_lists])
+        if all(isinstance(rows, list) for rows in (*known, *raw_lists, *filled_lists)):
+            known = known if case.is_known_to_vary(path) else known[:1]
+            service = [*known, *filled_lists] if case.is_known_to_vary(path) else filled_lists
+            rule = _find_rule(case, path, known, raw_lists, service)
             rules += [rule] if rule else []
     return rules
 
@@ -178,9 +181,21 @@ def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Pat
             yield at[: ends[0]] if ends else at
 
 
-def _find_rule(case: LearningCase, path: Path, stored: Rows, came: Lists, service: Lists) -> ListRule | None:
-    """Return the rule for one list. `service`: the lists that all come from one service."""
-    sizes = min(map(len, (stored, *came))), max(map(len, (stored, *came)))
+def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
+    """Yield the outermost lists whose length is not the same in all outputs."""
+    if all(isinstance(output, list) for output in outputs):
+        if len({len(output) for output in outputs}) > 1:
+            yield path
+    elif all(isinstance(output, dict) for output in outputs):
+        for key in outputs[0]:
+            if all(key in output for output in outputs):
+                yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
+
+
+def _find_rule(case: LearningCase, path: Path, known: Lists, came: Lists, service: Lists) -> ListRule | None:
+    """Return the rule for one list. `known`: the stored list, and the earlier answer that could be stored;
+    `service`: the lists that all come from one service."""
+    stored, sizes = known[0], (min(map(len, (*known, *came))), max(map(len, (*known, *came))))
     if not _has_varying_rows(service):
         order = order_rule(service)
         return ListRule(path, order, sizes) if order is not None else None
@@ -195,7 +210,7 @@ def _find_rule(case: LearningCase, path: Path, stored: Rows, came: Lists, servic
         return ListRule(path, "subset", sizes, core)
     new_rows = (escape_value(row) for rows in came for row in rows)
     try:
-        row = _describing_row(case, [*stored, *new_rows], (*path, 0))
+        row = _describing_row(case, [*chain(*known), *new_rows], (*path, 0))
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, came)))
