@@ -66,16 +66,15 @@ def ready_scripts(
     """The scripts before and after a case. A problem has the script as its place, so that it is reported once
     however many cases use the script. `listed`: they will not be run, so nothing has to allow them."""
     scripts: list[Script | None] = []
-    failures: list[BaselinekitError] = []
+    refused, unusable = list[Problem](), list[Problem]()
     for file in (case.scripts.before, case.scripts.after):
         try:
             scripts.append(None if file is None else _prepare_script(project, file, setting, listed))
         except BaselinekitError as error:
-            placed = [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
-            failures.append((Refused if isinstance(error, Refused) else InvalidInput)(*placed))
-    if failures:
-        worst = Refused if any(isinstance(one, Refused) for one in failures) else InvalidInput
-        raise worst(*(problem for one in failures if isinstance(one, worst) for problem in one.problems))
+            problems = refused if isinstance(error, Refused) else unusable
+            problems += [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
+    if refused or unusable:
+        raise Refused(*refused) if refused else InvalidInput(*unusable)
     before, after = scripts
     return before, after
 

@@ -92,6 +92,10 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
         providers = [Provider("", {})]
     elif not providers:
         reading.leave_out((key,), "no provider carries over", "name a model")
+    config: dict[str, Json] = {}
+    if len(providers) == 1 and (shared := providers[0].execution):
+        config["execution"] = shared
+        providers = [replace(providers[0], execution={})]
     cases = [case for test in _tests(raw, reading) for case in _cases(test, prompts, providers, reading)]
     name, description = as_name(str(raw.get("description") or "promptfoo")), raw.get("description")
     metadata: dict[str, Json] = {"id": name}
@@ -101,11 +105,7 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     repeat, timeout = options.get("repeat"), options.get("timeoutMs")
     if isinstance(repeat, int) and repeat > 1:
         reading.note(f"each test was asked {repeat} times: baselinekit run --attempts {repeat}")
-    config = {"timeout_seconds": timeout / 1000} if isinstance(timeout, int) and timeout > 0 else {}
-    executions = [case.get("execution") for case in cases]
-    if cases and executions[0] is not None and all(execution == executions[0] for execution in executions):
-        config["execution"] = executions[0]
-        cases = [{key: value for key, value in case.items() if key != "execution"} for case in cases]
+    config |= {"timeout_seconds": timeout / 1000} if isinstance(timeout, int) and timeout > 0 else {}
     return reading.draft(name, document | ({"config": config} if config else {}) | {"test_cases": cases})
 
 
@@ -317,12 +317,6 @@ def _model_of(provider: Mapping[str, Json], reading: Reading) -> str:
     return name
 
 
-def _fits(names: Sequence[Json], label: str) -> bool:
-    """Whether one of the names refers to this label: to itself, or to its group."""
-    prefixes = (f"{str(name).removesuffix('*').removesuffix(':')}:" for name in names)
-    return label in map(str, names) or any(label.startswith(prefix) for prefix in prefixes)
-
-
 # Its tests, from wherever they are stated.
 
 
@@ -412,7 +406,7 @@ def _cases(
         variants = _variants(test, reading)
     for values, provider, prompt in product(variants, providers, prompts):
         chosen = test.merged.get("prompts") or provider.prompts
-        if chosen and not _fits(chosen, prompt.label):
+        if chosen and prompt.label not in chosen and prompt.label.partition(":")[0] not in chosen:
             continue
         with reading.listing(test.at):
             case = _case(test, values, prompt, provider, reading)
