@@ -461,9 +461,6 @@ def _add_case(
     for keys, name, hint in _NEEDED:
         if all(raw.get(key) is None for key in keys):
             problems.append(Problem("BK780", f"a case without {name}", hint, at=()))
-    if facts.expected_outcome is not None and facts.outcome is not None:
-        message = "both `expected_outcome` and `outcome` are given"
-        problems.append(Problem("BK780", message, "keep `expected_outcome`", at=("outcome",)))
     question_at, asked, new_problems = _read_message_field(facts, INPUTS, messages.USER, shared.files)
     problems += new_problems
     _, answered, new_problems = _read_message_field(facts, OUTPUTS, messages.ASSISTANT, shared.files)

@@ -28,7 +28,7 @@ from baselinekit.report.values import short
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import of_any_row, render
+from baselinekit.values.paths import render
 from baselinekit.values.places import places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
@@ -373,19 +373,19 @@ _INDEX = lazy_pattern(r"\[[0-9]+\]")
 
 
 def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
-    """Return the line about a place: its own, that of all rows, or that of another row, from which a refresh
-    gave this place its placeholder."""
-    own_line = next((learnt[key] for key in _evidence_keys(path) if key in learnt), None)
-    if own_line is not None:
-        return own_line
-    shape = render(of_any_row(path))
-    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
+    """Return the line about a place in any row: from one row a refresh gives others its placeholder."""
+    shape = _shape_of(render(path))
+    return next((line for key, line in learnt.items() if _shape_of(key) == shape), None)
 
 
 def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
     """Whether any line is about a place in the rows of an array."""
-    rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
-    return any(key.startswith(rows) for key in learnt)
+    return any(_shape_of(key).startswith(f"{_shape_of(render(path))}.*") for key in learnt)
+
+
+def _shape_of(key: str) -> str:
+    """Return the key of a line with `*` for each row."""
+    return _INDEX.sub(".*", key) or "$"
 
 
 def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
@@ -396,22 +396,19 @@ def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
 def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
     """Return the lines whose placeholder is still at the same place: a refreshed output may have lost or
     replaced it."""
-    old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
-    return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}
+    old, new = _placeholders_by_shape(before), _placeholders_by_shape(after)
+    shapes = {key: _shape_of(key) for key in learnt}
+    return {
+        key: learnt[key] for key, shape in shapes.items() if old.get(shape, set()) & new.get(shape, set())
+    }
 
 
-def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
-    """Return the placeholders at the places that each line is about."""
+def _placeholders_by_shape(output: Json) -> dict[str, set[str]]:
     placeholders: dict[str, set[str]] = {}
-    for path, value in places(output) if learnt else ():
-        for key in _evidence_keys(path):
-            if key in learnt:
-                placeholders.setdefault(key, set()).update(_placeholders_of(value))
+    for path, value in places(output):
+        if found := _placeholders_of(value):
+            placeholders.setdefault(_shape_of(render(path)), set()).update(found)
     return placeholders
-
-
-def _evidence_keys(path: Path) -> tuple[str, str]:
-    return render(path) or "$", render(of_any_row(path))
 
 
 def _placeholders_of(value: Json) -> set[str]:
