@@ -455,17 +455,18 @@ class _Operation:
             if scheme.value is None:
                 message = f"the security scheme {name} is not described"
                 raise CannotAskError(self.node.at, message, "correct the document")
-            variable, where, kind = variable_name(name), scheme.value.get("in"), scheme.value.get("type")
-            way = "basic" if kind == "basic" else str(scheme.value.get("scheme", "")).lower()
+            variable, stated = variable_name(name), scheme.value
+            where, scheme_type = stated.get("in"), stated.get("type")
+            way = "basic" if scheme_type == "basic" else str(stated.get("scheme", "")).lower()
             if way in ("basic", "digest"):
                 login = {key: _variable(f"{variable}_{key.upper()}") for key in ("username", "password")}
                 parts["auth"] = {"type": way, **login}
-            elif kind == "apiKey" and where in _KEYS_BY_PLACE:
-                key = str(scheme.value.get("name"))
+            elif scheme_type == "apiKey" and where in _KEYS_BY_PLACE:
+                key = str(stated.get("name"))
                 parts.setdefault(_KEYS_BY_PLACE[where], {})[key] = _variable(variable)
-            elif kind in ("http", "oauth2", "openIdConnect"):
+            elif scheme_type in ("http", "oauth2", "openIdConnect"):
                 parts["auth"] = {"type": "bearer", "token": _variable(variable)}
-            elif kind != "mutualTLS":
+            elif scheme_type != "mutualTLS":
                 message = f"the security scheme {name} does not say how it is sent"
                 raise CannotAskError(scheme.at, message, "fix its `type` and `in`")
         return parts
