@@ -277,6 +277,10 @@ def test_read_of_an_operation_takes_its_id_name_and_tags(id: str, expected: str)
     assert (draft.id, draft.name, draft.tags) == (expected, "All users", ("a b",))
 
 
+def test_read_of_a_method_in_capitals_is_the_same() -> None:
+    assert only(read("/x: {GET: {}}")).current["input"]["method"] == "GET"
+
+
 # Placeholders by the formats of the answer.
 
 ID, TIME = "7b7e0f2e-5c1c-4b58-9d3f-8a5a4e2f9c11", "2026-01-02T03:04:05Z"

@@ -217,6 +217,15 @@ def test_read_has_a_case_for_each_test_prompt_and_provider() -> None:
     assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
 
 
+def test_read_of_a_provider_with_prompts_asks_those_and_their_parts() -> None:
+    provider = {"id": "openai:gpt-4o", "prompts": ["two"]}
+    prompts = ["One {{x}}", {"label": "two", "raw": "Two {{x}}\n---\nThree {{x}}"}]
+    draft = imported(config(stated_test(IS), prompts=prompts, providers=[provider, "openai:o"]))
+    asked = [(case["execution"]["model"], case["input"]["content"]) for case in cases_of(draft)]
+    both = [("gpt-4o", "Two it"), ("gpt-4o", "Three it")]
+    assert asked == [*both, ("o", "One it"), ("o", "Two it"), ("o", "Three it")]
+
+
 def test_read_of_values_thresholds_and_weights() -> None:
     both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS], "threshold": 0.7}
     whole = {**both, "options": {"disableVarExpansion": True}}
