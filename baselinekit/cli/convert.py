@@ -384,12 +384,11 @@ def move_in(options: ConvertOptions, tool: str) -> int:
         files = dict.fromkeys(change.place.file for change in moved.changes)
         next_command = f"pytest {' '.join([*files][:3])}"
     changes = [{"at": str(one.place), "old": one.code, "new": one.baseline} for one in moved.changes]
-    counts = {"there already": moved.known, "recorded again": moved.again}
     return Delivery(
         texts={name: dump_yaml(one.record) if options.dry_run else "" for name, one in moved.new.items()},
         write=lambda: write_moved(moved, options.overwrite),
         count=count_noun(len(names), "answer" if tool == VCR else "value"),
-        also="".join(f", {number:,} {word}" for word, number in counts.items() if number),
+        also=f", {moved.known:,} there already" if moved.known else "",
         existing=moved.there,
         lost=lost,
         notes=[*moved.all_notes()],

@@ -24,7 +24,7 @@ from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import addressed, path_of
-from baselinekit.importers.shell import refuse_expansions, split_commands
+from baselinekit.importers.shell import split_commands
 from baselinekit.kinds.bodies import FORMS
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
@@ -571,12 +571,10 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
 
 def _pasted_words(read: Read) -> list[str]:
     """The words of the curl line on standard input."""
-    text = read("-")
-    commands = [words for _, words in split_commands(text) if is_curl(words[0])]
+    commands = [words for words in split_commands(read("-")) if is_curl(words[0])]
     if len(commands) != 1:
         message = f"there are {len(commands) or 'no'} curl lines on standard input"
         raise cli.misuse(message, "paste one")
-    refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
 
 
