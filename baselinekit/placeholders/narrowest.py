@@ -67,9 +67,8 @@ def proposals_from_table(
             continue
         argument = rule.argument(values)
         if argument is not None:
-            yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        described = rule.words if isinstance(rule.words, str) else rule.words(values)
-        yield PlaceholderProposal(f"<<{row.name}>>", described, when == "type")
+            yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.words)
+        yield PlaceholderProposal(f"<<{row.name}>>", rule.words, when == "type")
         if when != "type":
             return
 
@@ -174,8 +173,6 @@ class TextPieces:
         parts: list[tuple[str, bool]] = []
         for column, varies in self.columns:
             parts += self._parts_of(column) if varies else [(column[0], False)]
-        if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
-            parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
         joined: list[tuple[str, bool]] = []
         for text, placeholder in parts:
             if joined and not placeholder and not joined[-1][1]:
@@ -328,9 +325,6 @@ def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
 _MOST_ALTERNATIVES = 5
 _LONGEST_ALTERNATIVE = 40
 _BARE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
-_SPACED = "<<any_iso_datetime>>"
-"""Its values may contain a blank, which a URL may not."""
-
 _WORDS_OF_JSON = ("true", "false", "null")
 _ANYTHING = PlaceholderProposal("<<any>>", "values of different types", True)
 
@@ -380,10 +374,8 @@ def propose_by_parts(
     likely = list(proposals_from_table(texts, "string", "likely", words))
     if template is None or (template.says_little and likely):
         yield from likely
-        return
-    yield replace(template, says_little=False)
-    if not template.says_little and _SPACED not in template.text:
-        yield from (proposal for proposal in likely if proposal.text == "<<any_url>>")
+    else:
+        yield replace(template, says_little=False)
 
 
 def _propose_one_of(values: Sequence[str]) -> Iterator[PlaceholderProposal]:

@@ -99,22 +99,11 @@ def test_narrowest_of_no_values_is_empty() -> None:
     assert narrowest([]) == []
 
 
-def test_narrowest_names_the_unit_of_timestamps() -> None:
-    for factor, unit in (
-        (1, "seconds"),
-        (10**3, "milliseconds"),
-        (10**6, "microseconds"),
-        (10**9, "nanoseconds"),
-    ):
-        found = narrowest([1763719200 * factor, 1763719201 * factor])
-        assert found[0].reason == f"{unit} since 1970"
-
-
 def test_narrowest_wider_proposals_follow_with_reasons() -> None:
     found = narrowest([U1, U2])
     texts = ["<<any_uuid(4)>>", "<<any_uuid>>", "<<any_nonempty_string>>", "<<any_string>>"]
     assert [item.text for item in found] == texts
-    assert found[0].reason == "UUIDs of version 4"
+    assert found[0].reason == "UUIDs"
     assert [item.says_little for item in found] == [False, False, True, True]
 
 
