@@ -93,9 +93,8 @@ def yaml_flow(value: Json, depth: int = 1) -> str:
     if isinstance(value, dict | list):
         check_depth(depth)
     if isinstance(value, dict):
-        names = ((yaml_flow(key), item) for key, item in value.items())
-        keys = ((name if len(name) <= _LONGEST_SIMPLE_KEY else f"? {name} ", item) for name, item in names)
-        return "{" + ", ".join(f"{key}: {yaml_flow(item, depth + 1)}" for key, item in keys) + "}"
+        pairs = ((check_key(yaml_flow(key)), yaml_flow(item, depth + 1)) for key, item in value.items())
+        return "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}"
     if isinstance(value, list):
         return f"[{', '.join(yaml_flow(item, depth + 1) for item in value)}]"
     if isinstance(value, str):
@@ -140,6 +139,13 @@ def check_depth(depth: int) -> None:
         raise InvalidInput(Problem("BK114", message, "leave its inner part out, or store it as a string"))
 
 
+def check_key(written: str) -> str:
+    if len(written) > _LONGEST_SIMPLE_KEY:
+        message = f"a key of more than {_LONGEST_SIMPLE_KEY} characters cannot be stored in YAML"
+        raise InvalidInput(Problem("BK114", message, "leave it out of the output"))
+    return written
+
+
 class _YamlWriter:
     def __init__(self, style: YamlStyle):
         self.lines: list[str] = []
@@ -154,11 +160,7 @@ class _YamlWriter:
                 prefix = indent
             return
         for key, item in value.items():
-            name = yaml_scalar(key)
-            if len(name) > _LONGEST_SIMPLE_KEY:
-                self.lines.append(f"{prefix}? {name}")
-                prefix, name = indent, ""
-            self.put(f"{prefix}{name}:", item, column, self.style.step, depth)
+            self.put(f"{prefix}{check_key(yaml_scalar(key))}:", item, column, self.style.step, depth)
             prefix = indent
 
     def put(self, prefix: str, value: Json, column: int, offset: int, depth: int) -> None:
@@ -171,7 +173,7 @@ class _YamlWriter:
                 self.collection(f"{prefix} ", value, inner, depth + 1)
             else:
                 self.lines.append(prefix)
-                if self.style.flat and isinstance(value, list) and prefix.strip() != ":":
+                if self.style.flat and isinstance(value, list):
                     inner = column
                 self.collection(" " * inner, value, inner, depth + 1)
         elif is_text_block(value) and not (self.style.inside and value.endswith("\n\n")):

@@ -34,10 +34,7 @@ def test_dump_json_layout() -> None:
 
 ERRORS = [
     ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' occurs twice: remove one of the two"),
-    (
-        '{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}',
-        "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'",
-    ),
+    ('[\n{"y": 1, "\\u0079": 2}]', "BK102 f:2:10: the key 'y'"),
     ("[1, NaN]", "BK106 f:1:5: NaN, which is not a JSON value"),
     ("[-Infinity]", "BK106 f:1:2: -Infinity"),
     ("[1,\n" + "1" * 1_100 + "]", "BK106 f:2:1: a number of more than 1,000 digits"),
