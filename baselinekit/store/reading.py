@@ -21,7 +21,7 @@ from baselinekit.store import project, records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 from baselinekit.structs import MutableStruct, field, replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # Which files hold baselines: the named files, and those below the named folders. Each folder is listed
 # once, and no file is opened; a project may have a million files.
@@ -153,10 +153,8 @@ def keys_of_json(root: str, file: str) -> set[str] | None:
 
 def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:
     """Return a note that names the files; of many, only the first."""
-    if not files:
-        return ()
-    listed = ", ".join([*files[:_MAX_LISTED], *(["…"] if len(files) > _MAX_LISTED else [])])
-    return (f"{count_noun(len(files), 'file')} passed over, as nothing there is a baseline: {listed}",)
+    note = f"passed over, as nothing there is a baseline: {list_first(files, _MAX_LISTED)}"
+    return (f"{count_noun(len(files), 'file')} {note}",) if files else ()
 
 
 def _missing(path: str, full: str) -> Problem:

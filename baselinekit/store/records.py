@@ -44,18 +44,9 @@ SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
 
-OTHERS = {
-    "capability_eval": "a capability eval",
-    "expected_output": "a capability eval",
-    "expected_outcome": "an AgentV eval case",
-    "eval_suite": "an eval suite",
-    "eval_trigger": "an eval trigger",
-    "test_cases": "a file of test cases",
-    "evalcases": "an AgentV eval file",
-    "triggering": "the eval file of a prompt",
-    "cases": "the eval file of a prompt",
-}
-"""Keys of data other than baselines, and what each of them indicates."""
+OTHERS = {"capability_eval", "expected_output", "expected_outcome", "eval_suite", "eval_trigger"}
+OTHERS |= {"test_cases", "evalcases", "triggering", "cases"}
+"""Keys of eval files and other data."""
 CASE = {"expected", "grader", "graders"}
 """Keys that only an eval case has. In a baseline they are unknown keys."""
 _NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
@@ -181,7 +172,7 @@ def is_result_file(document: Json) -> bool:
 
 
 def is_other_data(raw: dict[str, Json]) -> bool:
-    is_other = "current" not in raw and not OTHERS.keys().isdisjoint(raw)
+    is_other = "current" not in raw and not OTHERS.isdisjoint(raw)
     return is_other or not (_NATIVE_KEYS & raw.keys() or is_response(raw)) or is_eval_case(raw)
 
 
@@ -194,10 +185,9 @@ def _explain_other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
-    key = next((key for key in OTHERS if key in raw), "expected_output" if is_eval_case(raw) else "")
-    if key:
-        hint = f"baselinekit {'gate' if key == 'eval_trigger' else 'run'} {shlex.quote(file)}"
-        return Problem("BK110", f"not a baseline: this looks like {OTHERS[key]}", hint, at=at)
+    if not OTHERS.isdisjoint(raw) or is_eval_case(raw):
+        hint = f"baselinekit run {shlex.quote(file)}"
+        return Problem("BK110", "not a baseline: this looks like an eval file", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     message = f"not a baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", message, "a baseline has id, baseline, current, comparison, metadata", at=at)

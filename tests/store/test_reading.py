@@ -128,8 +128,8 @@ WRONG = [
     ("MORE\nbaseline: {output: 1, output_file: x}", "both `output` and `output_file`"),
     ("MORE\nmetadata: {last_passed: 2024-13-01}", "'2024-13-01' is not an ISO 8601 time"),
     ("MORE\ncomparison: {require_keys: [a], options: {require_keys: [b]}}", "given here and under `options`"),
-    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: not a baseline: this looks like a capability eval"),
-    ("- evalcases: []", "BK110 f.yaml:1:3: .* an AgentV eval file"),
+    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: not a baseline: this looks like an eval file"),
+    ("- evalcases: []", "BK110 f.yaml:1:3: .* an eval file"),
     ("regression_eval: {id: a, CURRENT}\nid: b", "BK103 f.yaml:2:1: unknown key 'id' beside regression_eval"),
 ]
 """What golden cases do not hold."""
