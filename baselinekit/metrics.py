@@ -72,25 +72,11 @@ def _check_counts(attempts: int, passed: int, k: int) -> None:
         raise ValueError(f"{passed} of {attempts} attempts passed, and k is {k}")
 
 
-_UNSEEN = 0.25
-"""How many cases that always pass, and as many that never pass, are added to the variance between cases: a
-small sample may have missed such a case. Chosen by simulation (tests/test_metrics.py)."""
-
-
-def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.95) -> tuple[float, float]:
+def clustered_interval(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """The confidence interval of the share of attempts that pass; each case is (attempts, passed). Attempts
-    of one case are alike and tell less than as many attempts of different cases. So the interval of Clopper
-    and Pearson is computed for an effective number of attempts, which follows from the variance between cases
-    (variance of a ratio by clusters) and is at least the number of cases (Korn and Graubard)."""
+    of one case are alike and tell less than as many attempts of different cases: the cases are counted."""
     attempts, passed = sum(tries for tries, _ in cases), sum(ok for _, ok in cases)
-    if not attempts:
-        return 0.0, 1.0
-    share, count = passed / attempts, float(len(cases))
-    if 0 < passed < attempts and 1 < count < attempts:
-        variance = fsum((ok - share * tries) ** 2 for tries, ok in cases) * count / (count - 1)
-        unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
-        count = min(attempts, max(count, share * (1 - share) * attempts**2 / (variance + unseen)))
-    return pass_interval(count if passed == attempts else share * count, count, confidence)
+    return pass_interval(passed / attempts * len(cases), len(cases)) if attempts else (0.0, 1.0)
 
 
 def beta_share(a: float, b: float, x: float) -> float:

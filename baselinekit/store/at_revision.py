@@ -58,9 +58,17 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
         try:
             found += reading.parse(data, name)
         except BaselinekitError:
-            if looks_like_baselines(name, data):
+            if not _is_below_a_prompt(name, tree) or looks_like_baselines(name, data):
                 unreadable.append(name)
     return list(_with_outputs(git, tree, found)), sorted(unreadable)
+
+
+def _is_below_a_prompt(name: str, tree: Tree) -> bool:
+    """Whether one of the folders above a file is a prompt folder."""
+    return any(
+        project.is_prompt_folder([last for last in project.PROMPT_FILES if str(folder / last) in tree])
+        for folder in PurePath(name).parents[:-1]
+    )
 
 
 def case_digests(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
