@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
 from functools import cache
 
 from baselinekit.errors import BaselinekitError
@@ -14,7 +13,7 @@ from baselinekit.placeholders.grammar import escape, quoted, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import EXACT, decimal, is_number
+from baselinekit.values.equality import is_number
 
 # Proposals for seen values: a placeholder that accepts all of them, or a text with placeholders in it.
 
@@ -283,8 +282,8 @@ def template_around_varying_parts(
 
 
 # Numbers. Two or three of them say nothing about the next thousand: a counter grows and restarts at zero, and
-# a size or a duration may be a hundred times as large on a slow day. So the only bound is zero, for counts
-# and measurements: a negative one is a fault.
+# a size or a duration may be a hundred times as large on a slow day. So the only bound is zero, for counts: a
+# negative one is a fault.
 
 
 def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> Iterator[PlaceholderProposal]:
@@ -294,28 +293,9 @@ def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> It
         yield moments
         yield from wider[-1:]
         return
-    numbers = [decimal(value) for value in values]
-    least, most = min(numbers), max(numbers)
-    if least != most and wider and stays_above_zero(numbers, all(map(whole, values))):
-        described = f"{wider[0].reason} from {least:.6g} to {most:.6g}"
-        text = wider[0].text.replace(">>", "(0)>>")
-        yield PlaceholderProposal(text, f"{described}, and no negative ones")
+    if wider and all(map(whole, values)) and 0 <= min(values) < max(values):
+        yield PlaceholderProposal(wider[0].text.replace(">>", "(0)>>"), f"{wider[0].reason}, none negative")
     yield from wider
-
-
-_TIMES_THE_SPREAD = 10
-
-
-_ENOUGH = 3
-"""Two deviations have the same sign and are close to each other once in thirty cases."""
-
-
-def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
-    """Whether such numbers are never negative. Counts never are. Measurements with a fraction may be
-    deviations: they stay above zero if the smallest is at least ten times the spread."""
-    least, most = min(numbers), max(numbers)
-    room = EXACT.multiply(EXACT.subtract(most, least), Decimal(_TIMES_THE_SPREAD))
-    return least >= 0 and (integers or (len(numbers) >= _ENOUGH and least >= room))
 
 
 # Values of any type. Each proposal of the list accepts whatever the one before it does, and the last one says
