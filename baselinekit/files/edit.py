@@ -119,7 +119,6 @@ _KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^
 _NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
 _COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
 _COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
-LONGEST_FLOW = 100
 
 
 class _Writer:
@@ -273,10 +272,6 @@ class _Writer:
             at = entry.at if entry else start
             line = body[line_start(body, at) : at]
             one_line = self.nested(value, None if line.strip() or "\n" not in body[:at] else line)
-        elif node.style == "flow" and node.size and isinstance(value, dict | list) and value:
-            one_line = yaml_flow(value)
-            if len(one_line) > LONGEST_FLOW:
-                one_line = None
         if entry is None:
             text = self.newline.join(yaml_block(value, 0, style=self.style)) if one_line is None else one_line
             return Splice(start, end, text)

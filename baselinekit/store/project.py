@@ -103,7 +103,12 @@ def name_in_project(root: str, path: str) -> str:
 
 def unreadable(file: str, error: OSError | ValueError) -> Problem:
     reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    return Problem("BK111", f"cannot be read: {reason.lower()}", "name a file that you may read", Place(file))
+    return Problem(
+        "BK111",
+        f"cannot be read: {reason.lower()}",
+        "check its name, and whether you may read it",
+        Place(file),
+    )
 
 
 _HASH = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from types import ModuleType
-from typing import TypeVar
+from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
 from baselinekit.files.text import Watched, decode
 from baselinekit.kinds.bodies import as_hash
-from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
+from baselinekit.model.baselines import Baseline, Known, Source, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema import place_problems
 from baselinekit.store.dialects import native
@@ -195,8 +195,6 @@ def _explain_other(raw: Json, at: Path, file: str) -> Problem:
 
 # Outputs that are too large for their baseline's file are in files beside it, recognised by their names.
 
-T = TypeVar("T", Known, Variant)
-
 MARK = ".output."
 
 
@@ -219,18 +217,16 @@ def fill_outputs(
     errors: list[tuple[Path, BaselinekitError]] = []
     if known is None:
         return None, errors
-
-    def fill_output(expected: T, number: int | None) -> T:
-        try:
-            name = expected.output_file
-            return expected if name is None else replace(expected, output=load(name))
-        except (InvalidInput, Refused) as error:
-            errors.append((known_path(number), error))
-            return expected
-
-    own = fill_output(known, None)
-    variants = [fill_output(variant, number) for number, variant in enumerate(known.variants)]
-    return replace(own, variants=variants), errors
+    filled: dict[int | None, Any] = {}
+    for number, version in known.versions:
+        filled[number] = version
+        if version.output_file is not None:
+            try:
+                filled[number] = replace(version, output=load(version.output_file))
+            except (InvalidInput, Refused) as error:
+                errors.append((known_path(number), error))
+    own = filled.pop(None)
+    return replace(own, variants=[*filled.values()]), errors
 
 
 def load(root: str, file: str, name: str) -> Json:

@@ -26,7 +26,6 @@ def list_first(texts: Sequence[str], most: int) -> str:
 # and again when it is shown. What was cut off before is counted too, so the number refers to the whole text.
 
 
-_MAX_NUMBER_LENGTH = 40
 _LONGEST_TORN = 400
 _MAX_NOTE_LENGTH = 60
 _NOTE = lazy_pattern(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
@@ -88,10 +87,4 @@ def note(omitted: int) -> str:
 
 
 def cut_position(text: str, limit: int) -> int:
-    """Where to cut a text. Half a number is another number, so a number is left out as a whole."""
-    if len(text) <= limit:
-        return len(text)
-    for end in range(limit, max(0, limit - _MAX_NUMBER_LENGTH), -1):
-        if not (text[end - 1].isdigit() and text[end].isdigit()):
-            return end
-    return limit
+    return min(len(text), limit)

@@ -107,7 +107,7 @@ YAML_CASES: list[tuple[str, Any, str]] = [
     ("a: plain\n  folded # c\nb: 1\n", {"a": "x", "b": 1}, "a: x # c\nb: 1\n"),
     ("a: plain\n  folded # c\nb: 1\n", {"a": [1], "b": 1}, "a: # c\n  - 1\nb: 1\n"),
     ("- |\n  a\n  b\n- x\n", ["x", "a\nb\n"], "- x\n- |\n  a\n  b\n"),
-    ("a: [1, 2] # c\n", {"a": {"x": "l1\nl2\n"}}, 'a: {x: "l1\\nl2\\n"} # c\n'),
+    ("a: [1, 2] # c\n", {"a": {"x": "l1\nl2\n"}}, "a: # c\n  x: |\n    l1\n    l2\n"),
     ("--- # doc\na: 1\n", {"a": 2, "b": 3}, "--- # doc\na: 2\nb: 3\n"),
     ("%YAML 1.2\n---\n- 1\n", [2, 1], "%YAML 1.2\n---\n- 2\n- 1\n"),
     ("null\n", {"a": 1}, "a: 1\n"),

@@ -189,7 +189,7 @@ def test_load_refuses_files_that_are_not_regular(tmp_path: Path) -> None:
         load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
         "BK111 fifo.yaml: cannot be read: it is not a regular file: name a file",
-        "BK111 folder.yaml: cannot be read: is a directory: name a file that you may read",
+        "BK111 folder.yaml: cannot be read: is a directory: check its name, and whether you may read it",
         "BK106 big.yaml: larger than 20,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]
