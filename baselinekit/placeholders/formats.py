@@ -129,16 +129,15 @@ def _form(pattern: str) -> MomentForm:
 def _timestamp_of_parts(parts: dict[str, str | None]) -> float | None:
     """The timestamp of the parts of a date. Without a year a leap year is assumed, so that any day is valid.
     None for a day that does not exist."""
-    name = parts.get("name")
-    year = int(parts.get("y") or 2000)
-    month = _MONTHS.index(name[:3]) + 1 if name else int(parts["m"] or 0)
-    hour = int(parts.get("h") or 0)
-    if parts.get("noon"):
-        hour = hour % 12 + (12 if str(parts["noon"]) in "Pp" else 0)
-    second, day = int(parts.get("s") or 0), int(parts.get("d") or 0)
+    numbers = {part: int(parts.get(part) or 0) for part in "ymdhis"}
+    if name := parts.get("name"):
+        numbers["m"] = _MONTHS.index(name[:3]) + 1
+    if noon := parts.get("noon"):
+        numbers["h"] = numbers["h"] % 12 + (12 if noon in "Pp" else 0)
+    year, month, day, hour, minute, second = numbers.values()
     try:
-        zone, minute = _parse_zone(parts.get("z") or ""), int(parts.get("i") or 0)
-        return datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp()
+        zone = _parse_zone(parts.get("z") or "")
+        return datetime(year or 2000, month, day, hour, minute, second, tzinfo=zone).timestamp()
     except (ValueError, OverflowError):
         return None
 

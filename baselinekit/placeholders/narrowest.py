@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -173,15 +175,15 @@ class TextPieces:
         for column, varies in self.columns:
             parts += self._parts_of(column) if varies else [(column[0], False)]
         joined: list[tuple[str, bool]] = []
-        for text, placeholder in parts:
-            if joined and not placeholder and not joined[-1][1]:
-                text, placeholder = joined.pop()[0] + text, False
-            joined.append((text, placeholder))
-        places = enumerate(joined, 1)
-        texts = (text if is_one else write(text, place < len(joined)) for place, (text, is_one) in places)
-        written = "".join(texts)
-        placeholders = [text for text, placeholder in joined if placeholder]
-        return written, placeholders, "".join(text for text, placeholder in joined if not placeholder)
+        for varies, group in groupby(parts, key=itemgetter(1)):
+            texts = [text for text, _ in group]
+            joined += [(text, True) for text in texts] if varies else [("".join(texts), False)]
+        written = "".join(
+            text if varies else write(text, number < len(joined))
+            for number, (text, varies) in enumerate(joined, 1)
+        )
+        placeholders = [text for text, varies in joined if varies]
+        return written, placeholders, "".join(text for text, varies in joined if not varies)
 
     # The placeholders for a part that varies.
 

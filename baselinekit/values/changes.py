@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TypeVar
 
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -11,7 +10,7 @@ from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, 
 from baselinekit.values.equality import canonical, freeze, identical
 
 Member = TypeVar("Member")
-Key = TypeVar("Key", str, int)
+Key = TypeVar("Key", bound=Hashable)
 
 
 def with_new_keys(old: Iterable[Key], new: Iterable[Key]) -> list[Key]:
@@ -24,7 +23,7 @@ def with_new_keys(old: Iterable[Key], new: Iterable[Key]) -> list[Key]:
             last = key
         else:
             keys_after[last].append(key)
-    return [*keys_after[None], *chain.from_iterable((key, *keys_after[key]) for key in old_keys)]
+    return [*keys_after[None], *(one for key in old_keys for one in (key, *keys_after[key]))]
 
 
 class Hints(Struct):
