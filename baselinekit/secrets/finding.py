@@ -293,7 +293,10 @@ def secret_parts(text: str, path: Path = ()) -> list[tuple[int, int]]:
     """Return the places in a text that look like a secret, without its name or scheme (`token=`, `Bearer`),
     in order, with overlapping ones merged."""
     parts: list[tuple[int, int]] = []
-    for start, end, _ in merge_spans(spans(text, path)):
+    for start, end, _ in sorted(spans(text, path)):
+        if parts and start < parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(parts[-1][1], end))
+            continue
         name = None if "://" in text[start:end] else re.compile(_BEFORE_VALUE).match(text, start, end)
         parts.append((name.end() if name else start, end))
     return parts

@@ -18,7 +18,6 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, position, prefix_paths
 from baselinekit.store import project, records
-from baselinekit.store.atomic import sweep
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.texts import count_noun, list_first
@@ -278,7 +277,6 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
     existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
     files = discover_files(existing, root).files
-    sweep({os.path.join(root, os.path.dirname(file)) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
         with suppress(BaselinekitError):
