@@ -92,13 +92,13 @@ def _with_edit(old: Json, path: Path, value: Json, siblings: Sequence[str]) -> J
         raise TypeError
     if value is ABSENT and step not in old:
         return old
-    later = siblings[siblings.index(step) + 1 :] if step in siblings else ()
-    following = next((name for name in later if name in old), None) if step not in old else None
-    changed = {step: _with_edit(old.get(step, ABSENT), rest, value, siblings)}
-    new: dict[str | int, Json] = {}
-    for key, item in old.items():
-        new |= {**(changed if key == following else {}), key: item}
-    return {key: item for key, item in (new | changed).items() if item is not ABSENT}
+    keys = list(old)
+    if step not in old:
+        later = siblings[siblings.index(step) + 1 :] if step in siblings else ()
+        following = next((keys.index(name) for name in later if name in old), len(keys))
+        keys.insert(following, step)
+    new = {**old, step: _with_edit(old.get(step, ABSENT), rest, value, siblings)}
+    return {key: new[key] for key in keys if new[key] is not ABSENT}
 
 
 class _EntrySpan(NamedTuple):
