@@ -220,7 +220,9 @@ class _Reader:
             self.refuse("BK107", f"a key of type {json_type(value)}", hint, event)
         written = getattr(event, "value", "")
         is_number = type(value) is int and stack and stack[-1][2] in self.numbered
-        if (not isinstance(value, str) and not is_number) or (value == "<<" and not event.style):
+        if (not isinstance(value, str) and not is_number) or (
+            value == "<<" and not getattr(event, "style", "")
+        ):
             message = f"the key {written} is a {'merge key' if value == '<<' else json_type(value)}"
             self.problems.append(
                 Problem("BK107", f"{message}; keys must be strings", "quote it", self.at(event))

@@ -80,6 +80,7 @@ ERRORS = [
     ("---\nx: 1\n---\n- 1\n- q: {a: 1,\n  a: 2}\n", "BK102 f:6:3: "),
     ("1: a", "BK107 f:1:1: the key 1 is a number; keys must be strings: quote it"),
     ("true: a\n~: b", "BK107 f:1:1: the key true is a boolean.*\nBK107 f:2:1: the key ~ is a null"),
+    ('a: &a "<<"\n*a : 3', "BK107 f:2:1: the key .* is a merge key"),
     ("? [a]\n: b", "BK107 f:1:3: a key of type array"),
     ("a:\n  <<: {b: 1}", "BK107 f:2:3: the key << is a merge key.* quote it"),
     ("a: !!python/object:os.system x", "BK107 f:1:4: the tag !!python/object:os.system is not supported"),
