@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from math import comb, exp, fsum, lgamma, log, log1p
+from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from typing import Literal, TypeVar
 
 from baselinekit.lazy import lazy_pattern
@@ -72,11 +72,26 @@ def _check_counts(attempts: int, passed: int, k: int) -> None:
         raise ValueError(f"{passed} of {attempts} attempts passed, and k is {k}")
 
 
+_Z = 1.959963984540054
+"""How many standard deviations hold 95 %."""
+
+
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """The 95 % confidence interval of a share of so many cases (Wilson's score interval)."""
+    if not count:
+        return 0.0, 1.0
+    middle = share + _Z * _Z / (2 * count)
+    wide = _Z * sqrt(share * (1 - share) / count + _Z * _Z / (4 * count * count))
+    scale = 1 + _Z * _Z / count
+    low = 0.0 if share == 0 else max(0.0, (middle - wide) / scale)
+    return low, 1.0 if share == 1 else min(1.0, (middle + wide) / scale)
+
+
 def clustered_interval(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """The confidence interval of the share of attempts that pass; each case is (attempts, passed). Attempts
     of one case are alike and tell less than as many attempts of different cases: the cases are counted."""
     attempts, passed = sum(tries for tries, _ in cases), sum(ok for _, ok in cases)
-    return pass_interval(passed / attempts * len(cases), len(cases)) if attempts else (0.0, 1.0)
+    return wilson(passed / attempts, len(cases)) if attempts else (0.0, 1.0)
 
 
 def beta_share(a: float, b: float, x: float) -> float:

@@ -23,6 +23,7 @@ from baselinekit.metrics import (
     ranking_agreement,
     scale_agreement,
     share_of_most,
+    wilson,
 )
 
 COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -104,17 +105,23 @@ def test_h54_metric_name_and_presets() -> None:
     assert PRESETS["critical"] == {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.90}
 
 
-@pytest.mark.parametrize("passed", range(8))
-def test_clustered_interval_of_single_attempts_is_exact(passed: int) -> None:
-    cases = [(1, int(number < passed)) for number in range(7)]
-    assert clustered_interval(cases) == pytest.approx(pass_interval(passed, 7), abs=1e-9)
+@pytest.mark.parametrize(
+    ("passed", "count", "low", "high"),
+    [
+        (17, 20, 0.639581, 0.947631),
+        (5, 5, 0.565518, 1),
+        (0, 5, 0, 0.434482),
+        (850, 1_000, 0.826531, 0.870790),
+    ],
+)
+def test_wilson_equals_known_values(passed: int, count: int, low: float, high: float) -> None:
+    assert wilson(passed / count, count) == pytest.approx((low, high), abs=1e-6)
 
 
-def test_clustered_interval_equal_attempts_count_as_one() -> None:
-    alike = clustered_interval([(10, 10)] * 7 + [(10, 0)] * 3)
-    assert alike == pytest.approx(pass_interval(7, 10), abs=1e-9)
-    assert clustered_interval([]) == clustered_interval([(0, 0)]) == (0, 1)
-    assert clustered_interval([(10, 10)] * 5) == pytest.approx(pass_interval(5, 5), abs=1e-9)
+def test_clustered_interval_counts_cases_and_not_attempts() -> None:
+    assert clustered_interval([(10, 10)] * 7 + [(10, 0)] * 3) == pytest.approx(wilson(0.7, 10))
+    assert clustered_interval([(10, 7)] * 10) == pytest.approx(wilson(0.7, 10))
+    assert clustered_interval([]) == clustered_interval([(0, 0)]) == wilson(0.0, 0) == (0, 1)
 
 
 # Agreement of raters.

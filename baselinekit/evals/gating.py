@@ -88,8 +88,8 @@ def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
     decided = [result for result in results if result.outcome in _DECIDED]
     if not decided:
         return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
-    passed, count = sum(result.outcome == "passed" for result in decided), len(decided)
-    return Metric(RATE, passed / count, _PER_CASE, *metrics.pass_interval(passed, count), count, least)
+    share = sum(result.outcome == "passed" for result in decided) / len(decided)
+    return Metric(RATE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), least)
 
 
 def borderline_share(results: Sequence[Result]) -> list[Metric]:
@@ -98,8 +98,8 @@ def borderline_share(results: Sequence[Result]) -> list[Metric]:
     borderline = [result for result in decided if result.verdict == BORDERLINE]
     if not borderline and not any(result.case and result.case.pass_rule.by == "mean" for result in decided):
         return []
-    found, count = len(borderline), len(decided)
-    return [Metric(BORDERLINE, found / count, _PER_CASE, *metrics.pass_interval(found, count), count, None)]
+    share = len(borderline) / len(decided)
+    return [Metric(BORDERLINE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)]
 
 
 def _mean(
@@ -115,8 +115,7 @@ def _mean(
         return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
     share = fsum((value or 0) * weight for value, weight in zip(values, weights, strict=True)) / fsum(weights)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
-    low, high = metrics.pass_interval(share * effective, effective)
-    return Metric(name, share, _PER_CASE, low, high, len(counts), None)
+    return Metric(name, share, _PER_CASE, *metrics.wilson(share, effective), len(counts), None)
 
 
 def _pooled(name: str, counts: Counts, k: int) -> Metric:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from baselinekit.escape import one_line
-from baselinekit.metrics import pass_interval
+from baselinekit.metrics import wilson
 from baselinekit.model import results
 from baselinekit.model.grades import Agreement, Outcome
 from baselinekit.model.results import BaselineChanges, EarlierComparison, Metric, Report, Result
@@ -105,7 +105,7 @@ def describe_agreement(agreement: Agreement) -> str:
     kappa = "not available" if agreement.kappa is None else f"{agreement.kappa:.3f}"
     accuracy = "not available"
     if agreement.accuracy is not None:
-        low, high = pass_interval(agreement.both + agreement.neither, agreement.decided)
+        low, high = wilson(agreement.accuracy, agreement.decided)
         accuracy = f"{agreement.accuracy:.3f}, {low:.3f} to {high:.3f} with 95 %"
     agreed = agreement.both + agreement.neither
     text = f"agrees with people on {agreed:,} of {agreement.decided:,} (accuracy {accuracy}, kappa {kappa}; "
