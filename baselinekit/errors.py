@@ -21,14 +21,8 @@ from typing import NamedTuple
 WITHOUT_VARIABLE = frozenset(("BK501", "BK504"))
 """A variable without a value in this run: an error of the baselines and cases that need it."""
 
-_FIXED_IN_ONE_PLACE = WITHOUT_VARIABLE | {"BK601", "BK602", "BK603", "BK604", "BK605"}
-"""Problems with one cause, however many files are affected: a variable that has no value, the entry of a
-model."""
-
 MAX_SHOWN = 20
 """How many problems of one file are shown in a terminal."""
-
-_MAX_REPEATS = 3
 
 
 class Place(NamedTuple):
@@ -98,20 +92,8 @@ class BaselinekitError(Exception):
         self.problems = problems
 
     def __str__(self) -> str:
-        """One line per problem; of many in one file, and of those with a single cause, only the first few."""
-        lines: list[str] = []
-        repeats: dict[tuple[str, str], int] = {}
-        for problem in first_of_each_file(self.problems):
-            key = (problem.code, problem.message)
-            repeats[key] = repeats.get(key, 0) + (problem.code in _FIXED_IN_ONE_PLACE)
-            if repeats[key] <= _MAX_REPEATS:
-                lines.append(str(problem))
-        lines += [
-            f"{code} {message}: in {count - _MAX_REPEATS:,} more place{'s' * (count > _MAX_REPEATS + 1)}"
-            for (code, message), count in repeats.items()
-            if count > _MAX_REPEATS
-        ]
-        return "\n".join(lines)
+        """One line per problem; of many in one file only the first few."""
+        return "\n".join(map(str, first_of_each_file(self.problems)))
 
 
 def lacks_variables(error: BaselinekitError) -> bool:

@@ -63,10 +63,6 @@ def answer(function: Callable[[Told], Any], stdin: bytes, shape: Callable[[Any],
             raise TypeError("standard input holds no JSON object")
         with redirect_stdout(sys.stderr):
             result = function(Told(case))
-            if hasattr(result, "__await__"):
-                import asyncio
-
-                result = asyncio.run(_await_result(result))
         return shape(result), 0
     except Exception as error:
         traceback.print_exc()
@@ -74,26 +70,12 @@ def answer(function: Callable[[Told], Any], stdin: bytes, shape: Callable[[Any],
         return (json.dumps({"score": 0, "misses": [reason]}) + "\n" if shape is verdict else ""), 1
 
 
-async def _await_result(awaitable: Any) -> Any:
-    return await awaitable
-
-
 def verdict(result: Any) -> str:
-    """A verdict as JSON; ValueError or TypeError if it is not one."""
+    """A verdict as JSON, which baselinekit checks; ValueError or TypeError if it is none."""
     fields = dict(result) if isinstance(result, Mapping) else {"score": result}
-    score = fields.get("score")
-    if isinstance(score, bool):
-        score = float(score)
-    if not isinstance(score, int | float):
-        raise TypeError(f"a judge returns True, False, a score or a mapping with one, not {result!r}")
-    if not 0 <= score <= 1:
-        raise ValueError(f"a score is from 0 to 1, not {score!r}")
-    for key in ("hits", "misses"):
-        if fields.get(key) is not None:
-            if isinstance(fields[key], str):
-                raise TypeError(f"`{key}` is a list of texts, not one text")
-            fields[key] = [str(text) for text in fields[key]]
-    return json.dumps({**fields, "score": score}, ensure_ascii=False, allow_nan=False) + "\n"
+    if isinstance(fields.get("score"), bool):
+        fields["score"] = float(fields["score"])
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def prompt(result: Any) -> str:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
-from statistics import NormalDist
 from typing import Literal, TypeVar
 
 from baselinekit.lazy import lazy_pattern
@@ -73,61 +72,44 @@ def _check_counts(attempts: int, passed: int, k: int) -> None:
         raise ValueError(f"{passed} of {attempts} attempts passed, and k is {k}")
 
 
-def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The confidence interval of a share of so many cases (Wilson's score interval)."""
+_Z = 1.959963984540054
+"""How many standard deviations hold 95 %."""
+
+
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """The 95 % confidence interval of a share of so many cases (Wilson's score interval)."""
     if not count:
         return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    middle = share + z * z / (2 * count)
-    wide = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    scale = 1 + z * z / count
+    middle = share + _Z * _Z / (2 * count)
+    wide = _Z * sqrt(share * (1 - share) / count + _Z * _Z / (4 * count * count))
+    scale = 1 + _Z * _Z / count
     low = 0.0 if share == 0 else max(0.0, (middle - wide) / scale)
     return low, 1.0 if share == 1 else min(1.0, (middle + wide) / scale)
 
 
-_UNSEEN = 0.25
-"""How many cases that always pass, and as many that never pass, are added to the variance between cases: a
-small sample may have missed such a case. Chosen by simulation (tests/test_metrics.py)."""
-
-
-def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.95) -> tuple[float, float]:
+def clustered_interval(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """The confidence interval of the share of attempts that pass; each case is (attempts, passed). Attempts
-    of one case are alike and tell less than as many attempts of different cases. So the interval of Clopper
-    and Pearson is computed for an effective number of attempts, which follows from the variance between cases
-    (variance of a ratio by clusters) and is at least the number of cases (Korn and Graubard)."""
+    of one case are alike and tell less than as many attempts of different cases: the cases are counted."""
     attempts, passed = sum(tries for tries, _ in cases), sum(ok for _, ok in cases)
-    if not attempts:
-        return 0.0, 1.0
-    share, count = passed / attempts, float(len(cases))
-    if 0 < passed < attempts and 1 < count < attempts:
-        variance = fsum((ok - share * tries) ** 2 for tries, ok in cases) * count / (count - 1)
-        unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
-        count = min(attempts, max(count, share * (1 - share) * attempts**2 / (variance + unseen)))
-    return pass_interval(count if passed == attempts else share * count, count, confidence)
+    return wilson(passed / attempts, len(cases)) if attempts else (0.0, 1.0)
 
 
 def beta_share(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz)."""
+    """The regularised incomplete beta function I_x(a, b), by a series of positive terms."""
     if not 0 < x < 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
         return 1 - beta_share(b, a, 1 - x)
-    least = 1e-300
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or least)
-    value = d
-    for m in range(1, 1_000):
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d, c = 1 / (1 + term * d or least), 1 + term / c or least
-            value *= c * d
-        if abs(c * d - 1) < _SMALL:
-            break
-    return value * exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+    total = term = 1.0
+    n = 0
+    while term > _SMALL * total:  # each term is smaller than the one before, in the end by x
+        term *= (a + b + n) * x / (a + 1 + n)
+        total += term
+        n += 1
+    return total * exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
 
 
-_SMALL = 1e-13
+_SMALL = 1e-16
 
 
 def metric_name(text: str) -> tuple[str, int] | None:
@@ -174,7 +156,7 @@ Value = bool | int | float | str | None
 
 V = TypeVar("V")
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal"]
 
 
 def share_of_most(values: Sequence[V]) -> float:
@@ -233,8 +215,6 @@ def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None
 def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Value], float]:
     if level == "nominal":
         return lambda a, b: float(a != b)
-    if level == "interval":
-        return lambda a, b: (float(a or 0) - float(b or 0)) ** 2
     below, middle = 0.0, {}
     for value in sorted(totals, key=lambda value: float(value or 0)):
         middle[value] = below + totals[value] / 2  # the number of smaller values, and half of the equal ones

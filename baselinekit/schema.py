@@ -2,7 +2,6 @@
 the JSON Schema of the files, for editors."""
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -18,7 +17,7 @@ from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key
-from baselinekit.structs import ParsedValue, Struct, fields, parse_value, replace
+from baselinekit.structs import Struct, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 T = TypeVar("T")
@@ -69,11 +68,9 @@ def _without(raw: dict[str, Json], at: Path) -> dict[str, Json]:
     return {key: item for key, item in raw.items() if (key,) != at[:1]}
 
 
-_MAX_KEYS = 6
 _LONGEST_SHOWN = 40
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", list: "a list"}
-_WORDS |= {tuple: "a list", dict: "a mapping", Struct: "a mapping"}
+_WORDS |= {tuple: "a list", dict: "a mapping", Struct: "a mapping", Decimal: "a number"}
 
 
 def _convert(kind: Any, raw: Json) -> Any:
@@ -84,8 +81,6 @@ def _convert(kind: Any, raw: Json) -> Any:
 
 
 def _choose(kind: Any, raw: Json) -> Any:
-    if ParsedValue in kind.__mro__:  # `issubclass` holds for every class: any value may be its own
-        return parse_value(kind, raw)
     form = kind.form(raw)
     if form is None:
         raise msgspec.ValidationError
@@ -116,11 +111,8 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 def _words_of(member: Any) -> str:
     """Return what a file should have, where the type itself does not say it."""
-    if get_origin(member) is Annotated:
-        return "".join(
-            note.description or "" for note in member.__metadata__ if isinstance(note, msgspec.Meta)
-        )
-    return member.words if ParsedValue in getattr(member, "__mro__", ()) else ""
+    notes = member.__metadata__ if get_origin(member) is Annotated else ()
+    return "".join(note.description or "" for note in notes if isinstance(note, msgspec.Meta))
 
 
 def _class_of(member: Any) -> Any:
@@ -161,36 +153,23 @@ def _in_form(form: type[Struct], value: dict[str, Json], at: Path) -> Iterator[C
 
 
 def _unknown(form: type[Struct], key: str, at: Path) -> Problem:
-    types = {field.encode_name: _members(field.type) for field in fields(form)}
-    parents = [name for name, members in types.items() if len(members) == 1 and key in _keys(members[0])]
-    hint = f"it belongs below `{parents[0]}:`" if len(parents) == 1 else suggest(str(key), types)
-    return Problem("BK103", f"unknown key {key!r}", hint or f"known here: {', '.join(types)}", at=(*at, key))
-
-
-def _keys(member: Any) -> list[str]:
-    return [field.encode_name for field in fields(member)] if _class_of(member) is Struct else []
+    known = [field.encode_name for field in fields(form)]
+    hint = suggest(str(key), known) or f"known here: {', '.join(known)}"
+    return Problem("BK103", f"unknown key {key!r}", hint, at=(*at, key))
 
 
 def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
     choices = [choice for member in members if _class_of(member) is Literal for choice in get_args(member)]
-    texts = [choice for choice in choices if isinstance(choice, str)]
-    words = [f"one of {', '.join(texts)}"] if texts else list(map(str, choices))
+    words = [("one of " if len(choices) > 1 else "") + ", ".join(map(str, choices))]
     words += [_words_of(member) or _WORDS.get(_class_of(member), "") for member in members]
     if _WORDS[float] in words and _WORDS[int] in words:
         words.remove(_WORDS[int])
-    hint = suggest(value, texts) if isinstance(value, str) and texts else ""
+    hint = suggest(value, map(str, choices)) if isinstance(value, str) else ""
     if at[-2:-1] == ("tolerance",) and type(value) in (int, float, Decimal):
         hint = f"write {{abs: {value}}}"  # the form on the command line
-    elif len(members) == 1 and (keys := _keys(members[0])):
-        hint = f"with {', '.join(keys[:_MAX_KEYS])}{', …' if len(keys) > _MAX_KEYS else ''}"
-    elif len(members) == 1 and words == ["a list"] and isinstance(value, str) and _WORD.fullmatch(value):
-        hint = f"write [{value}]"
-    elif value == [] and words == ["a list"]:
-        hint = "add an entry"
+    expected = " or ".join(dict.fromkeys(filter(None, words)))
     found = describe_value(value, at[-1] if at else "")
-    return Problem(
-        "BK105", f"expected {' or '.join(dict.fromkeys(filter(None, words)))}, found {found}", hint, at=at
-    )
+    return Problem("BK105", f"expected {expected}, found {found}", hint, at=at)
 
 
 def describe_value(value: Json, name: str | int = "") -> str:
@@ -199,15 +178,9 @@ def describe_value(value: Json, name: str | int = "") -> str:
         return "a mapping" if isinstance(value, dict) else "a list" if value else "an empty list"
     if value is None:
         return "null"
-    kinds = {
-        str: "string",
-        bool: "boolean",
-        int: "integer",
-        Decimal: "number with more digits than a float holds",
-    }
-    kind = kinds.get(type(value), "number")
+    kind = {str: "string", bool: "boolean", int: "integer"}.get(type(value), "number")
     if is_secret_header(str(name)) or is_secret_key(str(name)):
-        return f"a {kind}" if kind != "integer" else "an integer"
+        return f"a value that is not shown ({kind})"
     text = repr(value) if isinstance(value, str) else str(value).lower()
     return f"{mask_and_clip(text, _LONGEST_SHOWN, no_mask, counted=False)} ({kind})"
 

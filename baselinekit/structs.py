@@ -2,11 +2,9 @@
 and its JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import NODEFAULT as NODEFAULT, Meta as Meta, defstruct as defstruct, field as field
@@ -35,40 +33,6 @@ Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0
 Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
 NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
 NotEmpty = Annotated[list[T], msgspec.Meta(min_length=1)]
-
-
-class ParsedValue(ABC):
-    """The type of a value that is parsed from what a file has: `parse(raw)` gives it, or None if that is not
-    right. `words`: what it should be."""
-
-    words = ""
-
-    @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
-        return cls is not ParsedValue or NotImplemented  # what `parse` returns can be of any class
-
-    @classmethod
-    @abstractmethod
-    def parse(cls, raw: Any) -> Any: ...
-
-
-if TYPE_CHECKING:
-    Dollars = Decimal
-else:
-
-    class Dollars(ParsedValue):
-        """An amount, as a number or as its text. (msgspec has no bounds for a Decimal.)"""
-
-        words = "a number of 0 or more"
-
-        @classmethod
-        def parse(cls, raw: Any) -> Decimal | None:
-            try:
-                amount = Decimal(str(raw))
-            except InvalidOperation:
-                return None
-            is_number = type(raw) in (int, float, Decimal, str) and amount.is_finite()
-            return amount if is_number and amount >= 0 else None
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -102,18 +66,11 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def parse_value(kind: type[ParsedValue], raw: Any) -> Any:
-    value = kind.parse(raw)
-    if value is None:
-        raise msgspec.ValidationError(f"expected {kind.words}")
-    return value
-
-
 def convert(raw: Any, kind: type[T]) -> T:
     """Return plain values as a struct; ValueError if they are not of its form. (`read_as` of schema.py tells
     people what is wrong with a file of theirs.)"""
     try:
-        return msgspec.convert(raw, kind, dec_hook=parse_value)
+        return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
 

@@ -61,7 +61,7 @@ scalars = st.one_of(
     decimals,
     texts,
 )
-long_keys = st.integers(850, 1_100).map(lambda size: "k" * size)
+long_keys = st.integers(850, 898).map(lambda size: "k" * size)
 values = st.recursive(
     scalars,
     lambda inner: st.one_of(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from baselinekit.clients.models.proxy import Proxy
+from baselinekit.errors import CannotReplay
 from baselinekit.graders.by_program import verdict_in
 from baselinekit.judge import (
     Target,
@@ -40,7 +41,7 @@ def printed_by(check: Any, stdin: bytes = json.dumps(CASE).encode()) -> tuple[An
         (False, {"score": 0.0}),
         (0.25, {"score": 0.25}),
         (1, {"score": 1}),
-        ({"score": True, "misses": ("a", 5)}, {"score": 1.0, "misses": ["a", "5"]}),
+        ({"score": True, "misses": ("a", "b")}, {"score": 1.0, "misses": ["a", "b"]}),
         ({"score": 0.5, "hits": None, "recall": 3}, {"score": 0.5, "hits": None, "recall": 3}),
         ({"score": 0.5, "reasoning": "ü"}, {"score": 0.5, "reasoning": "ü"}),
     ],
@@ -50,12 +51,11 @@ def test_a21_judge_function_result_is_a_verdict(made: Any, printed: Any) -> None
     assert verdict_in(verdict(made).encode(), no_mask).score == printed["score"]
 
 
-@pytest.mark.parametrize(
-    "made", [None, "0.5", 2, -0.1, float("nan"), {}, {"score": "1"}, [1], {"score": 1, "hits": "a"}]
-)
-def test_a22_judge_invalid_verdict_is_an_error_with_miss(made: Any) -> None:
-    printed, code = printed_by(lambda case: made)
-    assert (printed["score"], len(printed["misses"]), code) == (0, 1, 1)
+@pytest.mark.parametrize("made", [None, "0.5", 2, -0.1, {}, {"score": "1"}, [1], {"score": 1, "hits": "a"}])
+def test_a22_judge_invalid_verdict_is_an_error(made: Any) -> None:
+    with pytest.raises(CannotReplay):
+        verdict_in(verdict(made).encode(), no_mask)
+    assert printed_by(lambda case: float("nan"))[1] == 1
 
 
 def test_a22_judge_function_that_raises_scores_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,13 +84,6 @@ def test_judge_prints_of_function_go_to_stderr(capsys: pytest.CaptureFixture[str
 
     assert printed_by(check) == ({"score": 1.0}, 0)
     assert capsys.readouterr() == ("", "a log\n")
-
-
-def test_judge_function_may_be_async() -> None:
-    async def check(case: Told) -> float:
-        return 0.5
-
-    assert printed_by(check) == ({"score": 0.5}, 0)
 
 
 def test_a30_prompt_template_function_gives_prompt(capsys: pytest.CaptureFixture[str]) -> None:

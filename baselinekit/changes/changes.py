@@ -33,7 +33,7 @@ from baselinekit.placeholders.nature import looks_like_id, moment_of
 from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.alignment import Accepts
-from baselinekit.values.changes import group_alike, row_pattern, same_change
+from baselinekit.values.changes import group_alike, row_pattern, same_change, with_new_keys
 from baselinekit.values.equality import identical
 from baselinekit.values.paths import of_any_row
 from baselinekit.values.places import places
@@ -359,12 +359,7 @@ def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[i
     values = [merge_accepted(part, changes, accepted) for part in shape.parts]
     takes_new = shape.order is None or shape.order in accepted
     first, second = (shape.after, shape.before) if takes_new else (shape.before, shape.after)
-    order, known, previous = list(first), set(first), None
-    for n in second:  # what only the second order has comes after the part that it follows there
-        if n not in known:
-            order.insert(0 if previous is None else order.index(previous) + 1, n)
-        previous = n
-    present = [n for n in order if values[n] is not ABSENT]
+    present = [n for n in with_new_keys(first, second) if values[n] is not ABSENT]
     if shape.names is None:
         return [values[n] for n in present]
     return {shape.names[n]: values[n] for n in present}

@@ -24,7 +24,7 @@ from baselinekit.model.changes import (
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import MutableStruct, field
 from baselinekit.values.paths import find, of_any_row, parse, render
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # What can be done instead of storing a new value.
 
@@ -60,9 +60,8 @@ def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
     """Return the path that would ignore a change, in every row of its arrays: a row has no place of its own
     once others come before it."""
     shape = of_any_row(change.path)
-    count = sum(of_any_row(other.path) == shape for other in plan.changes if other.part == change.part)
-    in_rows = "in every row" + (f" ({count} differ)" if count > 1 else "")
-    return [Offer(_unambiguous(render(shape), plan), "here only" if shape == change.path else in_rows)]
+    where = "here only" if shape == change.path else "in every row"
+    return [Offer(_unambiguous(render(shape), plan), where)]
 
 
 def rule_problem(text: str, members: Sequence[Changed]) -> str:
@@ -111,13 +110,15 @@ def settle_plans(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decisi
     taken = sorted(member for member, decision in decisions.items() if decision.verb != "skip")
     approvals = []
     for n, members in groupby(taken, lambda member: member[0]):
-        decided, plan = {member[1]: decisions[member] for member in members}, plans[n]
+        plan, ignored = plans[n], dict[str, None]()
         numbers: dict[Verb, set[int]] = {verb: set() for verb in VERBS}
-        for number, decision in decided.items():
+        for _, number in members:
+            decision = decisions[n, number]
             numbers[decision.verb].add(number)
             if decision.verb == "placeholder":
                 plan = with_after(plan, number, decision.text)
-        ignored = dict.fromkeys(decided[number].text for number in sorted(numbers["ignore"]))
+            elif decision.verb == "ignore":
+                ignored[decision.text] = None
         covered, rejected = frozenset(numbers["ignore"]), frozenset(numbers["reject"])
         accepted = frozenset(numbers["accept"] | numbers["placeholder"])
         approvals.append(Approval(plan, accepted, tuple(ignored), covered, rejected))
@@ -130,18 +131,13 @@ def count_verbs(decisions: Iterable[Decision]) -> dict[Verb, int]:
     return {verb: counts[verb] for verb in VERBS if counts[verb]}
 
 
-_RISKS = {"removed": ("removes", "guarded key"), "retyped": ("changes the type of", "value")}
-
-
 def confirmation_question(changes: Sequence[Change]) -> str:
     """Return the question that names why somebody may rely on what changes; empty without a reason."""
-    reasons = []
-    for kind, number in Counter(change.kind for change in changes if change.risk == "high").items():
-        verb, noun = _RISKS.get(kind, ("makes", "high-risk change"))
-        reasons.append(f"{verb} {count_noun(number, noun)}")
-    if lost := Counter(loss.text for change in changes for loss in change.lost):
-        reasons.append(f"loses {', '.join(lost)}" + (f" ({lost.total()} times)" if lost.total() > 1 else ""))
-    return f"this {' and '.join(reasons)}: accept?" if reasons else ""
+    risky = sum(change.risk == "high" for change in changes)
+    lost = dict.fromkeys(loss.text for change in changes for loss in change.lost)
+    reasons = [count_noun(risky, "change") + " of high risk"] if risky else []
+    reasons += [f"the loss of {', '.join(lost)}"] if lost else []
+    return f"accept {' and '.join(reasons)}?" if reasons else ""
 
 
 class Ledger(MutableStruct):
@@ -230,8 +226,7 @@ class Review(MutableStruct):
         about = self.about(*self._look_up(in_sight[0])) if in_sight else None
         if dialog is None and not in_sight:
             decided = sum(decision.verb != "skip" for decision in ledger.decided.values())
-            many = f"{decided} changes are" if decided > 1 else "one change is"
-            end = f"that was the last: {many} decided. Write the files?"
+            end = f"that was the last: {count_noun(decided, 'change')} decided. Write the files?"
             dialog = Dialog(end, (("Enter", "write"), ("u", "undo"), ("n", "no")))
         return Scene(
             min(ledger.at + 1, len(ledger.questions)),
@@ -292,11 +287,8 @@ class Review(MutableStruct):
         if not members:
             self._message = "each of these needs a decision of its own"
             return
-        others = len(remaining) - len(members)
-        suffix = f" ({others} more need a decision of their own)" if others else ""
-        number = f"{'' if others else 'all '}{len(members)}"
-        word = "leave" if verb == "skip" else verb
-        if (yield Dialog(f"{word} {number} that remain?{suffix}", _YES_OR_NO)) in _YES:
+        question = f"{verb} {len(members)} of the {len(remaining)} that remain?"
+        if (yield Dialog(question, _YES_OR_NO)) in _YES:
             self.decide(verb, members=members)
 
     def put_placeholder(self) -> Conversation:
@@ -320,8 +312,7 @@ class Review(MutableStruct):
             return
         offers = tuple(rule for rule in rules_for(*changed[0]) if not rule_problem(rule.text, changed))
         ids = list(dict.fromkeys(plan.baseline.id for plan, _ in changed))
-        suffix = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        question = f"which path is added to comparison.ignore_fields of {ids[0]}{suffix}?"
+        question = f"which path is added to comparison.ignore_fields of {list_first(ids, 1)}?"
         if text := (yield from self._choose(question, offers, changed, rule_problem)):
             plans = dict.fromkeys(n for n, _ in self.ledger.in_sight)
             covered = [(n, number) for n in plans for number in covered_changes(self.plans[n], text)]
@@ -334,8 +325,8 @@ class Review(MutableStruct):
         changed: Sequence[Changed],
         problem: Callable[[str, Sequence[Changed]], str],
     ) -> Generator[Dialog, str, str]:
-        """Return the chosen text; empty if none is. A number takes an offer and Enter the first one, `t` and
-        `<` begin a typed text; Esc leaves. The dialog stays open until the text is valid."""
+        """Return the chosen text; empty if none is. A number takes an offer and Enter the first one, `t`
+        begins a typed text; Esc leaves. The dialog stays open until the text is valid."""
         texts: dict[str, str] = {str(n): offer.text for n, offer in enumerate(offers, 1)}
         first, typed = texts.get("1", ""), None
         while True:
@@ -347,8 +338,8 @@ class Review(MutableStruct):
                 self._message = problem(text, changed)
                 if not self._message:
                     return text
-            elif typed is None and key in ("t", "<"):
-                typed = key if key == "<" else first
+            elif typed is None and key == "t":
+                typed = first
             elif typed is None:
                 self._message = f"1 to {len(offers)} takes one, t types one, Esc cancels" if key else ""
             elif key in _BACKSPACE:

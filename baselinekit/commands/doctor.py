@@ -27,7 +27,7 @@ from baselinekit.secrets.variables import as_text
 from baselinekit.store import atomic, records
 from baselinekit.store.project import place_in_config
 from baselinekit.store.results import pending_ids
-from baselinekit.store.writing import large_outputs, move_output
+from baselinekit.store.writing import large_outputs, move_outputs
 from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places
@@ -109,13 +109,12 @@ def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[Mov
     moved: list[MovedOutput] = []
     problems: list[Problem] = []
     for baseline in load_partly(project, paths)[0]:
-        known, file = baseline.baseline, baseline.source.file
-        for variant, output in large_outputs(known, project.config.inline_limit) if known else ():
-            try:
-                written = move_output(project.root, baseline, variant, output)
-                moved.append(MovedOutput(baseline.id, file, *written))
-            except BaselinekitError as error:
-                problems += [problem.placed(Place(file)) for problem in error.problems]
+        file = baseline.source.file
+        try:
+            written = move_outputs(project.root, baseline, project.config.inline_limit)
+            moved += [MovedOutput(baseline.id, file, path, size) for path, size in written]
+        except BaselinekitError as error:
+            problems += [problem.placed(Place(file)) for problem in error.problems]
     return moved, problems
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.files.jsontext import compact, pretty, tight_json
+from baselinekit.files.jsontext import compact, pretty
 from baselinekit.files.languages import (
     STEP,
     Language,
@@ -90,17 +90,15 @@ def _with_edit(old: Json, path: Path, value: Json, siblings: Sequence[str]) -> J
         old = {}
     if not isinstance(old, dict):
         raise TypeError
-    if step in old:
-        new = {**old, step: _with_edit(old[step], rest, value, siblings)}
-        return {key: item for key, item in new.items() if item is not ABSENT}
-    if value is ABSENT:
+    if value is ABSENT and step not in old:
         return old
-    later = siblings[siblings.index(step) + 1 :] if step in siblings else ()
     keys = list(old)
-    following = next((keys.index(name) for name in later if name in old), len(keys))
-    keys.insert(following, step)
-    new = {**old, step: _with_edit(ABSENT, rest, value, siblings)}
-    return {key: new[key] for key in keys}
+    if step not in old:
+        later = siblings[siblings.index(step) + 1 :] if step in siblings else ()
+        following = next((keys.index(name) for name in later if name in old), len(keys))
+        keys.insert(following, step)
+    new = {**old, step: _with_edit(old.get(step, ABSENT), rest, value, siblings)}
+    return {key: new[key] for key in keys if new[key] is not ABSENT}
 
 
 class _EntrySpan(NamedTuple):
@@ -117,12 +115,10 @@ class _EntrySpan(NamedTuple):
 _NESTED_MAPPING = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
 _NESTED_LIST = lazy_pattern(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
 _JSON_INDENT = lazy_pattern(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
-_AFTER_COLON = lazy_pattern(r'":([ \t]*)')
 _KEY = lazy_pattern(r"""(?:[&!]\S*[ \t]+)*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
 _NEXT_DASH = lazy_pattern(r"(?:[&!]\S*[ \t]*)*(?:\s|#[^\r\n]*)*-")
 _COMMENT_LINE = lazy_pattern(r"(?:[ \t]*(?:\r\n?|\n))+( *)#[^\r\n]*")
 _COMMENT = lazy_pattern(r"(?:^|[ \t]+)#[^\r\n]*")
-LONGEST_FLOW = 100
 
 
 class _Writer:
@@ -200,8 +196,6 @@ class _Writer:
                 at = match.end() - 1 if match else child.start
             after = match.end() if match else -1
             line = line_start(body, at)
-            if body[line:at].rstrip().endswith("?"):
-                at, after = line + body[line:at].rindex("?"), -1
             start = at
             if not body[line:at].strip():  # the comments directly above, save those about the file
                 above = self.above_comments(line, at - line, end if entries else 0)
@@ -244,12 +238,12 @@ class _Writer:
         lead = self.body[node.start : entries[0].start]
         if "\n" in lead:
             return f",{self.newline}{lead.rpartition(chr(10))[2]}"
-        return "," if self.tight else ", "
+        return ", "
 
     def new_entry(
         self, node: MarkedNode, entries: dict[str | int, _EntrySpan], new: RewrittenEntry, gap: str
     ) -> str:
-        """Write a new entry, in brackets if its neighbours are."""
+        """Write a new entry."""
         key, value = str(new.name), new.value
         first = next(iter(entries.values())).at
         children = node.children.values()
@@ -258,18 +252,11 @@ class _Writer:
             multi_line = any("\n" in self.body[child.start : child.end] for child in collections)
             indent = gap.rpartition("\n")[2] if "\n" in gap and (multi_line or not collections) else None
             text = self.nested(value, indent)
-            prefix = f"{self.language.key(key)}:{'' if self.tight else ' '}"
-            return text if node.kind == SEQUENCE else prefix + text
+            return text if node.kind == SEQUENCE else f"{self.language.key(key)}: {text}"
         column = first - line_start(self.body, first)
-        if node.kind == MAPPING and len(key) > LONGEST_FLOW:
-            return self.newline.join(yaml_block({key: value}, column, style=self.style))
         prefix, offset = f"{yaml_scalar(key)}:", self.style.step
         if node.kind == SEQUENCE:
             prefix, offset = "-", STEP
-        is_row = isinstance(value, dict | list) and value and node.kind == SEQUENCE
-        is_flow = is_row and {child.style for child in collections} == {"flow"}
-        if is_flow and len(yaml_flow(value)) <= LONGEST_FLOW:
-            return f"{prefix} {yaml_flow(value)}"
         return self.newline.join(yaml_value(prefix, value, column, offset, self.style))
 
     # Values.
@@ -285,19 +272,12 @@ class _Writer:
             at = entry.at if entry else start
             line = body[line_start(body, at) : at]
             one_line = self.nested(value, None if line.strip() or "\n" not in body[:at] else line)
-        elif node.style == "flow" and node.size and isinstance(value, dict | list) and value:
-            one_line = yaml_flow(value)
-            if len(one_line) > LONGEST_FLOW:
-                one_line = None
         if entry is None:
             text = self.newline.join(yaml_block(value, 0, style=self.style)) if one_line is None else one_line
             return Splice(start, end, text)
         if one_line is None:
             column = entry.at - line_start(body, entry.at)
             offset = STEP if node.key < 0 else self.style.step
-            if node.style in TEXT_BLOCKS and (texts := body[start:end].rstrip().splitlines()[1:]):
-                indent = min(len(line) - len(line.lstrip(" ")) for line in texts if line.strip())
-                offset = indent - column
             prefix = "-" if node.key < 0 else "_:"
             style = self.style._replace(inside=node.style not in TEXT_BLOCKS)
             lines = yaml_value(prefix, value, column, offset, style)
@@ -324,15 +304,9 @@ class _Writer:
         if self.language.blocks:
             return yaml_flow(value)
         if indent is None:
-            return tight_json(value) if self.tight else compact(value)
+            return compact(value)
         step = _JSON_INDENT.search(self.body)
         return pretty(value, step[1] if step else "  ", indent, self.newline)
-
-    @cached_property
-    def tight(self) -> bool:
-        """Whether a JSON text has no blanks after its colons."""
-        match = _AFTER_COLON.search(self.body)
-        return not self.language.blocks and match is not None and not match[1]
 
     @cached_property
     def style(self) -> YamlStyle:

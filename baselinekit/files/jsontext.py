@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from math import isinf
@@ -135,9 +134,9 @@ def decode(text: str, max_depth: int = MAX_DEPTH) -> Json:
     except json.JSONDecodeError as error:
         raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
     except (ValueError, RecursionError):
-        raise next(_faults(text, max_depth)) from None
+        raise _first_fault(text, max_depth) from None
     if text.count("[") + text.count("{") > max_depth and _is_deep(value, max_depth):
-        raise next(_faults(text, max_depth))
+        raise _first_fault(text, max_depth)
     return value
 
 
@@ -194,8 +193,8 @@ def _is_deep(value: Json, max_depth: int) -> bool:
     return bool(level)
 
 
-def _faults(text: str, max_depth: int) -> Iterator[NotJson]:
-    """Yield what `decode` refuses in a text, from the first on."""
+def _first_fault(text: str, max_depth: int) -> NotJson:
+    """Return what `decode` refuses first in a text."""
     keys: list[set[str] | None] = []  # of each open object; None for an array
     for match in _TOKEN.finditer(text):
         string, colon, opening, closing = match.groups()
@@ -220,8 +219,8 @@ def _faults(text: str, max_depth: int) -> Iterator[NotJson]:
             except ValueError as error:
                 kind, message = "long", str(error)
         if message:
-            yield NotJson(kind, message, text, match.start())
-    yield NotJson("syntax", "something that cannot be read", text, 0)
+            return NotJson(kind, message, text, match.start())
+    return NotJson("syntax", "something that cannot be read", text, 0)
 
 
 # JSON in the answer of a model: the whole text, or one fenced block in it.
@@ -251,7 +250,7 @@ def load_json(body: str, file: str, deeper: int = 0) -> Json:
         return decode(body, MAX_DEPTH + deeper)
     except NotJson as fault:
         check_merged(body, file)  # which is never JSON
-        raise InvalidInput(*_explain_fault(fault, body, file, (0, len(body)))) from None
+        raise InvalidInput(_explain_fault(fault, body, file, 0)) from None
 
 
 def load_json_lines(body: str, file: str) -> list[Json]:
@@ -264,7 +263,7 @@ def load_json_lines(body: str, file: str) -> list[Json]:
         try:
             values.append(decode(body[start:end]))
         except NotJson as fault:
-            problems += _explain_fault(fault, body, file, (start, end))
+            problems.append(_explain_fault(fault, body, file, start))
     if problems:
         raise InvalidInput(*problems)
     return values
@@ -287,24 +286,16 @@ def _line_spans(body: str) -> Iterator[tuple[int, int]]:
         start += len(line) + 1
 
 
-def _explain_fault(fault: NotJson, body: str, file: str, span: tuple[int, int]) -> list[Problem]:
-    """Return the problems of the value in a part of a text."""
-    start, end = span
+def _explain_fault(fault: NotJson, body: str, file: str, start: int) -> Problem:
+    """Return the problem of the value that starts there in a text."""
     fault_place = place(file, body, start + fault.position)
-    if fault.kind == "repeated":
-        problems: list[Problem] = []
-        with suppress(ValueError):  # after the first one the text need not be valid JSON
-            for other in _faults(body[start:end], MAX_DEPTH):
-                if other.kind == "repeated":
-                    where = place(file, body, start + other.position)
-                    problems.append(Problem("BK102", other.message, "remove one of the two", where))
-        return problems
     if fault.kind == "syntax":
         hint = "fix the text there, or the end of the value before it"
         message = f"not valid JSON: {fault.message[0].lower()}{fault.message[1:]}"
-        return [Problem("BK101", message, hint, fault_place)]
-    hint = "store such data as a string" if fault.kind == "deep" else "write it as a string, in quotes"
-    return [Problem("BK106", fault.message, hint, fault_place)]
+        return Problem("BK101", message, hint, fault_place)
+    if fault.kind == "repeated":
+        return Problem("BK102", fault.message, "remove one of the two", fault_place)
+    return Problem("BK106", fault.message, "write it as a string, in quotes", fault_place)
 
 
 def dump_json(value: Json) -> str:

@@ -71,21 +71,16 @@ _DEFAULT_STYLE = YamlStyle()
 def yaml_block(value: Json, column: int, offset: int = STEP, style: YamlStyle = _DEFAULT_STYLE) -> list[str]:
     """Return the lines of a value at a column, which is `offset` deeper than its parent's. The first line
     is not indented."""
-    writer = _YamlWriter(style)
     if isinstance(value, dict | list) and value:
-        writer.collection("", value, column, 1)
-    elif is_text_block(value):
-        writer.text_block("", value, column or STEP, offset or STEP)
-    else:
-        writer.lines.append(yaml_scalar(value))
-    return writer.lines
+        return [*_entry_lines("", value, column, 1, style)]
+    if is_text_block(value):
+        return [*_text_lines("", value, column or STEP, offset or STEP)]
+    return [yaml_scalar(value)]
 
 
 def yaml_value(prefix: str, value: Json, column: int, offset: int, style: YamlStyle) -> list[str]:
     """Return the lines of a value behind its key or dash, the `prefix`, which is at a column."""
-    writer = _YamlWriter(style)
-    writer.put(prefix, value, column, offset, 1)
-    return writer.lines
+    return [*_value_lines(prefix, value, column, offset, 1, style)]
 
 
 def yaml_flow(value: Json, depth: int = 1) -> str:
@@ -93,9 +88,8 @@ def yaml_flow(value: Json, depth: int = 1) -> str:
     if isinstance(value, dict | list):
         check_depth(depth)
     if isinstance(value, dict):
-        names = ((yaml_flow(key), item) for key, item in value.items())
-        keys = ((name if len(name) <= _LONGEST_SIMPLE_KEY else f"? {name} ", item) for name, item in names)
-        return "{" + ", ".join(f"{key}: {yaml_flow(item, depth + 1)}" for key, item in keys) + "}"
+        pairs = ((check_key(yaml_flow(key)), yaml_flow(item, depth + 1)) for key, item in value.items())
+        return "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}"
     if isinstance(value, list):
         return f"[{', '.join(yaml_flow(item, depth + 1) for item in value)}]"
     if isinstance(value, str):
@@ -140,52 +134,50 @@ def check_depth(depth: int) -> None:
         raise InvalidInput(Problem("BK114", message, "leave its inner part out, or store it as a string"))
 
 
-class _YamlWriter:
-    def __init__(self, style: YamlStyle):
-        self.lines: list[str] = []
-        self.style = style
+def check_key(written: str) -> str:
+    if len(written) > _LONGEST_SIMPLE_KEY:
+        message = f"a key of more than {_LONGEST_SIMPLE_KEY} characters cannot be stored in YAML"
+        raise InvalidInput(Problem("BK114", message, "leave it out of the output"))
+    return written
 
-    def collection(self, prefix: str, value: Json, column: int, depth: int) -> None:
-        """Write a collection. `prefix` starts the first line; the other lines are indented to the column."""
-        indent = " " * column
-        if isinstance(value, list):
-            for item in value:
-                self.put(f"{prefix}-", item, column, STEP, depth)
-                prefix = indent
-            return
-        for key, item in value.items():
-            name = yaml_scalar(key)
-            if len(name) > _LONGEST_SIMPLE_KEY:
-                self.lines.append(f"{prefix}? {name}")
-                prefix, name = indent, ""
-            self.put(f"{prefix}{name}:", item, column, self.style.step, depth)
-            prefix = indent
 
-    def put(self, prefix: str, value: Json, column: int, offset: int, depth: int) -> None:
-        """Write a value after its key or its dash, in a collection at the column."""
-        inner = column + offset
-        if isinstance(value, dict | list):
-            check_depth(depth + 1)
-        if isinstance(value, dict | list) and value:
-            if prefix.endswith("-"):
-                self.collection(f"{prefix} ", value, inner, depth + 1)
-            else:
-                self.lines.append(prefix)
-                if self.style.flat and isinstance(value, list) and prefix.strip() != ":":
-                    inner = column
-                self.collection(" " * inner, value, inner, depth + 1)
-        elif is_text_block(value) and not (self.style.inside and value.endswith("\n\n")):
-            self.text_block(f"{prefix} ", value, inner, offset)
-        else:
-            self.lines.append(f"{prefix} {yaml_scalar(value)}")
+def _entry_lines(prefix: str, value: Json, column: int, depth: int, style: YamlStyle) -> Iterator[str]:
+    """Yield the lines of a collection. `prefix` starts the first line; the other lines are indented to the
+    column."""
+    pairs = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    for key, item in pairs:
+        name, offset = ("-", STEP) if key is None else (f"{check_key(yaml_scalar(key))}:", style.step)
+        yield from _value_lines(prefix + name, item, column, offset, depth, style)
+        prefix = " " * column
 
-    def text_block(self, prefix: str, text: str, column: int, offset: int) -> None:
-        # Without the digit, a reader would take the blanks of the first line for the indentation.
-        indent_digit = str(offset) if text[0] in " \n\t" else ""
-        chomping = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
-        self.lines.append(f"{prefix}|{indent_digit}{chomping}")
-        indent = " " * column
-        self.lines.extend(indent + line if line else "" for line in text.removesuffix("\n").split("\n"))
+
+def _value_lines(
+    prefix: str, value: Json, column: int, offset: int, depth: int, style: YamlStyle
+) -> Iterator[str]:
+    """Yield the lines of a value after its key or its dash, in a collection at the column."""
+    inner = column + offset
+    if isinstance(value, dict | list):
+        check_depth(depth + 1)
+    if isinstance(value, dict | list) and value:
+        start = f"{prefix} "
+        if not prefix.endswith("-"):
+            yield prefix
+            inner = column if style.flat and isinstance(value, list) else inner
+            start = " " * inner
+        yield from _entry_lines(start, value, inner, depth + 1, style)
+    elif is_text_block(value) and not (style.inside and value.endswith("\n\n")):
+        yield from _text_lines(f"{prefix} ", value, inner, offset)
+    else:
+        yield f"{prefix} {yaml_scalar(value)}"
+
+
+def _text_lines(prefix: str, text: str, column: int, offset: int) -> Iterator[str]:
+    # Without the digit, a reader would take the blanks of the first line for the indentation.
+    indent_digit = str(offset) if text[0] in " \n\t" else ""
+    chomping = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
+    yield f"{prefix}|{indent_digit}{chomping}"
+    for line in text.removesuffix("\n").split("\n"):
+        yield " " * column + line if line else ""
 
 
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -215,27 +215,22 @@ class _Reader:
     def check_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
         """Report a key that is not a text, a merge key, or a repeated key."""
         if isinstance(value, dict | list):
-            if name := _NAME_IN_BRACES.match(self.text, event.start_mark.index - 1):
-                message = f"{name[0]} without quotes is no text, but a mapping within a mapping"
-                self.refuse("BK107", message, f'put it in quotes: "{name[0]}"', event)
-            self.refuse("BK107", f"a key of type {json_type(value)}", "keys must be strings", event)
-        if type(value) is int and stack and stack[-1][2] in self.numbered:
-            value = str(value)
-            if value not in box:
-                return str(value)
-        if not isinstance(value, str):
-            message = f"the key {getattr(event, 'value', '')} is a {json_type(value)}; keys must be strings"
-            self.problems.append(Problem("BK107", message, "put it in quotes", self.at(event)))
-            return str(value)
-        if value == "<<" and value not in box:
-            if not getattr(event, "style", ""):
-                message = "the key << is a YAML merge key, which is not supported"
-                hint = 'write the keys out, or quote it if it is meant as a string: "<<"'
-                self.problems.append(Problem("BK107", message, hint, self.at(event)))
-            return value
-        message = f"the key {value!r} occurs twice"
-        self.problems.append(Problem("BK102", message, "remove one of the two", self.at(event)))
-        return value
+            name = _NAME_IN_BRACES.match(self.text, event.start_mark.index - 1)
+            hint = f'put it in quotes: "{name[0]}"' if name else "keys must be strings"
+            self.refuse("BK107", f"a key of type {json_type(value)}", hint, event)
+        written = getattr(event, "value", "")
+        is_number = type(value) is int and stack and stack[-1][2] in self.numbered
+        if (not isinstance(value, str) and not is_number) or (
+            value == "<<" and not getattr(event, "style", "")
+        ):
+            message = f"the key {written} is a {'merge key' if value == '<<' else json_type(value)}"
+            self.problems.append(
+                Problem("BK107", f"{message}; keys must be strings", "quote it", self.at(event))
+            )
+        elif str(value) in box:
+            message = f"the key {str(value)!r} occurs twice"
+            self.problems.append(Problem("BK102", message, "remove one of the two", self.at(event)))
+        return str(value)
 
     def report_tag(self, event: Any) -> None:
         message = f"the tag {event.tag.replace(_TAGS, '!!')} is not supported"
@@ -253,15 +248,10 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
     """Return libyaml's error with its place. The line itself is never quoted: it may hold a secret."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
-    hint = "fix the line, or the one before it"
+    hint = "fix the line, or the one before it: indent with spaces, and quote a string that contains `: `"
     if reason.startswith("found unexpected") and f"{getattr(error, 'context', '')}".endswith("quoted scalar"):
-        mark = getattr(error, "context_mark", None)
-        reason, hint = "a quote is not closed", "close it where the text ends"
-    elif "mapping values are not allowed" in reason:
-        hint = "put a string that contains `: ` in quotes, or fix the indentation"
+        mark, reason = getattr(error, "context_mark", None), "a quote is not closed"
     index = mark.index if mark else getattr(error, "position", 0)
-    if "\t" in body[body.rfind("\n", 0, index) : index + 1]:
-        hint = "indent with spaces: YAML allows no tabs there"
     return Problem("BK101", f"not valid YAML: {reason}", hint, place(file, body, index))
 
 
@@ -277,7 +267,6 @@ class OddNode(Struct):
 
     tag: str
     value: Any
-    line: int
 
 
 def load_foreign(body: str, file: str) -> list[Any]:
@@ -305,12 +294,6 @@ def load_foreign(body: str, file: str) -> list[Any]:
 
 
 class _ForeignLoader(SafeLoader):
-    def construct_mapping(self, node: Any, deep: bool = True) -> dict[Any, Any]:
-        """Unlike PyYAML's, a list may be a key, as in a `!!set`: it becomes a tuple."""
-        self.flatten_mapping(node)
-        build = self.construct_object
-        return {_hashable(build(key, True)): build(item, True) for key, item in node.value}
-
     def construct_odd(self, node: Any) -> Any:
         value: Any = node.value
         if isinstance(node, yaml.MappingNode):
@@ -318,11 +301,7 @@ class _ForeignLoader(SafeLoader):
         elif isinstance(node, yaml.SequenceNode):
             value = self.construct_sequence(node, deep=True)
         name = node.tag.removeprefix(_TAGS)
-        return value if name in _PLAIN_TAGS else OddNode(name, value, node.start_mark.line + 1)
+        return value if name in _PLAIN_TAGS else OddNode(name, value)
 
 
 _ForeignLoader.add_constructor(None, _ForeignLoader.construct_odd)
-
-
-def _hashable(key: Any) -> Any:
-    return tuple(map(_hashable, key)) if isinstance(key, list) else key

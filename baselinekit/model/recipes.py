@@ -11,7 +11,6 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import (
     AtLeastOne,
     Count,
-    Dollars,
     NotNegative,
     Struct,
     TimeLimit,
@@ -127,7 +126,7 @@ class Usage(Struct):
 
     tokens_in: Count | None = None
     tokens_out: Count | None = None
-    cost_usd: Dollars | None = None
+    cost_usd: Decimal | None = None
     tokens_cached: Count | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -156,10 +155,10 @@ class ModelUsage(Struct):
 
     calls: Count = 0
     tokens: Count = 0
-    usd: Dollars = field(default=Decimal(0), name="cost_usd")
+    usd: Decimal = field(default=Decimal(0), name="cost_usd")
     unanswered: Count = 0
     may_tokens: Count = 0
-    may_usd: Dollars = Decimal(0)
+    may_usd: Decimal = Decimal(0)
     full_price: Count | None = None
 
     @property

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import unquote_plus
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
@@ -34,7 +33,8 @@ ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
 _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
 """2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
 
-UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
+UNITS = (1, 10**3, 10**6, 10**9)
+"""Seconds to nanoseconds, as fractions of a second."""
 
 
 def _unit(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> int | None:
@@ -42,10 +42,10 @@ def _unit(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> i
     return next((unit for unit in UNITS if first * unit <= number < end * unit), None)
 
 
-def unit_of(moments: Any) -> str | None:
-    """The unit in which all numbers are moments between 2008 and 2039, counted since 1970."""
-    units = set(map(_unit, moments))
-    return UNITS.get(units.pop() or 0) if len(units) == 1 else None
+def have_one_unit(numbers: Sequence[Any]) -> bool:
+    """Whether all numbers are moments between 2008 and 2039, counted since 1970 in the same unit."""
+    units = set(map(_unit, numbers))
+    return len(units) == 1 and None not in units
 
 
 def seconds_of(number: Any, first: int = _FIRST_SECOND, end: int = _LAST_SECOND) -> float | None:
@@ -64,7 +64,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _ENDS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
 _MON = f"(?P<name>{'|'.join(_MONTHS)})"
 _MONTH = f"(?P<name>{'|'.join(f'{month}(?:{end})?' for month, end in zip(_MONTHS, _ENDS, strict=True))})\\.?"
-_Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
+_Y, _M = "(?P<y>[0-9]{4})", "(?P<m>0?[1-9]|1[0-2])"
 _MM = "(?P<m>0[1-9]|1[0-2])"
 _D, _DD = "(?P<d>[ 0]?[1-9]|[12][0-9]|3[01])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
 _HOUR, _MINUTE, _SECOND = "(?P<h>[01]?[0-9]|2[0-3])", "(?P<i>[0-5][0-9])", "(?P<s>[0-5][0-9])"
@@ -78,31 +78,6 @@ _COMMENT = r"(?: \([^()\n]{0,60}\))?"
 _NAMED_DAY = f"(?:(?:{_LONG_DAY}|{_SHORT_DAY}),? )?"
 _AND_TIME = f"(?:,| at|) {_SHORT_TIME}{_NOON}(?: {_NAMED})?"
 
-_PATTERNS: dict[str, str] = {
-    "http": f"{_SHORT_DAY}, {_DD} {_MON} {_Y} {_TIME} (?P<z>GMT)",
-    "rfc2822": f"(?:{_SHORT_DAY}, )?{_D} {_MON} {_Y} {_HOUR}:{_MINUTE}(?::{_SECOND})? {_NAMED}{_COMMENT}",
-    "rfc850": f"{_LONG_DAY}, {_DD}-{_MON}-{_YY} {_TIME} (?P<z>GMT|UTC)",
-    "cookie": f"{_SHORT_DAY}, {_DD}-{_MON}-{_Y} {_TIME} (?P<z>GMT|UTC)",
-    "apache": f"{_DD}/{_MON}/{_Y}:{_TIME} (?P<z>{_OFFSET})",
-    "ctime": f"{_SHORT_DAY} {_MON} {_D} {_TIME} {_Y}",
-    "date": f"{_SHORT_DAY} {_MON} {_D} {_TIME}{_NOON} {_NAMED} {_Y}",
-    "javascript": f"{_SHORT_DAY} {_MON} {_D} {_Y} {_TIME} GMT(?P<z>{_OFFSET}){_COMMENT}",
-    "go": (
-        rf"{_Y}-{_MM}-{_DD} {_TIME}{_FRACTION} (?P<z>{_OFFSET}) (?:[A-Z]{{1,5}}|[+-][0-9]{{2,4}})"
-        r"(?: m=[+-][0-9]+(?:\.[0-9]+)?)?"
-    ),
-    "zoned": rf"{_Y}-{_MM}-{_DD}[T ]{_SHORT_TIME}(?P<z>Z|{_OFFSET})\[[A-Za-z0-9_/+-]{{1,40}}\]",
-    "sql": f"{_Y}-{_MM}-{_DD}[T ]{_SHORT_TIME} ?{_NAMED}",
-    "basic": rf"(?P<y>20[0-9]{{2}}){_MM}{_DD}[T_-]?(?P<h>[01][0-9]|2[0-3]){_MINUTE}{_SECOND}{_FRACTION}"
-    r"(?P<z>Z|[+-][0-9]{4})?",
-    "slashes": f"{_Y}/{_MM}/{_DD}[T ]{_SHORT_TIME}(?: ?{_NAMED})?",
-    "us": f"{_M}/(?P<d>0?[1-9]|[12][0-9]|3[01])/{_Y},? {_SHORT_TIME}{_NOON}",
-    "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y},? {_SHORT_TIME}{_NOON}",
-    "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}{_AND_TIME}",
-    "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}{_AND_TIME}",
-    "syslog": f"{_MON} {_D} {_TIME}{_FRACTION}",
-    "klog": f"[DIWEF]{_MM}{_DD} {_TIME}{_FRACTION}",
-}
 _DATES: dict[str, str] = {
     "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}",
     "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}",
@@ -111,12 +86,24 @@ _DATES: dict[str, str] = {
     "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y}",
     "basic": f"(?P<y>20[0-9]{{2}}){_MM}{_DD}",
 }
+_PATTERNS: dict[str, str] = {
+    "http": f"{_SHORT_DAY}, {_DD} {_MON} {_Y} {_TIME} (?P<z>GMT)",
+    "rfc2822": f"(?:{_SHORT_DAY}, )?{_D} {_MON} {_Y} {_HOUR}:{_MINUTE}(?::{_SECOND})? {_NAMED}{_COMMENT}",
+    "apache": f"{_DD}/{_MON}/{_Y}:{_TIME} (?P<z>{_OFFSET})",
+    "ctime": f"{_SHORT_DAY} {_MON} {_D} {_TIME} {_Y}",
+    "date": f"{_SHORT_DAY} {_MON} {_D} {_TIME}{_NOON} {_NAMED} {_Y}",
+    "javascript": f"{_SHORT_DAY} {_MON} {_D} {_Y} {_TIME} GMT(?P<z>{_OFFSET}){_COMMENT}",
+    "sql": f"{_Y}-{_MM}-{_DD}[T ]{_SHORT_TIME} ?{_NAMED}",
+    "basic": rf"{_DATES['basic']}[T_-]?(?P<h>[01][0-9]|2[0-3]){_MINUTE}{_SECOND}{_FRACTION}"
+    r"(?P<z>Z|[+-][0-9]{4})?",
+    "slashes": f"{_DATES['slashes']}[T ]{_SHORT_TIME}(?: ?{_NAMED})?",
+    "us": f"{_DATES['us']},? {_SHORT_TIME}{_NOON}",
+    "european": f"{_DATES['european']},? {_SHORT_TIME}{_NOON}",
+    "words": f"{_DATES['words']}{_AND_TIME}",
+    "day_first": f"{_DATES['day_first']}{_AND_TIME}",
+    "syslog": f"{_MON} {_D} {_TIME}{_FRACTION}",
+}
 _NAMED_GROUP = lazy_pattern(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
-_ESCAPED_MOMENT = (
-    r"(?:[A-Z][a-z]{2,8}(?:%2C|%20|[+,]){1,2})?[0-9]{1,4}(?:[-/.+]|%2F|%20)[0-9A-Za-z]{1,9}"
-    r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
-    r"(?:\.[0-9]{1,9})?)?(?:Z|(?:%20|\+)?(?:GMT|UTC)|(?:%20|\+)?(?:%2B|[+-])[0-9]{2}(?:%3A)?[0-9]{2})?"
-).replace("%3A", "%3[Aa]")
 _TIMESTAMPS = 10**9, 10**10
 _EPOCH = r"[1-9][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
 
@@ -142,17 +129,15 @@ def _form(pattern: str) -> MomentForm:
 def _timestamp_of_parts(parts: dict[str, str | None]) -> float | None:
     """The timestamp of the parts of a date. Without a year a leap year is assumed, so that any day is valid.
     None for a day that does not exist."""
-    name = parts.get("name")
-    year = int(parts.get("y") or 2000)
-    month = _MONTHS.index(name[:3]) + 1 if name else int(parts["m"] or 0)
-    hour = int(parts.get("h") or 0)
-    if parts.get("noon"):
-        hour = hour % 12 + (12 if str(parts["noon"]) in "Pp" else 0)
-    second, day = int(parts.get("s") or 0), int(parts.get("d") or 0)
+    numbers = {part: int(parts.get(part) or 0) for part in "ymdhis"}
+    if name := parts.get("name"):
+        numbers["m"] = _MONTHS.index(name[:3]) + 1
+    if noon := parts.get("noon"):
+        numbers["h"] = numbers["h"] % 12 + (12 if noon in "Pp" else 0)
+    year, month, day, hour, minute, second = numbers.values()
     try:
-        zone, minute = _parse_zone(parts.get("z") or ""), int(parts.get("i") or 0)
-        full_year = year + 2000 if year < 100 else year
-        return datetime(full_year, month, day, hour, minute, second, tzinfo=zone).timestamp()
+        zone = _parse_zone(parts.get("z") or "")
+        return datetime(year or 2000, month, day, hour, minute, second, tzinfo=zone).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -185,18 +170,12 @@ def epoch_seconds(text: str) -> float | None:
     return seconds_of(Decimal(text), *_TIMESTAMPS) if re.fullmatch(_EPOCH, text) else None
 
 
-def escaped_seconds(text: str) -> float | None:
-    """The moment of a text that is escaped as in the query of a URL."""
-    return moment_of(unquote_plus(text)) if re.fullmatch(_ESCAPED_MOMENT, text) else None
-
-
 # The forms by name. In a longer text they are tried in this order, and the first that fits is the longest.
 
 Forms = dict[str, MomentForm]
 MOMENT_FORMS: Forms = {
     **{name: _form(pattern) for name, pattern in _PATTERNS.items()},
     "iso": MomentForm(ISO, iso_seconds),
-    "escaped": MomentForm(_ESCAPED_MOMENT, escaped_seconds),
     "epoch": MomentForm(_EPOCH, epoch_seconds),
 }
 DATE_FORMS: Forms = {name: _form(text) for name, text in _DATES.items()} | {"iso": MomentForm(DATE, iso_day)}
@@ -313,31 +292,29 @@ def texts(
 def uuid(args: grammar.Args, context: Any) -> grammar.Kind:
     """UUIDs. With a version, the layout of RFC 9562 with its variant digit; without one any text of that
     form: test data is full of 1111…, and the nil and max UUIDs have no version."""
-    (version,) = grammar.take(
-        "any_uuid", args, "any_uuid(4)", lambda arg: grammar.whole(arg) and 1 <= arg <= 8
-    )
+    (version,) = grammar.take(args, lambda arg: grammar.whole(arg) and 1 <= arg <= 8)
     return texts(_UUID, lambda text: version is None or uuid_version([text]) == str(version))
 
 
 def hex_digits(args: grammar.Args, context: Any) -> grammar.Kind:
-    (length,) = grammar.take("any_hex", args, "any_hex(40)", lambda arg: grammar.count(arg) and arg > 0)
+    (length,) = grammar.take(args, lambda arg: grammar.count(arg) and arg > 0)
     return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
 
 
 def ip(args: grammar.Args, context: Any) -> grammar.Kind:
-    (version,) = grammar.take("any_ip", args, "any_ip(4)", lambda arg: grammar.whole(arg) and arg in (4, 6))
+    (version,) = grammar.take(args, lambda arg: grammar.whole(arg) and arg in (4, 6))
     versions = (4, 6) if version is None else (version,)
     return texts(r"[0-9A-Fa-f:.]{2,45}", lambda text: ip_version(text) in versions)
 
 
-def time_span(name: str, args: grammar.Args) -> Decimal | None:
+def time_span(args: grammar.Args) -> Decimal | None:
     """The seconds from now within which a moment must be, if there is an argument."""
-    (within,) = grammar.take(name, args, f"{name}(5m)", lambda arg: grammar.seconds(arg) is not None)
+    (within,) = grammar.take(args, lambda arg: grammar.seconds(arg) is not None)
     return grammar.seconds(within)
 
 
 def iso_datetime(args: grammar.Args, context: Any) -> grammar.Kind:
-    span = time_span("any_iso_datetime", args)
+    span = time_span(args)
 
     def check(text: str) -> bool:
         moment = iso_seconds(text)
@@ -348,7 +325,7 @@ def iso_datetime(args: grammar.Args, context: Any) -> grammar.Kind:
 
 def unix_timestamp(args: grammar.Args, context: Any) -> grammar.Kind:
     """Seconds, milliseconds, microseconds or nanoseconds between 2001 and 2286."""
-    span = time_span("any_unix_timestamp", args)
+    span = time_span(args)
 
     def accepts(value: Json) -> bool:
         moment = seconds_of(value, *_TIMESTAMPS) if is_number(value) else None
@@ -394,17 +371,12 @@ def is_base64(text: str) -> bool:
 
 
 def is_jwt(text: str) -> bool:
-    """Whether a text is a token of RFC 7519: signed (three parts, the last one empty only for `alg: none`) or
-    encrypted (five parts)."""
+    """Whether three parts are a signed token of RFC 7519; the last one is empty only for `alg: none`."""
     parts = text.split(".")
-    header = json_object(parts[0])
-    algorithm = header.get("alg") if header is not None else None
-    if header is None or not isinstance(algorithm, str) or any(len(part) % 4 == 1 for part in parts):
+    algorithm = (json_object(parts[0]) or {}).get("alg")
+    if not isinstance(algorithm, str) or any(len(part) % 4 == 1 for part in parts):
         return False
-    if len(parts) == 5:
-        return isinstance(header.get("enc"), str)
-    nested = str(header.get("cty", "")).upper() == "JWT"
-    return bool(parts[2]) == (algorithm != "none") and (nested or json_object(parts[1]) is not None)
+    return bool(parts[2]) == (algorithm != "none") and json_object(parts[1]) is not None
 
 
 def json_object(encoded: str) -> dict[str, Json] | None:
@@ -451,13 +423,11 @@ def uuid_version(values: Texts) -> str | None:
 _LONGEST_MOMENT = 100
 
 
-def moments(name: str, forms: Forms, example: str) -> Builder:
+def moments(forms: Forms) -> Builder:
     """The function that builds the kind of texts of one form, or of any form."""
 
     def build(args: grammar.Args, context: Any) -> grammar.Kind:
-        (form,) = grammar.take(
-            name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms
-        )
+        (form,) = grammar.take(args, lambda arg: isinstance(arg, str) and arg in forms)
         chosen = forms if form is None else {str(form): forms[str(form)]}
         furthest = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
         return texts(f"(?:{either(chosen)})", lambda text: _stated(text, chosen) is not None, furthest)
@@ -519,7 +489,7 @@ _OTHER_FORM = lazy_pattern(r"[.+/=]")
 def token(args: grammar.Args, context: Any) -> grammar.Kind:
     """Tokens of a least length: generators change the length of ids by a few characters, by chance or over
     time, but losing half of them is a fault."""
-    low, high = grammar.bounds("any_token", args, "any_token(10)", grammar.count)
+    low, high = grammar.bounds(args, grammar.count)
     tokens = texts(_TOKEN, grammar.of_length(low or 1, high, str).accepts)
     inline = rf"[A-Za-z0-9._~+/=%-]{{{low or 1},{'' if high is None else high}}}"
     return replace(tokens, inline=inline, furthest=r"\S*")
@@ -551,7 +521,7 @@ def are_moments(values: Texts) -> bool:
     numbers only if they are moments of our time."""
     if all(re.fullmatch(_NUMERIC, text) for text in values):
         basic = all(MOMENT_FORMS["basic"].moment(text) is not None for text in values)
-        return basic or unit_of([Decimal(text) for text in values]) is not None
+        return basic or have_one_unit([Decimal(text) for text in values])
     return not all(re.fullmatch(ISO, text) for text in values)
 
 
@@ -565,54 +535,51 @@ def text_format(
     *,
     check: Callable[[str], bool] | None = None,
     types: frozenset[str] = frozenset({"string"}),
+    example: str = "",
     **learnt: Any,
 ) -> grammar.PlaceholderType:
     """The row of a format. `build`: its expression, which `check` completes, if the format takes no
-    arguments; else the function that builds its kind. `words` and `learnt`: how it is learnt."""
+    arguments; else the function that builds its kind, with an `example`. `words` and `learnt`: how it is
+    learnt."""
 
     def of_pattern(args: grammar.Args, context: Any) -> grammar.Kind:
-        grammar.take(name, args, name)
+        grammar.take(args)
         return texts(str(build), check)
 
     rule = grammar.LearningRule(words, **learnt)
-    return grammar.PlaceholderType(name, of_pattern if isinstance(build, str) else build, types, rule)
+    function = of_pattern if isinstance(build, str) else build
+    return grammar.PlaceholderType(name, function, types, rule, example)
 
 
 FORMATS = (
     text_format(
         "any_datetime",
-        moments("any_datetime", MOMENT_FORMS, "http"),
+        moments(MOMENT_FORMS),
         "dates with a time",
+        example="any_datetime(http)",
         fits=are_moments,
         argument=common_form(MOMENT_FORMS),
-        narrowed="dates with a time ({})",
         piece=either(MOMENT_FORMS, "epoch"),
         in_rows=True,
     ),
     text_format(
         "any_date",
-        moments("any_date", DATE_FORMS, "words"),
+        moments(DATE_FORMS),
         "dates",
+        example="any_date(words)",
         fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
         argument=common_form(DATE_FORMS),
-        narrowed="dates ({})",
         piece=either(DATE_FORMS, "iso"),
     ),
     text_format("any_size", _SIZE, "sizes", piece=_SIZE),
     text_format("any_digits", "[0-9]+", "texts of digits", when="likely"),
     text_format("any_numeric", _NUMERIC, "numbers as texts", when="likely"),
     text_format(
-        "any_uuid",
-        uuid,
-        "UUIDs",
-        argument=uuid_version,
-        narrowed="UUIDs of version {}",
-        piece=_UUID,
-        in_rows=True,
+        "any_uuid", uuid, "UUIDs", example="any_uuid(4)", argument=uuid_version, piece=_UUID, in_rows=True
     ),
     text_format(
         "any_jwt",
-        r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
+        r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*",
         "JSON web tokens",
         check=is_jwt,
         piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
@@ -624,7 +591,14 @@ FORMATS = (
         fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
         in_rows=True,
     ),
-    text_format("any_iso_datetime", iso_datetime, "dates with a time", piece=ISO, in_rows=True),
+    text_format(
+        "any_iso_datetime",
+        iso_datetime,
+        "dates with a time",
+        example="any_iso_datetime(5m)",
+        piece=ISO,
+        in_rows=True,
+    ),
     text_format(
         "any_iso_date", DATE, "dates", check=lambda text: iso_day(text) is not None, piece=DATE, in_rows=True
     ),
@@ -643,9 +617,9 @@ FORMATS = (
         "any_ip",
         ip,
         "IP addresses",
+        example="any_ip(4)",
         fits=lambda values: all("." in text or ":" in text for text in values),
         argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
-        narrowed="IP addresses of version {}",
     ),
     text_format(
         "any_email",
@@ -671,10 +645,10 @@ FORMATS = (
         "any_hex",
         hex_digits,
         "hexadecimal digits",
+        example="any_hex(40)",
         when="likely",
         fits=lambda values: are_mixed(values) and min(map(len, values)) >= 8,
         argument=digest_length,
-        narrowed="{} hexadecimal digits",
         piece=r"(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![+/=~%])",
     ),
     text_format(
@@ -700,10 +674,10 @@ FORMATS = (
         "any_token",
         token,
         "tokens",
+        example="any_token(10)",
         when="likely",
         fits=are_tokens,
         argument=lambda values: str(max(min(map(len, values)) // 2, 1)),
-        narrowed="tokens of {} characters or more",
     ),
 )
 """Formats are learnt in this order. Those that vary by nature come before those of the standards; a time of

@@ -222,47 +222,42 @@ def between(number: Json, low: Json, high: Json) -> bool:
 
 class LearningRule(Struct):
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
-    fit. `words`: describes the values, and may depend on them. `when`: "sure" (no value has its form by
+    fit. `words`: describes the values. `when`: "sure" (no value has its form by
     chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
-    than the type). `argument`: a property of all values that narrows the placeholder, described by
-    `narrowed`. `piece`: the expression that finds it in a longer text, where it may stand for a part that
+    than the type). `argument`: a property of all values that narrows the placeholder. `piece`:
+    the expression that finds it in a longer text, where it may stand for a part that
     varies. `in_rows`: it may stand for a key of one row that describes many."""
 
-    words: str | Callable[[Sequence[Any]], str]
+    words: str
     of: str = "string"
     when: Literal["sure", "likely", "type"] = "sure"
     fits: Callable[[Sequence[Any]], bool] = lambda values: True
     argument: Callable[[Sequence[Any]], str | None] = lambda values: None
-    narrowed: str = ""
     piece: str = ""
     in_rows: bool = False
 
 
 class PlaceholderType(Struct):
     """A placeholder as one row of the table: its name, the function that builds its kind from its arguments
-    (and the words of a project), the types of the values that are stored as it (None: any), and how it is
-    learnt, if it is."""
+    (and the words of a project), the types of the values that are stored as it (None: any), how it is learnt,
+    if it is, and an example of its arguments, if it takes any."""
 
     name: str
     build: Callable[[Args, Any], Kind]
     types: frozenset[str] | None = frozenset({"string"})
     learnt: LearningRule | None = None
+    example: str = ""
 
 
-def bad_args(name: str, reason: str, example: str) -> InvalidInput:
-    return InvalidInput(Problem("BK213", f"the placeholder {name} {reason}", f"for example <<{example}>>"))
+class BadArguments(Exception):
+    """Raised where a placeholder cannot take its arguments."""
 
 
-def take(name: str, args: Args, example: str, *checks: Callable[[Json], bool]) -> list[Json]:
+def take(args: Args, *checks: Callable[[Json], bool]) -> list[Json]:
     """Check the arguments and return them; missing ones are None."""
-    if len(args) > len(checks):
-        limit = len(checks)
-        plural = "s" if limit > 1 else ""
-        reason = f"takes at most {limit} argument{plural}" if limit else "takes no arguments"
-        raise bad_args(name, reason, example)
-    for arg, fits in zip(args, checks, strict=False):
-        if arg is not None and not fits(arg):
-            raise bad_args(name, f"cannot take {str(arg)!r}", example)
+    pairs = zip(args, checks, strict=False)
+    if len(args) > len(checks) or not all(arg is None or fits(arg) for arg, fits in pairs):
+        raise BadArguments
     return [*args, *[None] * (len(checks) - len(args))]
 
 
@@ -275,14 +270,12 @@ def count(value: Json) -> bool:
     return whole(value) and 0 <= value <= _MOST
 
 
-def bounds(
-    name: str, args: Args, example: str, fits: Callable[[Json], bool], *before: Callable[[Json], bool]
-) -> list[Json]:
-    """Check and return the arguments, of which the last two are a minimum and a maximum."""
-    taken = take(name, args, example, *before, fits, fits)
+def bounds(args: Args, fits: Callable[[Json], bool], *before: Callable[[Json], bool]) -> list[Json]:
+    """Check and return the arguments; the last two are a minimum and a maximum."""
+    taken = take(args, *before, fits, fits)
     low, high = taken[-2:]
     if low is not None and high is not None and low > high:
-        raise bad_args(name, f"accepts nothing: {low} is more than {high}", example)
+        raise BadArguments
     return taken
 
 

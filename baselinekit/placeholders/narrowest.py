@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.lazy import lazy_pattern
@@ -14,7 +15,7 @@ from baselinekit.placeholders.grammar import escape, quoted, whole
 from baselinekit.placeholders.table import NUMBER_IN_TEXT, TABLE, PlaceholderContext, Table
 from baselinekit.placeholders.template import compile_text
 from baselinekit.structs import Struct, replace
-from baselinekit.values.equality import EXACT, decimal, is_number
+from baselinekit.values.equality import is_number
 
 # Proposals for seen values: a placeholder that accepts all of them, or a text with placeholders in it.
 
@@ -67,9 +68,8 @@ def proposals_from_table(
             continue
         argument = rule.argument(values)
         if argument is not None:
-            yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.narrowed.format(argument))
-        described = rule.words if isinstance(rule.words, str) else rule.words(values)
-        yield PlaceholderProposal(f"<<{row.name}>>", described, when == "type")
+            yield PlaceholderProposal(f"<<{row.name}({argument})>>", rule.words)
+        yield PlaceholderProposal(f"<<{row.name}>>", rule.words, when == "type")
         if when != "type":
             return
 
@@ -174,18 +174,16 @@ class TextPieces:
         parts: list[tuple[str, bool]] = []
         for column, varies in self.columns:
             parts += self._parts_of(column) if varies else [(column[0], False)]
-        if any(text == _ANY_NUMBER for text, _ in parts):  # a text with measurements: 3 may be 3.0 next time
-            parts = [(_ANY_NUMBER if part == (_INTEGER, True) else part[0], part[1]) for part in parts]
         joined: list[tuple[str, bool]] = []
-        for text, placeholder in parts:
-            if joined and not placeholder and not joined[-1][1]:
-                text, placeholder = joined.pop()[0] + text, False
-            joined.append((text, placeholder))
-        places = enumerate(joined, 1)
-        texts = (text if is_one else write(text, place < len(joined)) for place, (text, is_one) in places)
-        written = "".join(texts)
-        placeholders = [text for text, placeholder in joined if placeholder]
-        return written, placeholders, "".join(text for text, placeholder in joined if not placeholder)
+        for varies, group in groupby(parts, key=itemgetter(1)):
+            texts = [text for text, _ in group]
+            joined += [(text, True) for text in texts] if varies else [("".join(texts), False)]
+        written = "".join(
+            text if varies else write(text, number < len(joined))
+            for number, (text, varies) in enumerate(joined, 1)
+        )
+        placeholders = [text for text, varies in joined if varies]
+        return written, placeholders, "".join(text for text, varies in joined if not varies)
 
     # The placeholders for a part that varies.
 
@@ -286,8 +284,8 @@ def template_around_varying_parts(
 
 
 # Numbers. Two or three of them say nothing about the next thousand: a counter grows and restarts at zero, and
-# a size or a duration may be a hundred times as large on a slow day. So the only bound is zero, for counts
-# and measurements: a negative one is a fault.
+# a size or a duration may be a hundred times as large on a slow day. So the only bound is zero, for counts: a
+# negative one is a fault.
 
 
 def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> Iterator[PlaceholderProposal]:
@@ -297,28 +295,9 @@ def propose_for_numbers(values: Sequence[Json], words: PlaceholderContext) -> It
         yield moments
         yield from wider[-1:]
         return
-    numbers = [decimal(value) for value in values]
-    least, most = min(numbers), max(numbers)
-    if least != most and wider and stays_above_zero(numbers, all(map(whole, values))):
-        described = f"{wider[0].reason} from {least:.6g} to {most:.6g}"
-        text = wider[0].text.replace(">>", "(0)>>")
-        yield PlaceholderProposal(text, f"{described}, and no negative ones")
+    if wider and all(map(whole, values)) and 0 <= min(values) < max(values):
+        yield PlaceholderProposal(wider[0].text.replace(">>", "(0)>>"), f"{wider[0].reason}, none negative")
     yield from wider
-
-
-_TIMES_THE_SPREAD = 10
-
-
-_ENOUGH = 3
-"""Two deviations have the same sign and are close to each other once in thirty cases."""
-
-
-def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
-    """Whether such numbers are never negative. Counts never are. Measurements with a fraction may be
-    deviations: they stay above zero if the smallest is at least ten times the spread."""
-    least, most = min(numbers), max(numbers)
-    room = EXACT.multiply(EXACT.subtract(most, least), Decimal(_TIMES_THE_SPREAD))
-    return least >= 0 and (integers or (len(numbers) >= _ENOUGH and least >= room))
 
 
 # Values of any type. Each proposal of the list accepts whatever the one before it does, and the last one says
@@ -328,9 +307,6 @@ def stays_above_zero(numbers: Sequence[Decimal], integers: bool) -> bool:
 _MOST_ALTERNATIVES = 5
 _LONGEST_ALTERNATIVE = 40
 _BARE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.-]*")
-_SPACED = "<<any_iso_datetime>>"
-"""Its values may contain a blank, which a URL may not."""
-
 _WORDS_OF_JSON = ("true", "false", "null")
 _ANYTHING = PlaceholderProposal("<<any>>", "values of different types", True)
 
@@ -380,10 +356,8 @@ def propose_by_parts(
     likely = list(proposals_from_table(texts, "string", "likely", words))
     if template is None or (template.says_little and likely):
         yield from likely
-        return
-    yield replace(template, says_little=False)
-    if not template.says_little and _SPACED not in template.text:
-        yield from (proposal for proposal in likely if proposal.text == "<<any_url>>")
+    else:
+        yield replace(template, says_little=False)
 
 
 def _propose_one_of(values: Sequence[str]) -> Iterator[PlaceholderProposal]:

@@ -36,8 +36,6 @@ def moment_of(value: Json) -> float | None:
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ULID = lazy_pattern(r"0[0-9A-HJKMNP-TV-Z]{25}")
 _HEX = lazy_pattern(r"[0-9a-f]{12,}|[0-9A-F]{12,}")
-_HEX_NUMBER = lazy_pattern(r"0x(?P<digits>[0-9a-fA-F]{12,})")
-_BASE32 = lazy_pattern(r"[A-Z2-7]{24,}={0,6}")
 _LONG_NUMBER = lazy_pattern(r"[1-9][0-9]{16,19}")
 _LIMITS = (str(2**63 - 1), str(2**64 - 1), str(2**63))
 _RUN = lazy_pattern(r"[A-Za-z0-9]+")
@@ -60,9 +58,7 @@ _FEWEST_TURNS = 3
 _FEWEST_DIGITS = 6
 """Different hexadecimal digits: a text with fewer was typed, such as 11111111-… or 0000….001."""
 
-_PARTS = lazy_pattern(
-    rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|(?:0x)?[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])"
-)
+_PARTS = lazy_pattern(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
 
 
 def looks_like_id(value: Json, path: Path = ()) -> bool:
@@ -80,14 +76,10 @@ def looks_like_id(value: Json, path: Path = ()) -> bool:
         return is_id and not text.endswith("000")
     tag = _TAG.fullmatch(text)
     text = tag["tag"] if tag else text
-    if hex_number := _HEX_NUMBER.fullmatch(text):  # an address, a hash of a chain
-        text = hex_number["digits"].lower()
     if _UUID.fullmatch(text) or _HEX.fullmatch(text):
         is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
         return not is_typed and count_turns(text.replace("-", "")) >= _FEWEST_TURNS
-    if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and formats.is_jwt(text)):
-        return True
-    if _BASE32.fullmatch(text) and count_turns(text) >= _FEWEST_TURNS:
+    if _ULID.fullmatch(text) or (text.count(".") == 2 and formats.is_jwt(text)):
         return True
     is_generated = _TOKEN.fullmatch(text) and _looks_generated(text, name, tag is not None)
     return bool(is_generated) and moment_of(text) is None
@@ -178,7 +170,7 @@ def _id_form(value: Json) -> str:
     text = str(value)
     if _UUID.fullmatch(text):
         return "uuid"
-    if _HEX.fullmatch(text) or _LONG_NUMBER.fullmatch(text) or _HEX_NUMBER.fullmatch(text):
+    if _HEX.fullmatch(text) or _LONG_NUMBER.fullmatch(text):
         return f"{type(value).__name__} {len(text)}"
     prefixed = _PREFIXED.fullmatch(text)
     return f"{text[: prefixed.start('rest')]} {len(text)}" if prefixed else f"text {len(text) // 8}"

@@ -9,14 +9,14 @@ from typing import Any
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import FORMATS, unit_of, unix_timestamp
+from baselinekit.placeholders.formats import FORMATS, have_one_unit, unix_timestamp
 from baselinekit.placeholders.grammar import (
     Args,
+    BadArguments,
     Kind,
     LearningRule,
     PlaceholderType,
     Token,
-    bad_args,
     between,
     bounds,
     count,
@@ -176,7 +176,7 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
             message = f"`placeholders:` of the configuration redefines {token.name}"
             raise InvalidInput(Problem("BK217", message, "choose another name: it is a built-in one"))
         if token.args:
-            raise bad_args(token.name, "takes no arguments", token.name)
+            raise _bad_arguments(token, token.name)
         return _regex_kind(words.own[token.name], words.regex_budget)
     if row is None:
         hint = suggest(token.name, {*words.table, *words.own})
@@ -184,7 +184,15 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
         if words.config_from:
             hint += f"; the configuration as of {words.config_from} counts (--config-from)"
         raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
-    return row.build(token.args, words)
+    try:
+        return row.build(token.args, words)
+    except BadArguments:
+        raise _bad_arguments(token, row.example or row.name) from None
+
+
+def _bad_arguments(token: Token, example: str) -> InvalidInput:
+    message = f"{token.text} has arguments that do not fit"
+    return InvalidInput(Problem("BK213", message, f"for example <<{example}>>"))
 
 
 def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
@@ -194,13 +202,13 @@ def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     return row.types if row else frozenset({"string"})
 
 
-def string(args: Args, words: PlaceholderContext, name: str = "any_string", least: int = 0) -> Kind:
-    low, high = bounds(name, args, f"{name}(1, 80)", count)
+def string(args: Args, words: PlaceholderContext, least: int = 0) -> Kind:
+    low, high = bounds(args, count)
     return of_length(max(least, low or 0), high, str)
 
 
-def number(args: Args, words: PlaceholderContext, name: str = "any_number", only: type | None = None) -> Kind:
-    low, high = bounds(name, args, f"{name}(0, 100)", is_number)
+def number(args: Args, words: PlaceholderContext, only: type | None = None) -> Kind:
+    low, high = bounds(args, is_number)
 
     def accepts(value: Json) -> bool:
         fits = is_number(value) and (only is None or isinstance(value, int) == (only is int))
@@ -214,7 +222,7 @@ def number(args: Args, words: PlaceholderContext, name: str = "any_number", only
 def number_near(args: Args, words: PlaceholderContext) -> Kind:
     match = _NEAR.fullmatch(" ".join(str(arg) for arg in args))
     if match is None or (match[2] or "").startswith("-"):
-        raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
+        raise BadArguments
     middle, distance = Decimal(match[1]), Decimal(match[2] or 0)
 
     def is_near(value: Any) -> bool:
@@ -224,8 +232,7 @@ def number_near(args: Args, words: PlaceholderContext) -> Kind:
 
 
 def array(args: Args, words: PlaceholderContext) -> Kind:
-    example = "any_array(any_uuid, 1, 10)"
-    of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
+    of, low, high = bounds(args, count, lambda arg: isinstance(arg, str))
     arrays = of_length(low or 0, high, list)
     if of is None:
         return replace(arrays, inline=None, any_text=None)
@@ -235,7 +242,7 @@ def array(args: Args, words: PlaceholderContext) -> Kind:
 
 def one_of(args: Args, words: PlaceholderContext) -> Kind:
     if not args:
-        raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
+        raise BadArguments
     texts = {as_text(arg): arg for arg in args}
 
     def accepts(value: Json) -> bool:
@@ -246,9 +253,9 @@ def one_of(args: Args, words: PlaceholderContext) -> Kind:
 
 
 def regex(args: Args, words: PlaceholderContext) -> Kind:
-    (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
+    (pattern,) = take(args, lambda arg: arg is not None)
     if pattern is None:
-        raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
+        raise BadArguments
     return _regex_kind(str(pattern), words.regex_budget)
 
 
@@ -262,33 +269,32 @@ def _regex_kind(pattern: str, regex_budget: RegexBudget) -> Kind:
 
 def text_test(name: str, test: Callable[[str, str], bool], inline: str) -> PlaceholderType:
     def build(args: Args, words: PlaceholderContext) -> Kind:
-        example = f"{name}('some text')"
         if len(args) != 1:
-            raise bad_args(name, "takes one text", example)
+            raise BadArguments
         part = as_text(args[0])
         found = inline.replace("PART", re.escape(part))
         return Kind(lambda value: isinstance(value, str) and test(value, part), found)
 
-    return PlaceholderType(name, build)
+    return PlaceholderType(name, build, example=f"{name}('some text')")
 
 
 def length(args: Args, words: PlaceholderContext) -> Kind:
-    low, high = bounds("length", args, "length(1, 10)", count)
+    low, high = bounds(args, count)
     if low is None:
-        raise bad_args("length", "needs a number", "length(3)")
+        raise BadArguments
     return of_length(low, low if len(args) == 1 else high, str, list, dict)
 
 
 def variable(args: Args, words: PlaceholderContext) -> Kind:
     if len(args) != 1 or not isinstance(args[0], str):
-        raise bad_args("var", "takes the name of a variable", "var(base_url)")
+        raise BadArguments
     value = words.scope.lookup(args[0])
     return Kind(lambda actual: same_json(actual, value), re.escape(as_text(value)), lambda text: value)
 
 
-def without_args(name: str, kind: Kind) -> Callable[[Args, PlaceholderContext], Kind]:
+def without_args(kind: Kind) -> Callable[[Args, PlaceholderContext], Kind]:
     def build(args: Args, words: PlaceholderContext) -> Kind:
-        take(name, args, name)
+        take(args)
         return kind
 
     return build
@@ -300,7 +306,7 @@ def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderT
     read = {as_text(value): value for value in values}
     kind = Kind(lambda value: json_type(value) == type, inline, read.get)
     learnt = LearningRule(words, type, "sure" if values else "type", in_rows=type != "null")
-    return PlaceholderType(name, without_args(name, kind), frozenset({type}), learnt)
+    return PlaceholderType(name, without_args(kind), frozenset({type}), learnt)
 
 
 _ANY = Kind(lambda value: True, ANYTHING, any_text=(0, None))
@@ -311,36 +317,41 @@ _ROWS = (
         "any_unix_timestamp",
         unix_timestamp,
         frozenset({"number", "string"}),
-        LearningRule(
-            lambda values: f"{unit_of(values)} since 1970",
-            "number",
-            fits=lambda values: unit_of(values) is not None,
-        ),
+        LearningRule("moments since 1970", "number", fits=have_one_unit),
+        "any_unix_timestamp(5m)",
     ),
     PlaceholderType(
         "any_integer",
-        partial(number, name="any_integer", only=int),
+        partial(number, only=int),
         _IS_NUMBER,
         LearningRule(
             "whole numbers", "number", "type", fits=lambda values: all(map(whole, values)), in_rows=True
         ),
+        "any_integer(0, 100)",
     ),
     PlaceholderType(
         "any_number",
         number,
         _IS_NUMBER,
         LearningRule("numbers", "number", "type", piece=_LOOSE_NUMBER, in_rows=True),
+        "any_number(0, 100)",
     ),
-    PlaceholderType("any_float", partial(number, name="any_float", only=float), _IS_NUMBER),
-    PlaceholderType("number", number_near, _IS_NUMBER),
+    PlaceholderType("any_float", partial(number, only=float), _IS_NUMBER, example="any_float(0, 100)"),
+    PlaceholderType("number", number_near, _IS_NUMBER, example="number(9.99 ± 0.05)"),
     *FORMATS,
     PlaceholderType(
         "any_nonempty_string",
-        partial(string, name="any_nonempty_string", least=1),
+        partial(string, least=1),
         learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
+        example="any_nonempty_string(1, 80)",
     ),
-    PlaceholderType("any_string", string, learnt=LearningRule("texts", when="type", in_rows=True)),
-    PlaceholderType("regex", regex),
+    PlaceholderType(
+        "any_string",
+        string,
+        learnt=LearningRule("texts", when="type", in_rows=True),
+        example="any_string(1, 80)",
+    ),
+    PlaceholderType("regex", regex, example=r"regex('^ORD-\d{8}$')"),
     text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
     text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
     text_test("ends_with", str.endswith, r"[\s\S]*?PART"),
@@ -348,12 +359,16 @@ _ROWS = (
     all_of_type("any_null", "null", "nothing but null", None),
     all_of_type("any_object", "object", "any objects"),
     PlaceholderType(
-        "any_array", array, frozenset({"array"}), LearningRule("any arrays", "array", "type", in_rows=True)
+        "any_array",
+        array,
+        frozenset({"array"}),
+        LearningRule("any arrays", "array", "type", in_rows=True),
+        "any_array(any_uuid, 1, 10)",
     ),
-    PlaceholderType("any", without_args("any", _ANY), None),
-    PlaceholderType("one_of", one_of, None),
-    PlaceholderType("length", length, None),
-    PlaceholderType("var", variable, None),
+    PlaceholderType("any", without_args(_ANY), None),
+    PlaceholderType("one_of", one_of, None, example="one_of(active, 'on hold', 3)"),
+    PlaceholderType("length", length, None, example="length(1, 10)"),
+    PlaceholderType("var", variable, None, example="var(base_url)"),
 )
 TABLE: Table = {row.name: row for row in _ROWS}
 """Placeholders are learnt in this order within each degree of certainty."""

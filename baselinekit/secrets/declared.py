@@ -207,13 +207,13 @@ class KnownValues:
         self._names = {value: name for name, value in (*values.items(), *secrets.items()) if value}
         short = {name: value for name, value in secrets.items() if len(value) < SHORTEST_WITHIN}
         self._short = Declared(short)
-        self._long = sorted(self._names.keys() - set(short.values()), key=lambda value: (-len(value), value))
+        long = sorted(self._names.keys() - set(short.values()), key=len, reverse=True)
+        self._long = re.compile("|".join(map(re.escape, long)) or r"(?!)")
 
     def find(self, text: str) -> list[Found]:
-        pattern = "|".join(map(re.escape, self._long))
-        matches = re.finditer(pattern, text) if any(value in text for value in self._long) else ()
+        matches = ((*match.span(), self._names[match[0]]) for match in self._long.finditer(text))
         short_places = (place for place in self._short.find(text) if text[place[0] : place[1]] in self._names)
-        return merge_spans((*((*match.span(), self._names[match[0]]) for match in matches), *short_places))
+        return merge_spans((*matches, *short_places))
 
 
 def with_variables(value: Any, known: KnownValues, name: str = "") -> Any:

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Path
+from baselinekit.secrets.declared import merge_spans, replaced
 
 # Names of headers, keys and elements that say what their value is: a secret, or random and none.
 
@@ -303,11 +304,5 @@ def secret_parts(text: str, path: Path = ()) -> list[tuple[int, int]]:
 
 def mask_secrets(text: str, path: Path = (), mask: str = "***", plain: Container[str] = ()) -> str:
     """Return the text with a mask over each such place. `plain`: random runs that are not secrets."""
-    result, position = "", 0
-    for start, end, kind in sorted(spans(text, path)):
-        if kind == RANDOM and text[start:end] in plain:
-            continue
-        if start >= position:
-            result += f"{text[position:start]}{mask} ({kind})"
-        position = max(position, end)
-    return result + text[position:] if position else text
+    found = (one for one in spans(text, path) if one[2] != RANDOM or text[one[0] : one[1]] not in plain)
+    return replaced(text, ((start, end, f"{mask} ({kind})") for start, end, kind in merge_spans(found)))

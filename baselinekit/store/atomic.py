@@ -8,7 +8,6 @@ A lock is a separate file (the data file is replaced with every write), one of a
 thousand baselines do not leave a thousand lock files. The system releases it when its owner dies."""
 
 import contextlib
-import errno
 import fcntl
 import os
 import stat
@@ -65,13 +64,8 @@ def reporting(name: str) -> Iterator[None]:
 
 def cannot_write(name: str, error: OSError) -> Problem:
     """Describe why something could not be written, and what to do about it."""
-    hints = {
-        errno.ENOSPC: "the disk is full: make room, then run again",
-        errno.EACCES: "make the folder writable",
-        errno.EROFS: "the file system is read-only: work in a copy",
-    }
     reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-    hint = hints.get(error.errno or 0, "nothing was changed; run again")
+    hint = "nothing was changed: make room or make it writable, then run again"
     return Problem("BK120", f"{name} cannot be written: {reason}", hint)
 
 

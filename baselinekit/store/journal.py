@@ -177,7 +177,6 @@ class Cassettes:
         self._folder = name_in_project(root, os.path.join(root, folder))
         self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
         self._lock = threading.Lock()
-        self._names_of = cache(self._list_names)
         self._all_records = cache(self._load_all)
 
     @property
@@ -203,15 +202,9 @@ class Cassettes:
         atomic.replace_file(self._root, name, data)
 
     def names(self, model: str, key: str) -> list[str]:
-        """Return the names that started with a key when the folder was first listed."""
-        with self._lock:
-            return self._names_of(model).get(key, [])
-
-    def _list_names(self, model: str) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = {}
-        for file in sorted(Path(self._root, self._folder, as_folder(model)).glob("*.json")):
-            names.setdefault(file.stem.partition(".")[0], []).append(file.stem)
-        return names
+        """Return the names that start with a key."""
+        files = Path(self._root, self._folder, as_folder(model)).glob(f"{key}*.json")
+        return sorted(file.stem for file in files if file.stem.partition(".")[0] == key)
 
     def drop(self, model: str, name: str) -> None:
         """Remove a record. Ignores errors."""

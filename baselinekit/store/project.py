@@ -102,10 +102,13 @@ def name_in_project(root: str, path: str) -> str:
 
 
 def unreadable(file: str, error: OSError | ValueError) -> Problem:
-    is_missing = isinstance(error, FileNotFoundError)
     reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    hint = "check the name" if is_missing else "name a file that you may read"
-    return Problem("BK111", f"cannot be read: {reason.lower()}", hint, Place(file))
+    return Problem(
+        "BK111",
+        f"cannot be read: {reason.lower()}",
+        "check its name, and whether you may read it",
+        Place(file),
+    )
 
 
 _HASH = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, suggest
-from baselinekit.files.jsontext import NotJson, decode as decode_json, json_events
+from baselinekit.files.jsontext import NotJson, decode as decode_json
 from baselinekit.files.languages import LINES, SUFFIXES, language
 from baselinekit.files.text import MarkedNode, decode, mark, place, reach
 from baselinekit.lazy import lazy_pattern
@@ -18,10 +18,9 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import place_problems, position, prefix_paths
 from baselinekit.store import project, records
-from baselinekit.store.atomic import sweep
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 from baselinekit.structs import MutableStruct, field, replace
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # Which files hold baselines: the named files, and those below the named folders. Each folder is listed
 # once, and no file is opened; a project may have a million files.
@@ -153,10 +152,8 @@ def keys_of_json(root: str, file: str) -> set[str] | None:
 
 def passed_over_notes(files: Sequence[str]) -> tuple[str, ...]:
     """Return a note that names the files; of many, only the first."""
-    if not files:
-        return ()
-    listed = ", ".join([*files[:_MAX_LISTED], *(["…"] if len(files) > _MAX_LISTED else [])])
-    return (f"{count_noun(len(files), 'file')} passed over, as nothing there is a baseline: {listed}",)
+    note = f"passed over, as nothing there is a baseline: {list_first(files, _MAX_LISTED)}"
+    return (f"{count_noun(len(files), 'file')} {note}",) if files else ()
 
 
 def _missing(path: str, full: str) -> Problem:
@@ -186,40 +183,48 @@ def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
 
 
 def locate_each(requests: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
-    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds. Without
-    a path no file is read."""
-    places = [[Place(source.file)] * len(paths) for source, paths in requests]
-    numbers_by_file: dict[str, list[int]] = {}
-    for number, (source, paths) in enumerate(requests):
-        if paths:
-            numbers_by_file.setdefault(source.file, []).append(number)
-    for file, numbers in numbers_by_file.items():
-        with suppress(BaselinekitError):
-            body = decode(read(root, file), file).body
-            marks = mark(language(file).events(body))
-            for number in numbers:
-                if requests[number][0].document < len(marks):
-                    places[number] = _find_places(marks, body, *requests[number], root)
-    return places
+    """Like `locate_all`, for many baselines: each file is parsed once, however many of them it holds."""
+    parsed: ParsedFiles = {}
+    return [[_place_of(source, path, root, parsed) for path in paths] for source, paths in requests]
 
 
-def _find_places(
-    marks: Sequence[MarkedNode], body: str, source: Source, paths: Sequence[Path], root: str
-) -> list[Place]:
-    places: dict[Path, Place] = {}
-    for output_path in {output_path for path in paths if (output_path := output_of(path))}:
-        at = records.place_in(source, (*output_path, "output_file"))
+ParsedFiles = dict[tuple[str, str], tuple[str, list[MarkedNode]]]
+"""The text and the nodes of each file, by its folder and name."""
+
+
+def _place_of(source: Source, path: Path, root: str, parsed: ParsedFiles) -> Place:
+    body, marks = _parse(root, source.file, parsed)
+    if source.document >= len(marks):
+        return Place(source.file)
+    known_at = output_of(path)
+    if known_at is not None:
+        at = records.place_in(source, (*known_at, "output_file"))
         nodes, missing = reach(marks, source.document, at)
         if not missing and nodes[-1].value:
-            inside = [path for path in paths if output_of(path) == output_path]
-            below = [path[len(output_path) + 1 :] for path in inside]
-            places |= zip(inside, in_output(source, nodes[-1].value, below, root), strict=True)
-    for path in paths:
-        nodes, missing = reach(marks, source.document, records.place_in(source, path))
-        if missing and not reach(marks, source.document, in_options(source, path))[1]:
-            nodes = reach(marks, source.document, in_options(source, path))[0]
-        places.setdefault(path, place(source.file, body, position(nodes[-1])))
-    return [places[path] for path in paths]
+            location = records.output_location(root, source.file, nodes[-1].value)
+            return _place_in_output(*location, path[len(known_at) + 1 :], parsed)
+    nodes, missing = reach(marks, source.document, records.place_in(source, path))
+    if missing:
+        elsewhere, missing = reach(marks, source.document, in_options(source, path))
+        nodes = nodes if missing else elsewhere
+    return place(source.file, body, position(nodes[-1]))
+
+
+def _place_in_output(folder: str, file: str, path: Path, parsed: ParsedFiles) -> Place:
+    if not file.endswith(".json"):
+        return Place(file, 1, 1)
+    body, marks = _parse(folder, file, parsed)
+    return place(file, body, position(reach(marks, 0, path)[0][-1])) if marks else Place(file)
+
+
+def _parse(root: str, file: str, parsed: ParsedFiles) -> tuple[str, list[MarkedNode]]:
+    """Return the text and the nodes of a file; none of a file that cannot be read."""
+    if (root, file) not in parsed:
+        parsed[root, file] = "", []
+        with suppress(BaselinekitError):
+            body = decode(read(root, file, MAX_OUTPUT_BYTES), file).body
+            parsed[root, file] = body, mark(language(file).events(body))
+    return parsed[root, file]
 
 
 def output_of(path: Path) -> Path | None:
@@ -234,18 +239,6 @@ def in_options(source: Source, path: Path) -> Path:
     if path[:1] == ("comparison",) and len(path) > 1 and path[1] in _OPTION_LISTS:
         path = ("comparison", "options", *path[1:])
     return records.place_in(source, path)
-
-
-def in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
-    folder, file = records.output_location(root, source.file, name)
-    try:
-        body = decode(read(folder, file, MAX_OUTPUT_BYTES), file).body
-    except BaselinekitError:
-        return [Place(file)] * len(paths)
-    if not file.endswith(".json"):
-        return [Place(file, 1, 1)] * len(paths)
-    marks = mark(json_events(body))
-    return [place(file, body, position(reach(marks, 0, path)[0][-1])) for path in paths]
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
@@ -284,7 +277,6 @@ def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, 
     case. Files that cannot be read are skipped: loading them reports what is wrong."""
     existing = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
     files = discover_files(existing, root).files
-    sweep({os.path.join(root, os.path.dirname(file)) for file in files})
     taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
         with suppress(BaselinekitError):
@@ -366,9 +358,6 @@ def find_repeated_ids(items: Sequence[Any], root: str) -> list[Problem]:
     places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))
     problems = []
     for (item, earlier), (item_place,), (earlier_place,) in zip(pairs, places, places, strict=True):
-        message = f"the id {item.id!r} is {earlier.id!r} in different case"
-        if item.id == earlier.id:
-            message = f"the id {item.id!r} occurs twice"
-        hint = f"it is at {earlier_place} already; rename one of the two"
-        problems.append(Problem("BK109", message, hint, item_place))
+        hint = f"{earlier.id!r} is at {earlier_place} already; rename one of the two"
+        problems.append(Problem("BK109", f"the id {item.id!r} occurs twice", hint, item_place))
     return problems

@@ -149,6 +149,7 @@ class _Part(NamedTuple):
     start: int
     end: int
     value: Json
+    written: str
 
 
 def merge_records(sides: list[bytes], file: str) -> list[bytes]:
@@ -163,17 +164,15 @@ def merge_records(sides: list[bytes], file: str) -> list[bytes]:
     except BaselinekitError:
         return sides
     splices: list[list[Splice]] = [[], [], []]
-    for key in dict.fromkeys(key for parts in found for key in parts):
-        parts = [parts.get(key) for parts in found]
-        base, ours, theirs = (part and part.value for part in parts)
-        value = _merged(key[1], base, ours, theirs)
-        if None in parts[1:]:  # one side removed it: git sees no change on the other
-            value = base
-        both = ((text, part) for text, part in zip(texts, parts, strict=True) if part and part.value == value)
-        merged = next((text.body[part.start : part.end] for text, part in both), str(value))
-        for some, part in zip(splices, parts, strict=True):
-            if part and (parts[0] or None not in parts[1:]):
-                some.append(Splice(part.start, part.end, merged))
+    for key, base in found[0].items():
+        parts = [parts[key] for parts in found if key in parts]
+        value = base.value
+        if len(parts) == len(found):  # else one side removed it: git sees no change on the other
+            value = _merged(key[1], *(part.value for part in parts))
+        written = next((part.written for part in parts if part.value == value), str(value))
+        for own, own_parts in zip(splices, found, strict=True):
+            if key in own_parts:
+                own.append(Splice(own_parts[key].start, own_parts[key].end, written))
     return [encode(apply_splices(text.body, own), text.bom) for text, own in zip(texts, splices, strict=True)]
 
 
@@ -192,7 +191,7 @@ def _find(
             node = nodes[-1]
             if not missing and node.end > node.start and not any(parent.anchor for parent in nodes):
                 end = node.start + len(body[node.start : node.end].rstrip())
-                yield _Part(id, path, node.key, node.start, end, value_at(raw, path))
+                yield _Part(id, path, node.key, node.start, end, value_at(raw, path), body[node.start : end])
 
 
 def _merged(path: Path, base: Json, ours: Json, theirs: Json) -> Json:

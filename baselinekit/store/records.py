@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from types import ModuleType
-from typing import TypeVar
+from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.jsontext import dump_json, load_json
 from baselinekit.files.languages import language
 from baselinekit.files.text import Watched, decode
 from baselinekit.kinds.bodies import as_hash
-from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
+from baselinekit.model.baselines import Baseline, Known, Source, known_path
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema import place_problems
 from baselinekit.store.dialects import native
@@ -44,18 +44,9 @@ SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
 
-OTHERS = {
-    "capability_eval": "a capability eval",
-    "expected_output": "a capability eval",
-    "expected_outcome": "an AgentV eval case",
-    "eval_suite": "an eval suite",
-    "eval_trigger": "an eval trigger",
-    "test_cases": "a file of test cases",
-    "evalcases": "an AgentV eval file",
-    "triggering": "the eval file of a prompt",
-    "cases": "the eval file of a prompt",
-}
-"""Keys of data other than baselines, and what each of them indicates."""
+OTHERS = {"capability_eval", "expected_output", "expected_outcome", "eval_suite", "eval_trigger"}
+OTHERS |= {"test_cases", "evalcases", "triggering", "cases"}
+"""Keys of eval files and other data."""
 CASE = {"expected", "grader", "graders"}
 """Keys that only an eval case has. In a baseline they are unknown keys."""
 _NATIVE_KEYS = {"id", "current", "baseline", "comparison"}
@@ -181,7 +172,7 @@ def is_result_file(document: Json) -> bool:
 
 
 def is_other_data(raw: dict[str, Json]) -> bool:
-    is_other = "current" not in raw and not OTHERS.keys().isdisjoint(raw)
+    is_other = "current" not in raw and not OTHERS.isdisjoint(raw)
     return is_other or not (_NATIVE_KEYS & raw.keys() or is_response(raw)) or is_eval_case(raw)
 
 
@@ -194,18 +185,15 @@ def _explain_other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
-    key = next((key for key in OTHERS if key in raw), "expected_output" if is_eval_case(raw) else "")
-    if key:
-        hint = f"baselinekit {'gate' if key == 'eval_trigger' else 'run'} {shlex.quote(file)}"
-        return Problem("BK110", f"not a baseline: this looks like {OTHERS[key]}", hint, at=at)
+    if not OTHERS.isdisjoint(raw) or is_eval_case(raw):
+        hint = f"baselinekit run {shlex.quote(file)}"
+        return Problem("BK110", "not a baseline: this looks like an eval file", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     message = f"not a baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", message, "a baseline has id, baseline, current, comparison, metadata", at=at)
 
 
 # Outputs that are too large for their baseline's file are in files beside it, recognised by their names.
-
-T = TypeVar("T", Known, Variant)
 
 MARK = ".output."
 
@@ -229,18 +217,16 @@ def fill_outputs(
     errors: list[tuple[Path, BaselinekitError]] = []
     if known is None:
         return None, errors
-
-    def fill_output(expected: T, number: int | None) -> T:
-        try:
-            name = expected.output_file
-            return expected if name is None else replace(expected, output=load(name))
-        except (InvalidInput, Refused) as error:
-            errors.append((known_path(number), error))
-            return expected
-
-    own = fill_output(known, None)
-    variants = [fill_output(variant, number) for number, variant in enumerate(known.variants)]
-    return replace(own, variants=variants), errors
+    filled: dict[int | None, Any] = {}
+    for number, version in known.versions:
+        filled[number] = version
+        if version.output_file is not None:
+            try:
+                filled[number] = replace(version, output=load(version.output_file))
+            except (InvalidInput, Refused) as error:
+                errors.append((known_path(number), error))
+    own = filled.pop(None)
+    return replace(own, variants=[*filled.values()]), errors
 
 
 def load(root: str, file: str, name: str) -> Json:

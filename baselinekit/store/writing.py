@@ -5,13 +5,12 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain, count
 from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.files.edit import edited
 from baselinekit.files.languages import JSON, YAML, dump_yaml, language
-from baselinekit.files.text import decode, encode, mark, newline, reach
+from baselinekit.files.text import decode, encode, newline
 from baselinekit.model.baselines import Baseline, Known, Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Edit, Json, Path
@@ -108,39 +107,31 @@ def large_outputs(known: Known, limit: int) -> Iterator[tuple[int | None, Json]]
             yield variant, item.output
 
 
-def move_output(root: str, baseline: Baseline, variant: int | None, output: Json) -> tuple[str, int]:
-    """Move an output out of its baseline's file into a file beside it, as `capture` writes it. Returns that
-    file's name and size. NotRecorded if the output has to stay where it is."""
-    source, (suffix, content) = baseline.source, records.file_form(output)
-    at, form = records.place_in(source, (*known_path(variant), "output")), language(source.file)
-    number = "" if variant is None else f".{variant + 1}"
-    name = f"{baseline.id}{number}{records.MARK}{suffix}"
-    folder, path = records.output_location(root, source.file, name)
-
-    def edit(body: str) -> str:
-        nodes, missing = reach(mark(form.events(body)), source.document, at)
-        if missing or value_at(form.load(body, source.file)[source.document], at) != output:
-            raise NotRecorded(Problem("BK122", f"{source.file} changed since it was read", "run again"))
-        message = hint = ""
-        if form.blocks and body[nodes[-1].start : nodes[-1].end].count("#") > content.count(b"#"):
-            message = "its output has comments in it, which a JSON file cannot hold"
-            hint = "remove them, or move them above `baseline:`, then run again"
-        elif os.path.lexists(os.path.join(folder, path)) and read(folder, path, MAX_OUTPUT_BYTES) != content:
+def move_outputs(root: str, baseline: Baseline, limit: int) -> list[tuple[str, int]]:
+    """Move the outputs over the limit out of their baseline's file into files beside it, as `capture` writes
+    them. Returns the names and sizes of these files. NotRecorded if an output has to stay where it is."""
+    source, moving, written = baseline.source, list[Renewal](), list[tuple[str, int]]()
+    message, hint, place = "", "", Place(source.file)
+    for variant, output in large_outputs(baseline.baseline, limit) if baseline.baseline else ():
+        at, (suffix, content) = known_path(variant), records.file_form(output)
+        number = "" if variant is None else f".{variant + 1}"
+        name = f"{baseline.id}{number}{records.MARK}{suffix}"
+        folder, path = records.output_location(root, source.file, name)
+        values: dict[Path, Json] = {(*at, "output_file"): name, (*at, "output"): ABSENT}
+        moving.append(Renewal(baseline.id, source, values=values, output_file=(folder, path, content)))
+        written.append((path, len(content)))
+        place = locate(source, (*at, "output"), root)
+        if os.path.lexists(os.path.join(folder, path)) and read(folder, path, MAX_OUTPUT_BYTES) != content:
             message, hint = f"{path} is there already", "remove it, then run again"
-        if message:
-            output_place = locate(source, (*known_path(variant), "output"), root)
-            raise NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, output_place))
-        text = edited(body, [Edit(at, name)], form, source.document)
-        key = reach(mark(form.events(text)), source.document, at)[0][-1].key
-        key += text[key] in ('"', "'")
-        end = key + len(str(at[-1]))
-        if text[key:end] != at[-1]:
-            raise NotRecorded(Problem("BK122", f"the key {at[-1]!r} has escapes", "write it plainly"))
-        atomic.replace_file(folder, path, content)
-        return f"{text[:key]}output_file{text[end:]}"
-
-    edit_text(root, source.file, edit)
-    return path, len(content)
+    moved = renew(moving, root, dry_run=True)
+    if sum(file.before.count("#") - file.after.count("#") for file in moved.files) > 0:
+        message = "its output has comments in or above it, which a JSON file cannot hold"
+        hint = "remove them, or move them above `baseline:`, then run again"
+    if message:
+        raise NotRecorded(Problem("BK116", f"{baseline.id}: {message}", hint, place))
+    if failures := moved.failures or renew(moving, root).failures:
+        raise NotRecorded(*failures)
+    return written
 
 
 # Approved outputs are written into the files that hold the baselines; only what changes is edited. The file
@@ -313,14 +304,9 @@ def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
         return with_settings(body, file, [Edit(("allow_hosts",), [*hosts, host])]), f"allow_hosts: {host}"
     if not config.get("base_url"):
         return with_settings(body, file, [Edit(("base_url",), origin)]), f"base_url: {origin}"
-    name = _choose_variable_name(origin, config.get("variables") or {})
+    variables = config.get("variables") or {}
+    name = re.sub(r"\W+", "_", f"url_{urlsplit(origin).netloc}".lower())
+    if name in variables:
+        name = f"{name}_{len(variables) + 1}"
     text = with_settings(body, file, [Edit(("variables", name), origin)])
     return text, f"variables: {name}: {origin}"
-
-
-def _choose_variable_name(origin: str, variables: dict[str, Json]) -> str:
-    """Return an unused variable name: `orders_internal_url` for http://orders.internal."""
-    words = re.sub(r"\W+", "_", urlsplit(origin).netloc).strip("_").lower()
-    name = f"{words}_url" if re.match(r"[a-z]", words) and not words.startswith("any_") else f"url_{words}"
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(candidate for candidate in chain([name], numbered) if candidate not in variables)

@@ -180,21 +180,21 @@ def likeness(expected: Json, actual: Json, accepts: Accepts | None = None, name:
 
 def align(expected: Sequence[Json], actual: Sequence[Json], key_of: Callable[[Json], Hashable]) -> Alignment:
     """Pair rows whose order counts: by a key that names them, else equal rows first (by `key_of`), and the
-    rest of each gap by its key, by place or by likeness."""
-    result = Alignment([], [], [])
-    if not align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
-        pairs, remaining = pair_equal([*map(key_of, expected)], [*map(key_of, actual)])
-        result.pairs.extend(pairs)
-        for gap in remaining:
-            if align_by_key(expected, actual, gap, result):
-                continue
-            e1, e2, a1, a2 = gap
-            rows, columns = e2 - e1, a2 - a1
-            if rows == columns or rows * columns > _MOST_ALIGNED:
-                result.add(gap, [(n, n) for n in range(min(rows, columns))])
-            else:
-                scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
-                result.add(gap, pair_in_order(scores))
+    rest of each gap by place or by likeness."""
+    key = identifying_key(expected, actual)
+    names = ([*map(key_of, rows)] if key is None else _names(rows, key) for rows in (expected, actual))
+    pairs, remaining = pair_equal(*names)
+    result = Alignment(pairs, [], [])
+    for gap in remaining:
+        e1, e2, a1, a2 = gap
+        rows, columns = e2 - e1, a2 - a1
+        if key is not None:
+            result.add(gap, [])
+        elif rows == columns or rows * columns > _MOST_ALIGNED:
+            result.add(gap, [(n, n) for n in range(min(rows, columns))])
+        else:
+            scores = [[likeness(old, new) for new in actual[a1:a2]] for old in expected[e1:e2]]
+            result.add(gap, pair_in_order(scores))
     result.pairs.sort()
     return result
 
@@ -215,22 +215,6 @@ def identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | N
             if len(after) == len(actual) and 2 * len(before & after) >= min(len(before), len(after)):
                 return key
     return None
-
-
-def align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
-    """Align a gap by a key that names its rows, if there is one. Rows with another name now are aligned by
-    the next key: they may still have, say, the same address."""
-    e1, e2, a1, a2 = gap
-    key = identifying_key(expected[e1:e2], actual[a1:a2])
-    if key is None:
-        return False
-    pairs, remaining = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key))
-    for f1, f2, b1, b2 in remaining:
-        inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
-        if not align_by_key(expected, actual, inside, result):
-            result.add(inside, [])
-    result.pairs.extend((e1 + e, a1 + a) for e, a in pairs)
-    return True
 
 
 def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json], accepts: Accepts | None = None) -> Pairs:

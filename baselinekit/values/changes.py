@@ -10,24 +10,20 @@ from baselinekit.values.alignment import Accepts, Alignment, align, pair_alike, 
 from baselinekit.values.equality import canonical, freeze, identical
 
 Member = TypeVar("Member")
+Key = TypeVar("Key", bound=Hashable)
 
 
-def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
-    """All old keys in their order, with each new key at its place. New keys that come before any old one go
-    before the first key that both have."""
+def with_new_keys(old: Iterable[Key], new: Iterable[Key]) -> list[Key]:
+    """All old keys in their order, with each new key after the one that it follows."""
     old_keys = dict.fromkeys(old)
-    keys_after: dict[str | None, list[str]] = defaultdict(list)
-    first: str | None = None
-    last: str | None = None
+    keys_after: dict[Key | None, list[Key]] = defaultdict(list)
+    last: Key | None = None
     for key in new:
         if key in old_keys:
-            first, last = key if last is None else first, key
+            last = key
         else:
             keys_after[last].append(key)
-    order = [] if first is not None else [*old_keys, *keys_after[None]]
-    for key in old_keys if first is not None else ():
-        order += [*(keys_after[None] if key == first else ()), key, *keys_after[key]]
-    return order
+    return [*keys_after[None], *(one for key in old_keys for one in (key, *keys_after[key]))]
 
 
 class Hints(Struct):

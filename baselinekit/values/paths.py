@@ -134,12 +134,9 @@ def suggest_path(pattern: Pattern, value: Json) -> str:
     from difflib import get_close_matches
 
     paths = [path for path, _ in islice(places(value), _MOST_SUGGESTED)]
-    last_keys = {render(of_any_row(path)): path[-1] for path in paths if path and isinstance(path[-1], str)}
-    matches = get_close_matches(pattern.text.removeprefix("$."), last_keys, n=1)
-    names = [segment for segment in pattern.segments if isinstance(segment, str)]
-    ends = get_close_matches(names[-1], set(last_keys.values()), n=1) if names else []
-    matches += [path for path, last in last_keys.items() if last in ends]
-    return f"did you mean {matches[0]!r}?" if matches and names else ""
+    written = dict.fromkeys(render(of_any_row(path)) for path in paths if path)
+    matches = get_close_matches(pattern.text.removeprefix("$."), written, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else ""
 
 
 def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:

@@ -26,8 +26,7 @@ def list_first(texts: Sequence[str], most: int) -> str:
 # and again when it is shown. What was cut off before is counted too, so the number refers to the whole text.
 
 
-_MAX_NUMBER_LENGTH = 40
-_STEP = 400
+_LONGEST_TORN = 400
 _MAX_NOTE_LENGTH = 60
 _NOTE = lazy_pattern(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
 
@@ -67,20 +66,13 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
 
 
 def end_of(text: str, limit: int, mask: Mask) -> str:
-    """The end of a text, unmasked, starting where it splits no secret, with a line or at least a word."""
-    if len(text) <= limit:
-        return text
-    first = len(text) - limit
-    masked, start = mask(text), _next_start(text, first - 1, first)
-    while start < len(text) and not masked.endswith(mask(text[start:])):
-        start = _next_start(text, start, start + _STEP)
-    return text[start:]
-
-
-def _next_start(text: str, start: int, otherwise: int) -> int:
-    """Where the next line begins, or the next word, if that is near; else `otherwise`."""
-    ends = (text.find(end, start, start + _STEP) for end in ("\n", " "))
-    return next((end + 1 for end in ends if end >= 0), min(len(text), otherwise))
+    """The end of a text. If it is cut, it is masked and starts with a line, if one begins near."""
+    masked = mask(text) if len(text) > limit else text
+    start = len(masked) - limit
+    if start <= 0:
+        return masked
+    line = masked.find("\n", start - 1, start + _LONGEST_TORN) + 1
+    return masked[line or start :]
 
 
 def split_note(text: str) -> tuple[str, int]:
@@ -95,10 +87,4 @@ def note(omitted: int) -> str:
 
 
 def cut_position(text: str, limit: int) -> int:
-    """Where to cut a text. Half a number is another number, so a number is left out as a whole."""
-    if len(text) <= limit:
-        return len(text)
-    for end in range(limit, max(0, limit - _MAX_NUMBER_LENGTH), -1):
-        if not (text[end - 1].isdigit() and text[end].isdigit()):
-            return end
-    return limit
+    return min(len(text), limit)

@@ -317,7 +317,7 @@ def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:
     assert wanted.input_files == (str(tmp_path / "evals/SKILLS.md"),)
     write(tmp_path, ".agentv/config.yaml", "guideline_patterns: x.md")
     found = mistakes(tmp_path, FILE_INPUT % "SKILL.md")
-    assert found == ["BK105 .agentv/config.yaml:1:21: expected a list, found 'x.md' (string): write [x.md]"]
+    assert found == ["BK105 .agentv/config.yaml:1:21: expected a list, found 'x.md' (string)"]
 
 
 def test_a5_target_of_a_case_takes_precedence_and_must_take_messages(tmp_path: Path) -> None:

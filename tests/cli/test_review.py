@@ -226,7 +226,7 @@ def test_review_takes_no_yes_typed_before_its_question(folder: Path) -> None:
     """Keys that come early wait for their turn, but not to say yes to what nobody has seen."""
     with in_terminal(folder) as tty:
         tty.until("q quit")
-        tty.type("mAyyy", "accept all 3 that remain")
+        tty.type("mAyyy", "accept 3 of the 3 that remain")
         time.sleep(0.3)
         tty.type("n", "1 of 3")
         tty.type("q", "nothing was decided, 3 left")

@@ -9,8 +9,6 @@ from commandline import finish, run, start
 from console import Console
 from little_api import CountedModel
 
-from baselinekit.errors import InvalidInput, Place, Problem
-
 pytestmark = pytest.mark.slow
 
 KEY = "a-key-of-some-length"
@@ -105,14 +103,6 @@ def test_compare_resume_after_kills_pays_for_no_answer_twice(project: Console) -
         assert "24 passed" in run_with_key(project, "compare --no-record --resume")
         assert len(model.questions) <= 24 + 2 * 3
     assert list((project.folder / ".baselinekit/journal").iterdir()) == []
-
-
-@pytest.mark.parametrize(("code", "lines"), [("BK605", 4), ("BK105", 9)])
-def test_invalid_input_counts_problems_that_are_fixed_in_one_place(code: str, lines: int) -> None:
-    problems = [Problem(code, "it is wrong", "fix it", Place(f"{number}.yaml")) for number in range(9)]
-    shown = str(InvalidInput(*problems)).splitlines()
-    assert len(shown) == lines
-    assert (shown[-1] == f"{code} it is wrong: in 6 more places") is (lines == 4)
 
 
 def test_compare_gives_up_soon_where_no_model_answers(project: Console) -> None:

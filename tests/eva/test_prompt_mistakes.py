@@ -74,17 +74,17 @@ eval.yml:3:14: expected a number of seconds above 0, at most a year, found 0 (in
 eval.yml:4:3: unknown key 'retry': known here: model, timeout_s, json_schema, judge_after_failure
 eval.yml:7:37: the prompt has no variable 'lang': it has constraints, file
 eval.yml:9:9: unknown key 'contans': did you mean 'contains'?
-eval.yml:10:23: expected a list, found an empty list: add an entry
+eval.yml:10:23: expected a list, found an empty list
 eval.yml:11:21: expected an integer of 0 or more, found 'many' (string)
 eval.yml:12:19: expected a string, found 42 (integer)
 eval.yml:13:18: '(total' is not a regular expression: missing ) at position 6: write it in another w
 eval.yml:14:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
 eval.yml:15:9: an assertion has one key, and this one has none: write each in an entry of its own
-eval.yml:16:9: expected a mapping, found 'contains' (string): with contains, not_contains, contains_
+eval.yml:16:9: expected a mapping, found 'contains' (string)
 eval.yml:17:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
 eval.yml:17:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
 eval.yml:20:27: the input 'constraints' has no value: write "" for the empty text
-eval.yml:21:13: expected a list, found an empty list: add an entry
+eval.yml:21:13: expected a list, found an empty list
 eval.yml:25:29: expected a whole number from 1 to 5, found 4.5 (number)
 eval.yml:27:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
 eval.yml:28:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
@@ -95,8 +95,8 @@ eval.yml:35:18: there is no examples/happy-path/inputs.yml/inputs.yml and no pro
 eval.yml:36:13: expected a text that is not empty, found '' (string)
 eval.yml:38:13: expected a mapping, found a list
 eval.yml:39:13: expected a list, found a mapping
-eval.yml:40:5: expected a mapping, found 'just a text' (string): with name, inputs, inputs_from, ass
-eval.yml:42:10: expected a mapping, found 'haiku' (string): with model, retries_on_unreadable
+eval.yml:40:5: expected a mapping, found 'just a text' (string)
+eval.yml:42:10: expected a mapping, found 'haiku' (string)
 eval.yml:44:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or tru
 eval.yml:45:7: expected a text that is not empty, found '' (string)
 eval.yml:49:7: expected a text that is not empty, found 7 (integer)
@@ -119,7 +119,7 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
 @pytest.mark.parametrize(
     ("evals", "message"),
     [
-        ("cases: []", "1:8: expected a list, found an empty list: add an entry"),
+        ("cases: []", "1:8: expected a list, found an empty list"),
         ("triggering:", "1:12: expected a mapping, found null"),
         (
             "triggering: {should_match: [tidy this], should_not_match: [Tidy  this]}",

@@ -19,7 +19,7 @@ import pytest
 from storehelp import ODD, Hand, same
 
 from baselinekit.files.edit import edited
-from baselinekit.files.jsontext import compact, pretty, tight_json
+from baselinekit.files.jsontext import compact, pretty
 from baselinekit.files.languages import JSON, YAML, is_text_block, yaml_block, yaml_quoted, yaml_scalar
 from baselinekit.model.values import Edit
 from baselinekit.values.changes import Hints
@@ -346,7 +346,7 @@ def test_edited_generated_json_equals_written_json(first: int) -> None:
         rng = random.Random(seed)
         world = World(rng)
         record = {"baseline": {"output": world.mapping(3)}, "metadata": {"failure_count": 0}}
-        ways = [compact, tight_json, *(partial(pretty, step=i) for i in INDENTS)]
+        ways = [compact, *(partial(pretty, step=i) for i in INDENTS)]
         write = rng.choice(ways)
         edit = Edited(rng.choice(KINDS), record["baseline"]["output"], world)
         body = write(record)

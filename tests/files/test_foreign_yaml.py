@@ -43,7 +43,7 @@ HOSTILE = {
     "deep": ("[" * 2000 + "]" * 2000, "nesting depth"),
     "broken": ("a: [1\nb: 2", "not valid YAML"),
     "digits": ("9" * 1500, "digits"),
-    "a mapping as a key": ("? {a: 1}\n: 2", "not of the type"),
+    "a mapping as a key": ("? {a: 1}\n: 2", "unhashable key"),
 }
 
 

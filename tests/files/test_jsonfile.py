@@ -34,15 +34,8 @@ def test_dump_json_layout() -> None:
 
 ERRORS = [
     ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' occurs twice: remove one of the two"),
-    (
-        '{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}',
-        "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'",
-    ),
-    ("[1, NaN]", "BK106 f:1:5: NaN, which is not a JSON value"),
-    ("[-Infinity]", "BK106 f:1:2: -Infinity"),
+    ('[\n{"y": 1, "\\u0079": 2}]', "BK102 f:2:10: the key 'y'"),
     ("[1,\n" + "1" * 1_100 + "]", "BK106 f:2:1: a number of more than 1,000 digits"),
-    ("[" + "1" * 9_000 + "]", "BK106 f:1:2: a number of more than 1,000 digits"),
-    ("[1e99999999999999999999]", "BK106 f:1:2: a number of more than"),
     ('{"a": 1,}', "BK101 f:1:"),
     ('{"a": 1\n "b": 2}', "BK101 f:2:2: not valid JSON: expecting ',' delimiter"),
     ("", "BK101 f:1:1: not valid JSON"),
@@ -50,8 +43,6 @@ ERRORS = [
     ("[1] 2", "BK101 f:1:5: not valid JSON: extra data"),
     ('["\x01"]', "BK101 f:1:3"),
     ("[" * 65 + "]" * 65, "BK106 f:1:65: nested deeper than 64 levels"),
-    ("[" * 100_000, "BK106 f:1:65: nested|BK101"),
-    ('{"a":' * 65 + "1" + "}" * 65, "BK106 f:1:321: nested"),
 ]
 
 

@@ -63,11 +63,12 @@ BESIDE: dict[str, tuple[list[str], list[str]]] = {
     "any_base64": ([], ["", "Zm 9v"]),
     "any_jwt": (
         [token({"typ": "JWT", "alg": "HS256"}, {"iss": "joe"}), token({"alg": "none"}, {"iss": "joe"}, ""),
-         token({"alg": "HS256", "cty": "JWT"}, "eyJ.eyJ.x"), JWE, RFC_7519],
+         RFC_7519],
         [token({"typ": "JWT"}, {}), token({"alg": 5}, {}), token({"alg": "HS256"}, {}, ""), token([], {}),
          token({"alg": "none"}, {}), token({"alg": "HS256"}, [1]), token({"alg": "HS256"}, "text"),
          HS256, f"{HS256}.a", f"{HS256}.c2ln=", f"{HS256}.c2l+", f"{HS256}.c2ln.c2ln",
-         f"{encoded({'alg': 'dir'})}..aaaa.aaaa.aaaa"],
+         f"{encoded({'alg': 'dir'})}..aaaa.aaaa.aaaa", JWE,
+         token({"alg": "HS256", "cty": "JWT"}, "eyJ.eyJ.x")],
     ),
 }  # fmt: skip
 FORMATS = formats("""

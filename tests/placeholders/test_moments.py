@@ -23,10 +23,6 @@ def in_javascript(second: float) -> str:
     return f"{day.month}/{day.day}/{day.year}, {day.hour % 12 or 12}:{day:%M:%S}\u202f{noon}"
 
 
-def in_go(second: float) -> str:
-    return written("%Y-%m-%d %H:%M:%S.%f +0000 UTC m=+")(second) + str(round(second % 1000, 3))
-
-
 FORMS: list[tuple[str, Callable[[float], Any]]] = [
     ("any_datetime(http)", lambda second: formatdate(second, usegmt=True)),
     (
@@ -45,27 +41,21 @@ FORMS: list[tuple[str, Callable[[float], Any]]] = [
     ("any_datetime(us)", in_javascript),
     ("any_datetime(european)", written("%d.%m.%Y %H:%M:%S")),
     ("any_datetime(european)", written("%d/%m/%Y %H:%M")),
-    ("any_datetime(go)", in_go),
     ("any_datetime(sql)", written("%Y-%m-%d %H:%M:%S.%f UTC")),
     ("any_datetime(sql)", written("%Y-%m-%d %H:%M:%S +0000")),
     ("any_datetime(javascript)", written("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)")),
-    ("any_datetime(zoned)", written("%Y-%m-%dT%H:%M:%S.%fZ[UTC]")),
     ("any_datetime(slashes)", written("%Y/%m/%d %H:%M:%S")),
     ("any_datetime(basic)", written("%Y%m%dT%H%M%SZ")),
     ("any_datetime(basic)", written("%Y%m%d%H%M%S")),
-    ("any_datetime(rfc850)", written("%A, %d-%b-%y %H:%M:%S GMT")),
-    ("any_datetime(cookie)", written("%a, %d-%b-%Y %H:%M:%S GMT")),
+    ("any_datetime(day_first)", written("%a, %d-%b-%Y %H:%M:%S GMT")),
     ("any_datetime(words)", written("%B %d, %Y at %I:%M %p")),
     ("any_datetime(words)", written("%A, %B %e, %Y %H:%M:%S")),
     ("any_datetime(day_first)", written("%d %B %Y %H:%M:%S")),
     ("any_datetime(day_first)", written("%d-%b-%Y %H:%M")),
     ("any_datetime(syslog)", written("%b %e %H:%M:%S")),
-    ("any_datetime(klog)", written("I%m%d %H:%M:%S.%f")),
     ("any_datetime(epoch)", lambda second: str(int(second))),
     ("any_datetime(epoch)", lambda second: str(int(second * 1000))),
     ("any_datetime(epoch)", lambda second: f"{second:.3f}"),
-    ("any_datetime(escaped)", written("%Y-%m-%dT%H%%3A%M%%3A%SZ")),
-    ("any_datetime(escaped)", written("%a%%2C%%20%d%%20%b%%20%Y%%20%H%%3A%M%%3A%S%%20GMT")),
     ("any_iso_date", written("%Y-%m-%d")),
     ("any_date(us)", written("%m/%d/%Y")),
     ("any_date(european)", written("%d.%m.%Y")),
@@ -152,7 +142,7 @@ def test_is_of_now_recognises_current_moments() -> None:
     now = STARTS[0]
     for _, form in FORMS[:-7]:
         value = form(now - 60)
-        if str(value)[:3] not in ("Nov", "I11") or "," in str(value):  # those have no year
+        if str(value)[:3] != "Nov" or "," in str(value):  # that has no year
             assert is_of_now(value, now), value
         assert not is_of_now(form(now - 90 * 86_400), now), value
     assert not is_of_now("2026", now)

@@ -43,8 +43,7 @@ CASES: list[tuple[list[Any], str]] = [
     ([4521893321, 4521893329], "<<any_integer(0)>>"),
     ([132, 151, 140], "<<any_integer(0)>>"),
     ([3, 5, 4], "<<any_integer(0)>>"),
-    ([0.132, 0.145, 0.14], "<<any_number(0)>>"),
-    ([9.99, 10.01, 10.0], "<<any_number(0)>>"),
+    ([0.132, 0.145, 0.14], "<<any_number>>"),
     ([1, 2.5], "<<any_number>>"),
     ([6.479179000052682, 4.062863999934052], "<<any_number>>"),
     ([-3, 5], "<<any_integer>>"),
@@ -99,22 +98,11 @@ def test_narrowest_of_no_values_is_empty() -> None:
     assert narrowest([]) == []
 
 
-def test_narrowest_names_the_unit_of_timestamps() -> None:
-    for factor, unit in (
-        (1, "seconds"),
-        (10**3, "milliseconds"),
-        (10**6, "microseconds"),
-        (10**9, "nanoseconds"),
-    ):
-        found = narrowest([1763719200 * factor, 1763719201 * factor])
-        assert found[0].reason == f"{unit} since 1970"
-
-
 def test_narrowest_wider_proposals_follow_with_reasons() -> None:
     found = narrowest([U1, U2])
     texts = ["<<any_uuid(4)>>", "<<any_uuid>>", "<<any_nonempty_string>>", "<<any_string>>"]
     assert [item.text for item in found] == texts
-    assert found[0].reason == "UUIDs of version 4"
+    assert found[0].reason == "UUIDs"
     assert [item.says_little for item in found] == [False, False, True, True]
 
 

@@ -123,8 +123,7 @@ def problems_of(raw: Any) -> str:
         (("results", 0, "differences", 0, "kind"), "odd", "one of missing, extra"),
         (("results", 0, "differences", 0, "line"), 1.5, "expected an integer of 1 or more, found 1.5"),
         (("results", 1, "resolved"), {}, "is allowed only in a failed result"),
-        (("results", 1, "observed", "cost_usd"), -1, "expected a number of 0 or more, found -1 (integer)"),
-        (("results", 1, "observed", "cost_usd"), "x", "expected a number of 0 or more, found 'x' (string)"),
+        (("results", 1, "observed", "cost_usd"), "x", "expected a number, found 'x' (string)"),
         (("results", 1, "observed", "scores"), {"tone": "good"}, "expected a number, found 'good'"),
     ],
 )

@@ -42,15 +42,6 @@ def test_load_partly_with_many_problems_places_all_of_them(
     assert all(problem.place and problem.place.line for problem in found)
 
 
-def test_error_of_two_files_with_many_problems_shows_the_number_for_each(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.yaml").write_text("".join(RECORD.format(f"{name}{n}") for n in range(100)))
-    _, error = load_partly(["a.yaml", "b.yaml"], str(tmp_path))
-    assert error is not None
-    assert str(error).count("… and 280 more problems in this file") == 2
-    assert len(error.problems) == 600
-
-
 @pytest.mark.parametrize(("count", "lines"), [(20, 20), (21, 21), (40_000, 21)])
 def test_error_of_file_with_many_problems_shows_twenty_and_the_number(count: int, lines: int) -> None:
     problems = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]

@@ -138,11 +138,10 @@ def test_read_as_plain_value_is_the_same(kind: Any, raw: dict[str, Any]) -> None
     [
         ("version", 2, "expected 1, found 2 (integer)", ""),
         ("record", "alwys", "expected one of always, daily, never, found 'alwys' (string)", "'always'"),
-        ("allow_hosts", "a.test", "expected a list, found 'a.test' (string)", "write [a.test]"),
-        ("limits", 3, "expected a mapping, found 3 (integer)", "with calls, tokens, usd, "),
+        ("allow_hosts", "a.test", "expected a list, found 'a.test' (string)", ""),
+        ("limits", 3, "expected a mapping, found 3 (integer)", ""),
         ("commands", {"a": 1}, "expected a list or a mapping, found 1 (integer)", ""),
         ("limits", {"usd": "much"}, "expected a number of 0 or more, found 'much' (string)", ""),
-        ("usd", 3, "unknown key 'usd'", "it belongs below `limits:`"),
     ],
 )
 def test_read_as_mistake_names_expected_and_found(key: str, value: Any, message: str, hint: str) -> None:

@@ -151,11 +151,10 @@ def test_cut_text_contains_no_part_of_secret(data: st.DataObject) -> None:
     assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
 
 
-def test_beginning_of_and_end_of_keep_as_much_as_possible() -> None:
+def test_end_of_cut_text_is_masked_and_starts_with_a_line() -> None:
     mask = redactor_of("correct horse battery").mask_declared
-    sentence = "one two correct horse battery three four"
-    assert end_of(sentence, 20, mask) == "three four"
-    assert end_of(sentence, 36, mask) == end_of(sentence, 39, mask) == "two correct horse battery three four"
+    sentence = "one\ntwo correct horse battery three four"
+    assert end_of(sentence, 21, mask) == "two *** three four"
     assert end_of(sentence, 99, mask) == sentence
 
 

@@ -27,7 +27,7 @@ CASES = [
     ),
     (
         "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x}\n",
-        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x, url_10_0_0_5_8080_2: "
+        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x, url_10_0_0_5_8080_3: "
         f'"{WHERE}"}}\n',
     ),
 ]
@@ -44,10 +44,10 @@ def test_add_origin_makes_the_file(tmp_path: Path) -> None:
     line = add_origin(str(tmp_path), None, "http://orders.internal")
     assert line == "base_url: http://orders.internal in baselinekit.yaml"
     second = add_origin(str(tmp_path), "baselinekit.yaml", "https://users.internal:8443")
-    assert second == "variables: users_internal_8443_url: https://users.internal:8443 in baselinekit.yaml"
+    assert second == "variables: url_users_internal_8443: https://users.internal:8443 in baselinekit.yaml"
     config = load_config(str(tmp_path / "baselinekit.yaml"))
     assert config.base_url == "http://orders.internal"
-    assert config.variables == {"users_internal_8443_url": "https://users.internal:8443"}
+    assert config.variables == {"url_users_internal_8443": "https://users.internal:8443"}
 
 
 HOSTS = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z]{1,6}){1,2}(:[1-9][0-9]{1,3})?", fullmatch=True)

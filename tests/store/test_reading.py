@@ -128,8 +128,8 @@ WRONG = [
     ("MORE\nbaseline: {output: 1, output_file: x}", "both `output` and `output_file`"),
     ("MORE\nmetadata: {last_passed: 2024-13-01}", "'2024-13-01' is not an ISO 8601 time"),
     ("MORE\ncomparison: {require_keys: [a], options: {require_keys: [b]}}", "given here and under `options`"),
-    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: not a baseline: this looks like a capability eval"),
-    ("- evalcases: []", "BK110 f.yaml:1:3: .* an AgentV eval file"),
+    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: not a baseline: this looks like an eval file"),
+    ("- evalcases: []", "BK110 f.yaml:1:3: .* an eval file"),
     ("regression_eval: {id: a, CURRENT}\nid: b", "BK103 f.yaml:2:1: unknown key 'id' beside regression_eval"),
 ]
 """What golden cases do not hold."""
@@ -189,7 +189,7 @@ def test_load_refuses_files_that_are_not_regular(tmp_path: Path) -> None:
         load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
         "BK111 fifo.yaml: cannot be read: it is not a regular file: name a file",
-        "BK111 folder.yaml: cannot be read: is a directory: name a file that you may read",
+        "BK111 folder.yaml: cannot be read: is a directory: check its name, and whether you may read it",
         "BK106 big.yaml: larger than 20,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]

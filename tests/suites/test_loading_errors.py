@@ -21,7 +21,7 @@ CASES = {  # the rest of a case, and what is wrong with it
     "graders: [{type: model, config: {}, rubric: kind?}]": "'rubric' is beside the grader's config",
     "grader: exact_match": "it is a method: {type: code, config: {method: exact_match}}",
     "grader: polite": "no grader 'polite': describe it in config/graders.yaml, beside the suite",
-    "grader: {type: human, config: {criteria: [tone]}}": "unknown key 'criteria': it belongs below",
+    "grader: {type: human, config: {criteria: [tone]}}": "unknown key 'criteria': ",
     CALLS % "": "expected a list, found an empty list",
     CALLS % "{input: [5], args: [5], output: 1}": "unknown key 'args'",
     "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}": "key 'must'",
@@ -54,7 +54,7 @@ FILES = {
     "human: good": "this looks like labels for a judge: move them into config/",
     "eval_trigger: {}": "this looks like an eval trigger: give it to the gate: baselinekit gate evals/",
     "capability_eval: {id: a}\nname: x": "2:1: unknown key 'name' beside capability_eval",
-    "metadata: {id: f}\ntest_cases: []": "2:13: expected a list, found an empty list: add an entry",
+    "metadata: {id: f}\ntest_cases: []": "2:13: expected a list, found an empty list",
     "test_cases: [{id: a}]": "1:1: the key 'metadata' is missing",
     "id: r\ncurrent: {input: {endpoint: /}, execution: {type: http}}": "capture it: baselinekit capture",
     "id: a\ninput: x\nexpected: {value: y}\nexpected: {value: z}": "occurs twice",
@@ -91,9 +91,9 @@ def test_h60_load_cases_with_an_id_twice_names_both_places(tmp_path: Path) -> No
     text = "id: %s\ninput: x\nexpected: {value: y}"
     for file, id in (("a", "a"), ("b", "A"), ("c", "a")):
         write(tmp_path, f"{file}.yaml", text % id)
-    hint = "it is at a.yaml:1:5 already; rename one of the two"
+    hint = "'a' is at a.yaml:1:5 already; rename one of the two"
     assert [str(problem) for problem in mistakes(tmp_path, "a.yaml", "b.yaml", "c.yaml")] == [
-        f"BK109 b.yaml:1:5: the id 'A' is 'a' in different case: {hint}",
+        f"BK109 b.yaml:1:5: the id 'A' occurs twice: {hint}",
         f"BK109 c.yaml:1:5: the id 'a' occurs twice: {hint}",
     ]
 

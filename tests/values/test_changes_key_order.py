@@ -13,9 +13,9 @@ from baselinekit.values.changes import with_new_keys
         ("abc", "abxc", "abxc"),
         ("abc", "axc", "axbc"),  # b was renamed: the new one takes its place
         ("abc", "xyabc", "xyabc"),
-        ("abc", "xbc", "axbc"),
+        ("abc", "xbc", "xabc"),
         ("abc", "cxa", "abcx"),
-        ("abc", "xy", "abcxy"),
+        ("abc", "xy", "xyabc"),
         ("", "xy", "xy"),
         ("ab", "", "ab"),
     ],

@@ -36,12 +36,6 @@ def test_with_values_sets_chosen_places_only(value: Json, data: st.DataObject) -
             assert value_at(after, path) == ["new", chosen.index(path)]
 
 
-@given(VALUES, st.data())
-def test_with_values_same_value_changes_nothing(value: Json, data: st.DataObject) -> None:
-    path = data.draw(st.sampled_from(places(value)))
-    assert identical(with_values(value, {path: value_at(value, path)}), value)
-
-
 @pytest.mark.parametrize(
     ("value", "values", "after"),
     [

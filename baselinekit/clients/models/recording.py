@@ -90,8 +90,7 @@ the resumed run had no answer to, and stores the answer if it can."""
 
 
 class Shelf(Protocol):
-    """A store of records, each under its model and a name that begins with the key of its question. `names`:
-    the names that existed when the shelf was first used."""
+    """A store of records, each under its model and a name that begins with the key of its question."""
 
     @property
     def name(self) -> str: ...
