@@ -3,8 +3,7 @@ else. Where it is unknown which of two values asks for more, the change is liste
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.project import Project
@@ -12,18 +11,16 @@ from baselinekit.commands.since import (
     Way,
     branched_at,
     changes_between,
-    compare_metadata,
     compare_recipes,
     compare_values,
     config_then,
-    possible_files,
+    files_named,
+    selecting,
     short,
-    texts_at,
     weakened,
 )
 from baselinekit.errors import Place
 from baselinekit.evals.selection import PROMPTS, folders
-from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Expected, Suite
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json
@@ -52,7 +49,10 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     case_changes = changes_between(
         old.cases,
         new.cases,
-        lambda before, after: [*_compare_case(before, after, project), *_other_files(after, changed)],
+        lambda before, after: [
+            *_compare_case(before, after, project),
+            *_other_files(after, changed, project),
+        ],
         lambda case, at: Place(case.source.file),
     )
     changes = [*config_changes, *_compare_suites(old.suites, new.suites), *case_changes]
@@ -94,7 +94,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
 
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
-    yield from compare_recipes(old.recipe, new.recipe, ("current",))
+    yield from compare_recipes(old.recipe, new.recipe)
     if old.kind == "regression" and new.kind != "regression":
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
@@ -118,12 +118,7 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
         yield Way(("baseline",), "is no longer compared")
     elif old.baseline is not None and new.baseline is not None:
         yield from weakened(old.baseline, new.baseline, project.words, project.words)
-    yield from compare_metadata(_metadata(old), _metadata(new))
-
-
-def _metadata(case: Case) -> Metadata:
-    facts: dict[str, Any] = {"criticality": case.criticality}
-    return Metadata(tags=list(case.tags), skip=case.skip, **facts)
+    yield from compare_values(selecting(old), selecting(new), ("metadata",))
 
 
 def _asks_less(old: Expected | None, new: Expected | None) -> bool:
@@ -142,12 +137,10 @@ def _asks_less(old: Expected | None, new: Expected | None) -> bool:
     return all(any(includes(other, one) for other in before) for one in after)
 
 
-def _other_files(case: Case, changed: Collection[str]) -> Iterator[Way]:
+def _other_files(case: Case, changed: set[str], project: Project) -> Iterator[Way]:
     """Yield the changed files that a case names: another rubric, another question."""
-    folder = os.path.dirname(case.source.file)
+    starts = (os.path.dirname(case.source.file), "")
     parts = ((case.recipe, "current"), *((grader.method, grader.name) for grader in case.graders))
     for part, name in parts:
-        for _, text in texts_at(part, (name,)):
-            for file in possible_files(text, (folder, "")):
-                if file in changed:
-                    yield Way((name,), f"{file} changed")
+        named = {*files_named(part, starts, project)}
+        yield from (Way((name,), f"{file} changed") for file in sorted(named & changed))
