@@ -360,7 +360,7 @@ class Checker:
         with suppress(BaselinekitError, OSError):
             kept = load_pending(root, baseline.id)
         now, was_accepted = self._clients.now(), is_accepted(root, baseline.id)
-        verdict, note, varied = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
+        verdict, note = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
         redactor = self._project.redactor.knowing(observation.output)
         scope = self._project.words_of(baseline).scope
         masked = redactor.mask_value(comparison.resolved)
@@ -394,7 +394,7 @@ class Checker:
             seen = kept_output_of(self.environment, baseline, comparison, observation, time)
         except Exception as error:  # the verdict stays valid
             return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
-        return JudgedBaseline(result, replace(seen, varied=varied))
+        return JudgedBaseline(result, seen)
 
     def _without_replay(self, baseline: model.Baseline) -> Result | None:
         """Return the result of a baseline that needs no replay, None if it needs one."""

@@ -647,7 +647,6 @@ def _keep_undecided(project: Project, approval: model.Approval, kept_ids: Collec
             masked=tuple(masked) if plan.seen.masked else (),
             settled=tuple(text for text in plan.seen.settled if text in noted),
             differing=(),
-            varied=(),
         )
         save_pending(project.root, rest)
 
@@ -833,13 +832,11 @@ def kept_answer(project: Project, baseline: Baseline) -> model.KeptOutput | None
         seen = load_pending(project.root, baseline.id)
     except BaselinekitError:
         return None
-    if stored is None or seen is None or seen.flaw is not None or not (seen.differing or seen.varied):
+    if stored is None or seen is None or seen.flaw is not None or not seen.differing:
         return None
-    on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
-    is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
     is_other = seen.variant != baseline.variant or seen.compared_with is None
     is_other = is_other or bool(_changed_since(baseline, seen) or _troubles_of(baseline, seen))
-    return None if is_older or is_other else seen
+    return None if is_other else seen
 
 
 def apply_learning(

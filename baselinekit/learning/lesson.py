@@ -100,10 +100,6 @@ class LearningCase(Struct):
     def is_definition(self, path: Path) -> bool:
         return self.kind.is_definition(self.baseline.current, path)
 
-    def is_known_to_vary(self, path: Path) -> bool:
-        """Whether the user has stated, or compares have shown, that what differs at a place varies."""
-        return self.is_unchanged or (self.kept is not None and path in self.kept.varied)
-
     def is_rewritten(self, path: Path) -> bool:
         """Whether a place is in a list whose stored rows are new."""
         return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.lists)
@@ -158,7 +154,7 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         try:
             raw_lists = [value_at(output, path) for output in case.outputs]
             filled_lists = [value_at(output, path) for output in resolved]
-            known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
+            known = [value_at(output, path) for output in earlier if case.is_unchanged]
         except (LookupError, TypeError):
             continue
         if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
@@ -791,7 +787,7 @@ class _Answers:
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
-        if not is_agreed or self._case.is_known_to_vary(path):
+        if not is_agreed or self._case.is_unchanged:
             return True
         return nature_of_change(path, stored, values[0], self._span) is not None
 
