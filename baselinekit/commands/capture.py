@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any, TypeVar
 
 from baselinekit.clients.trust import check_inside, origin
@@ -43,7 +43,7 @@ from baselinekit.learning.templating import (
 )
 from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile, evidence_of, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, default_type, is_limit
-from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
+from baselinekit.model.baselines import Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import split
@@ -55,11 +55,11 @@ from baselinekit.secrets.variables import Redactor
 from baselinekit.store import atomic, writing
 from baselinekit.store.atomic import reporting
 from baselinekit.store.reading import locate, locate_all, parse_record, records_by_id
-from baselinekit.store.records import id_of, read_record
+from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -199,16 +199,15 @@ def in_turns(
 
 
 def observe_all(
-    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1, is_one_group: bool = False
+    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1
 ) -> Iterator[list[tuple[int, Replays]]]:
     """Replay the recipes in groups, each yielded as soon as it is complete, so that it can be stored whatever
     happens to the others. Recipes that only read come first: a write could change their answers between two
     replays. Each write is a group by itself, as it cannot simply be sent again.
 
-    A group is replayed once, then all of it again, so that it waits once for a clock to tick (with
-    `is_one_group` before each further turn). Each replay has its own turn, so that no cached answer of a
-    model is used twice, and its own connection: what a service reports about it (a number, a port) then
-    differs."""
+    A group is replayed once, then all of it again, so that it waits only once for a clock to tick, and once
+    more before a third turn. Each replay has its own turn, so that no cached answer of a model is used twice,
+    and its own connection: what a service reports about it (a number, a port) then differs."""
     advance = context.advance(sum(job.times for job in replay_jobs))
     reading = [n for n, job in enumerate(replay_jobs) if job.claim is None]
     size = jobs * _TURNS_OF_A_THREAD
@@ -226,11 +225,11 @@ def observe_all(
         advance("passed")
         return observation
 
-    for group in [[*range(len(replay_jobs))]] if is_one_group else groups:
+    for group in groups:
         results: dict[int, Any] = {n: [] for n in group}
         for turn in range(max((replay_jobs[n].times for n in group), default=0)):
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
-            if left and (turn == 1 or (turn and is_one_group)):
+            if left and turn in (1, 2):
                 context.clients.sleep(TICK)
             answers = in_turns(left, partial(replay, turn), jobs, context, lambda n: replay_jobs[n].claim)
             for number, answer in zip(left, answers, strict=True):
@@ -269,17 +268,12 @@ def group_of(draft: Baseline, project: Project) -> str:
 
 
 def _make_folder(root: str, name: str) -> list[str]:
-    """Create the folder of a baseline that is still to be written: its program may need it. Return those that
-    were missing, the outermost first."""
-    folder, missing = os.path.join(root, name), list[str]()
-    while not os.path.lexists(folder):
-        missing.insert(0, folder)
-        folder = os.path.dirname(folder)
-    if not os.path.isdir(folder):
-        message = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group"))
+    """Create the folder of a baseline that is still to be written: its program may need it. Return what was
+    missing, the outermost first."""
+    folder = os.path.join(root, name)
+    missing = [path for path in (os.path.dirname(folder), folder) if not os.path.lexists(path)]
     with reporting(name):
-        os.makedirs(os.path.join(root, name), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     return missing
 
 
@@ -499,9 +493,6 @@ def completed_record(
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
     notes = [*map(_describe_single, singles)]
-    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
-    if is_text and draft.comparison.type is None and "judge" in project.models:
-        notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
     return {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": version} if version else {}),
@@ -598,11 +589,10 @@ def hide_secrets(
     output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
-        or_allow = "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
-        hint = f"store a placeholder in its place: --placeholder-like secrets{or_allow}"
+        hint = "store a placeholder in its place: --placeholder-like secrets"
         if secret.endswith(IN_A_NAME):
-            around = f"store a placeholder: --placeholder '{render(path[:-1])}=<<any>>'"
-            hint = f"{around if path[:-1] else 'make it answer without that'}{or_allow}"
+            hint = f"store a placeholder for the object: --placeholder '{render(path[:-1])}=<<any>>'"
+        hint += "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)
@@ -610,14 +600,10 @@ def hide_secrets(
 
 
 def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
+    """Name the places that now hold a placeholder for a secret, which itself is stored nowhere."""
     if hidden:
-        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
-        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
-        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
-        if len(hidden) == 1:
-            message = "what looks like a secret is stored as a placeholder"
-        yield f"{message}: {places}{further}"
+        places = list_first([render(path) for path, _ in hidden], _MOST_HIDDEN)
+        yield f"what looks like a secret is stored as a placeholder: {places}"
 
 
 def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[Path, str]]]:
@@ -698,56 +684,48 @@ def slug(text: str, longest: int = LONGEST) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:longest] or "baseline"
 
 
+def baselines_by_id(project: Project) -> dict[str, Baseline | None]:
+    """All baselines by their ids, in lower case; None for one that cannot be read."""
+    records = records_by_id(project.root, project.folders)
+    return {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
+
+
 def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
     as it is."""
-    taken = records_by_id(project.root, project.folders)
-    if draft.id.casefold() not in taken:
-        return draft.id
-    source, raw = taken[draft.id.casefold()]
-    first, _ = read_record(raw, source)
-    for candidate in (draft.id, *longer_ids(draft, first, project)):
-        if candidate.casefold() not in taken:
-            break
-        owner_source, owner_raw = taken[candidate.casefold()]
-        existing, _ = read_record(owner_raw, owner_source)
-        counts = not is_chosen or candidate == draft.id
-        if counts and existing is not None and is_same(draft, existing, project):
-            accept = f"accept its new answer: baselinekit refresh {existing.id} --replay"
-            hint, place = f"choose another --id, or {accept}", locate(owner_source, ("id",), project.root)
-            raise _taken(candidate, existing.id, "the same recipe", hint, place)
-    if not is_chosen:
-        return candidate
-    owner = "another baseline"
-    if first is not None:
-        owner = kind_of(first.current).target(first.current, project.redactor.mask, _base_url(first, project))
-    hint, place = f"choose another --id, such as {candidate}", locate(source, ("id",), project.root)
-    raise _taken(draft.id, str(id_of(raw)), owner, hint, place)
-
-
-def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:
-    is_other = f" is {existing_id!r} in different case, which" if existing_id != id else ""
-    return InvalidInput(Problem("BK113", f"the id {id!r}{is_other} is taken by {owner}", hint, place))
+    taken = baselines_by_id(project)
+    id = free_id(draft, taken, project)
+    for candidate in takewhile(id.__ne__, possible_ids(draft, taken, project)):
+        other = taken[candidate.casefold()]
+        if other is not None and is_same(draft, other, project):
+            accept = f"accept its new answer: baselinekit refresh {other.id} --replay"
+            place = locate(other.source, ("id",), project.root)
+            message = f"the id {other.id!r} is taken by the same recipe"
+            raise InvalidInput(Problem("BK113", message, f"choose another --id, or {accept}", place))
+    if is_chosen and id != draft.id:
+        message, hint = f"the id {draft.id!r} is taken", f"choose another --id, such as {id}"
+        owner = taken[draft.id.casefold()]
+        owner_place = locate(owner.source, ("id",), project.root) if owner else None
+        raise InvalidInput(Problem("BK113", message, hint, owner_place))
+    return id
 
 
 def free_id(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> str:
-    """Return its id, or a longer one where another baseline has that. `taken`: baselines by their ids, in
-    lower case; None for one that cannot be read."""
-    longer = longer_ids(draft, taken.get(draft.id.casefold()), project)
-    return next(id for id in (draft.id, *longer) if id.casefold() not in taken)
+    """Return its id, or a longer one where another baseline has that."""
+    return next(id for id in possible_ids(draft, taken, project) if id.casefold() not in taken)
 
 
-def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
-    """Yield the id with what distinguishes its recipe from the other one, a word more each time, and finally
-    with a hash."""
-    words = slug(draft.id)
+def possible_ids(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> Iterator[str]:
+    """Yield the id, then the same with what distinguishes its recipe from that of the baseline that has it, a
+    word more each time, and finally with a hash."""
+    yield draft.id
+    words, other = slug(draft.id), taken.get(draft.id.casefold())
     own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []
     for part, other_part in zip_longest(own_parts, other_parts, fillvalue=""):
-        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED):
-            longer = f"{words}-{slug(part, _UNLIMITED)}"
-            if len(longer) <= LONGEST:
-                words = longer
-                yield words
+        longer = f"{words}-{slug(part, _UNLIMITED)}"
+        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED) and len(longer) <= LONGEST:
+            words = longer
+            yield words
     digits = recipe_hash(draft.current)
     for length in range(_HASH, len(digits) + 1):
         yield f"{slug(words, LONGEST - length - 1).rstrip('-')}-{digits[:length]}"

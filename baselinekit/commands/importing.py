@@ -14,8 +14,6 @@ from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
-from baselinekit.store.reading import records_by_id
-from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
 
 # Every form of file that `capture FILE` reads requests from. A further form is one more file and one more
@@ -101,8 +99,7 @@ def summarize(
 ) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
-    records = records_by_id(project.root, project.folders)
-    taken = {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
+    taken = capture.baselines_by_id(project)
     captured: dict[str, list[Baseline]] = defaultdict(list)
     base_counts = Counter[str]()
     for existing in taken.values():

@@ -95,7 +95,9 @@ def test_refresh_selects_by_id_pattern_and_folder(tmp_path: Path) -> None:
     assert chosen("baselines/c", "ab") == ["c", "ab"]
     desk.says("c", {"n": 1})
     failed(desk)
-    with pytest.raises(NothingSelected, match=r"BK530 no answer is kept: .*; what is kept is of a, ab: "):
+    with pytest.raises(
+        NothingSelected, match="BK530 there is nothing to refresh: answers are kept of a, ab: "
+    ):
         chosen("c*")
 
 
@@ -212,7 +214,6 @@ def test_refresh_from_results_stores_their_answer(desk: Desk) -> None:
     assert desk.asked == requests_before
     taken = (desk.folder / "baselines/a.yaml").read_text()
     assert 'captured_at: "2026-11-20T10:00:00Z"' in taken
-    assert "base_url: http://desk\n" in taken, "the address that was asked is noted, as after a compare here"
     assert desk.compare(record="never").summary.passed == 1
 
 
