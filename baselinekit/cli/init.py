@@ -157,7 +157,7 @@ def offer_git(git: Git, folders: list[str]) -> None:
         screen.line(f"{about}, and leave it out of diffs. That would write:")
         _show(plan)
         if click.confirm("write these lines?", default=True):
-            _carry_out(plan, git, folders)
+            _carry_out(plan, git)
         else:
             screen.line("git's settings were not changed; later: baselinekit init --git")
 
@@ -169,14 +169,11 @@ def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
         return
     _show(plan, dry_run)
     if not dry_run:
-        _carry_out(plan, git, folders)
+        _carry_out(plan, git)
 
 
-def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
+def _carry_out(plan: gitsetup.GitSetupPlan, git: Git) -> None:
     gitsetup.carry_out(plan, git)
-    for line in gitsetup.list_overrides(git, folders):
-        own = f"a line of your own in .gitattributes says {screen.safe_line(line)}"
-        screen.line(f"note: {own} and takes precedence")
     does = "git merges the record and the provenance of baselines by itself, and diffs leave them out"
     screen.line(f"done: {does}")
     commit = "commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
