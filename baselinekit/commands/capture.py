@@ -59,7 +59,7 @@ from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
-from baselinekit.values.texts import count_noun, list_first
+from baselinekit.values.texts import list_first
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -407,7 +407,6 @@ def learn_from(
         *form_notes,
         *([f"a write is asked once: {advice}"] if is_single_write and lesson.lookalikes else []),
         *templating.notes(),
-        *([f"{count_noun(len(formats), 'placeholder')} by the formats of its schema"] if formats else []),
         *describe_hidden(hidden),
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
@@ -515,11 +514,9 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
-    given = (options.allow_error_status, options.allow_empty, options.allow_failing)
-    allowed = dict(zip(_REFUSED, given, strict=True))
     refused, problems = "it is not stored as known-good", []
     for trouble in kind_of(draft.current).troubles(draft.current, observation):
-        if not allowed[trouble.flag]:
+        if not getattr(options, trouble.flag.removeprefix("--").replace("-", "_")):
             code, advice = _REFUSED[trouble.flag]
             message = f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: {refused}"
             problems.append(Problem(code, message, f"{advice}, or pass {trouble.flag}"))
@@ -564,10 +561,9 @@ def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
 def check_accepted(matcher: Matcher, observation: Observation, project: Project) -> Comparison:
     """Compare the stored output with what was seen: a rule or placeholder that rejects it is found now."""
     comparison = matcher.compare(observation)
-    limits = [difference for difference in comparison.differences if is_limit(difference)]
-    if comparison.count > len(limits):
-        first = next(difference for difference in comparison.differences if difference not in limits)
-        mask = project.redactor.knowing(observation.output).mask_value
+    wrong = [difference for difference in comparison.differences if not is_limit(difference)]
+    if wrong:
+        mask, first = project.redactor.knowing(observation.output).mask_value, wrong[0]
         actual = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
         message = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {actual}"
         raise InvalidInput(Problem("BK524", message, "choose another placeholder or rule"))

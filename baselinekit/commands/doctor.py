@@ -119,14 +119,12 @@ def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[Mov
 
 def find_short_secrets(project: Project) -> list[Problem]:
     """Return the secrets that are masked only as whole values, with the place of their declaration."""
-    config, chosen, problems = project.config, project.operator.environment, []
+    problems = []
     for name, secret in sorted(project.scope.secrets.items()):
         if 0 < len(secret.value) < SHORTEST_WITHIN:
             message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
             message += ", so it is masked only as a whole value and not inside a longer text"
-            at: Path | None = ("variables", name) if name in config.variables else None
-            if chosen is not None and name in config.environments[chosen].variables:
-                at = "environments", chosen, "variables", name
+            at: Path | None = ("variables", name) if name in project.config.variables else None
             hint = f"use a secret of {SHORTEST_WITHIN} characters or more"
             problems.append(Problem("BK510", message, hint, at=at))
     return _placed(project, problems)

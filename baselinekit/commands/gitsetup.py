@@ -43,7 +43,7 @@ class GitSetupPlan(Struct):
         """Yield every line that is added or removed."""
         for name, texts in self.files.items():
             old, new = map(str.splitlines, texts)
-            yield name + ("" if new else " (it contains nothing else, so it is removed)")
+            yield name
             yield from (f"  - {line}" for line in old if line not in new)
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:

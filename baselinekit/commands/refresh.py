@@ -270,22 +270,18 @@ def accepted_by(plans: Sequence[model.RefreshPlan], paths: Sequence[str]) -> lis
 
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
-    """Return the baselines below the paths among the words, and those with the ids among them. A word that
+    """Return the baselines that the words name: by their ids, also with wildcards, or by paths. A word that
     could be both, such as the name of a folder, is an id."""
-    existing = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
-    paths = [word for word in existing if os.sep in word or "." in word]
-    everything = load(project, ()) if set(words) - {*paths} or not words else []
-    named: list[Baseline] = []
+    everything = load(project, ())
+    ids = [one.id for one in everything]
+    found: dict[str, Baseline] = {}
     for word in words:
-        found = [one for one in everything if fnmatchcase(one.id, word)]
-        if not found and word not in existing:
-            ids = [one.id for one in everything]
+        named = [one for one in everything if fnmatchcase(one.id, word)]
+        if not named and not os.path.lexists(os.path.join(project.cwd, word)):
             hint = suggest(word, ids) or f"the ids are {list_names(ids)}"
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
-        named += found
-        paths += [] if found or word in paths else [word]
-    below = load(project, paths) if paths else []
-    return list({one.id: one for one in (*below, *named)}.values()) if words else everything
+        found |= {one.id: one for one in named or load(project, [word])}
+    return list(found.values()) if words else everything
 
 
 def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:

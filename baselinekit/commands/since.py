@@ -1,6 +1,7 @@
 """What a change touches (--changed-since), and which baselines it loosens (--base)."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -195,12 +196,7 @@ def _is_only_other_text(before: Placeholder | Inline, after: Placeholder | Inlin
     if not isinstance(before, Inline) or not isinstance(after, Inline):
         return False
     takes_text = any(isinstance(part, Placeholder) and part.kind.any_text for part in after.parts)
-    left = list(before.tokens)
-    for token in after.tokens:
-        if token not in left:
-            return False
-        left.remove(token)
-    return not takes_text
+    return not takes_text and Counter(after.tokens) <= Counter(before.tokens)
 
 
 def is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bool:
