@@ -13,6 +13,7 @@ from baselinekit.commands.loading import load_partly
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.jsontext import compact
+from baselinekit.files.languages import SUFFIXES
 from baselinekit.kinds.kind import CHECKS
 from baselinekit.kinds.settings import EXECUTION
 from baselinekit.kinds.table import kind_of
@@ -26,8 +27,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many, texts_in
 from baselinekit.placeholders.table import PlaceholderContext, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.store import at_revision, records
-from baselinekit.store.project import CONFIG_NAME
+from baselinekit.store import at_revision, reading, records
+from baselinekit.store.project import CONFIG_NAME, PROMPT_FILES
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, asdict, plain, replace
 from baselinekit.values.equality import identical, is_number
@@ -343,12 +344,9 @@ def select_touched(
         for file in [baseline.source.file]
         if not files.isdisjoint([file, os.path.relpath(os.path.realpath(os.path.join(root, file)), root)])
     ]
-    before = at_revision.case_digests(git, start, {baseline.source.file for baseline in in_changed_files})
-    edited = {
-        baseline.id
-        for baseline in in_changed_files
-        if before.get((baseline.source.file, baseline.id)) != records.case_digest(baseline.source.digest)
-    }
+    before, _ = baselines_then(git, start, [one.source.file for one in in_changed_files])
+    known = {_content(baseline) for baseline in before}
+    edited = {baseline.id for baseline in in_changed_files if _content(baseline) not in known}
 
     def is_touched(baseline: model.Baseline) -> bool:
         if baseline.id in edited or os.path.isabs(baseline.source.file):  # one outside is unknown to git
@@ -357,6 +355,32 @@ def select_touched(
         return not (files.isdisjoint(used_files) and folders.isdisjoint(used_folders))
 
     return list(filter(is_touched, chosen)), notes
+
+
+def _content(baseline: model.Baseline) -> tuple[str, str, str]:
+    """A file, an id in it, and a digest of that baseline without the record of its runs."""
+    return baseline.source.file, baseline.id, records.case_digest(baseline.source.digest)
+
+
+def baselines_then(git: Git, commit: str, paths: Sequence[str]) -> tuple[list[model.Baseline], list[str]]:
+    """Return the baselines in these files and folders at a commit, and the files that could not be read."""
+    files, folders = {*paths}, _prefixes(paths)
+
+    def is_wanted(name: str) -> bool:
+        base = os.path.basename(name)
+        may_hold = base.endswith(SUFFIXES) or records.MARK in base or base in PROMPT_FILES
+        return may_hold and base != CONFIG_NAME and (name in files or name.startswith(folders))
+
+    with at_revision.laid_out(git, commit, is_wanted) as root:
+        there = [path for path in paths if os.path.lexists(os.path.join(root, path))]
+        found, error = reading.load_partly([*reading.discover_files(there, root).files], root)
+    problems = error.problems if error is not None else ()
+    return found, sorted({problem.place.file for problem in problems if problem.place})
+
+
+def _prefixes(folders: Iterable[str]) -> tuple[str, ...]:
+    """The beginnings of the names of the files in folders."""
+    return tuple("" if os.path.normpath(one) == "." else f"{os.path.normpath(one)}/" for one in folders)
 
 
 def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
@@ -443,10 +467,11 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Baselin
     start, notes = branched_at(git, ref, "--base")
     config_changes, old = config_then(project, git, start)
     folders = list(dict.fromkeys([*project.folders, *replace(project, config=old).folders]))
-    before, unread = at_revision.baselines(git, start, folders)
+    before, unread = baselines_then(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     after, _ = load_partly(project, ())
-    if any(at_revision.is_baseline(name, folders) for name in git.left_out()):
+    left_out = [name for name in git.left_out() if name.endswith(SUFFIXES)]
+    if any(name.startswith(_prefixes(folders)) for name in left_out):
         message = "--base compares all baselines, and this sparse checkout leaves some out"
         raise InvalidInput(Problem("BK508", message, "git sparse-checkout disable"))
     words_then, changed = replace(project.words, own=old.placeholders), git.changed_since(start)

@@ -2,7 +2,6 @@
 else. Where it is unknown which of two values asks for more, the change is listed."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 
 from baselinekit.clients.programs.git import Git
@@ -24,6 +23,7 @@ from baselinekit.evals.selection import PROMPTS, folders
 from baselinekit.model.evals import Case, Expected, Suite
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json
+from baselinekit.store.at_revision import laid_out
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
 
@@ -38,10 +38,13 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     `ref`. `strict`: a weakened case makes the run fail."""
     start, notes = branched_at(git, ref, "--base")
     config_changes, old_config = config_then(project, git, start)
-    with tempfile.TemporaryDirectory() as root:
-        then = replace(project, root=os.path.realpath(root), config=old_config)
-        _write_tree(git, start, then.root, (*then.eval_folders, *project.eval_folders, PROMPTS))
-        old, _ = load_everything(folders(then), then.root, targets=project.targets)
+    then, starts = replace(project, config=old_config), tuple[str, ...](("",))
+    if len(git.tree(start)) > _MOST_FILES:
+        eval_folders = (*then.eval_folders, *project.eval_folders, PROMPTS)
+        starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
+    with laid_out(git, start, lambda name: name.startswith(starts)) as root:
+        then = replace(then, root=root)
+        old, _ = load_everything(folders(then), root, targets=project.targets)
         unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
     new, _ = load_everything(folders(project), project.root, targets=project.targets)
@@ -57,19 +60,6 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     )
     changes = [*config_changes, *_compare_suites(old.suites, new.suites), *case_changes]
     return BaselineChanges(ref=ref, commit=start, strict=strict, notes=tuple(notes), changes=tuple(changes))
-
-
-def _write_tree(git: Git, commit: str, root: str, eval_folders: Sequence[str]) -> None:
-    """Write the files of a commit below a folder; links are left out."""
-    tree = {name: entry for name, entry in git.tree(commit).items() if not entry.is_link}
-    if len(tree) > _MOST_FILES:
-        starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
-        tree = {name: entry for name, entry in tree.items() if name.startswith(starts)}
-    for name, data in git.contents(tree).items():
-        path = os.path.join(root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
 
 
 def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[BaselineChange]:
