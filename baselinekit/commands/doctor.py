@@ -32,7 +32,6 @@ from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places
 from baselinekit.values.texts import count_noun
 
-_LONGEST_INPUT = 60
 USUAL = Config()
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: not wrong in a file that leaves these to the operator on

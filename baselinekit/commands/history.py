@@ -71,10 +71,8 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Repor
     reports = [report for _, report in ordered]
     spent = [report.spent for report in reports if report.spent is not None]
     environment: dict[str, Json] = {}
-    for file, report in ordered:
-        for name, value in report.environment.items():
-            if environment.setdefault(name, value) != value:
-                differing[name] = f"{name} was {_short(environment[name])}, and {_short(value)} in {file}"
+    for report in reversed(reports):
+        environment |= report.environment
     warnings = {*missing, *stopped, *differing.values(), *(text for one in reports for text in one.warnings)}
     comparisons = [report.against for report in reports if report.against is not None]
     return replace(
