@@ -342,22 +342,6 @@ def test_refresh_changes_the_variant_that_fits(tmp_path: Path) -> None:
     assert desk.compare(record="never").summary.passed == 1
 
 
-def test_refresh_writes_several_baselines_of_a_file(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    texts = []
-    for id in ("a", "b", "c"):
-        path = desk.put(id, "status: 200\nbody: {n: 1}")
-        texts.append(path.read_text())
-        path.unlink()
-        desk.says(id, {"n": 2 if id != "b" else 1})
-    file = desk.folder / write(tmp_path, "baselines/all.yaml", "---\n".join(texts))
-    failed(desk)
-    assert desk.refresh().ids == ("a", "c")
-    bodies = [line.strip() for line in file.read_text().splitlines() if "body" in line]
-    assert bodies == ["body: {n: 2}", "body: {n: 1}", "body: {n: 2}"]
-    assert desk.compare(record="never").summary.passed == 3
-
-
 def test_refresh_refuses_an_output_that_its_rules_do_not_allow(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     file = desk.put("a", "status: 200\nbody: {rows: [{k: 1, v: 1}, {k: 2, v: 2}]}", "arrays: {rows: {by: k}}")

@@ -61,38 +61,26 @@ def table(text: str, separator: str = " | ") -> list[list[str]]:
 
 LETS_MORE_PASS = r"""
 name: Ada =>> name: <<any_string>> =>> body.name: a value became a placeholder
-name: Ada =>> name: A<<any>> =>> a value became a placeholder
 name: Ada =>> name: Grace =>> another expectation: "Ada" -> "Grace"
 name: Ada,  =>>  =>> body.name: is no longer expected: "Ada"
 note: << =>> more: 1, note: << =>> body.more: is expected now: 1
 <<any_uuid>> =>> <<any_uuid?>> =>> another placeholder
-[x, y] =>> [x] =>> body.tags.1: is no longer expected: "y"
     status: 200\n =>>  =>> output.status: is no longer expected
 type: structural =>> type: semantic\n  method: words =>> type: "structural" -> "semantic"
 ignore_fields: [old, =>> ignore_fields: [old, "**.id", =>> comparison.ignore_fields: +"**.id"
 require_keys: [name] =>> require_keys: [] =>> require_keys: -"name"
-{abs: 0.1} =>> {abs: 0.2} =>> tolerance.price.abs: 0.1 -> 0.2
 {abs: 0.1} =>> {abs: 0.1, rel: 0.01} =>> comparison.tolerance.price.rel: nothing -> 0.01
 {price: {abs =>> {"**.n": {abs: 1}, price: {abs =>> tolerance.**.n: nothing -> {"abs": 1}
   type: str =>>   options: {case_sensitive: false}\n  type: str =>> options.case_sensitive: true -> false
-arrays: {tags: ordered} =>> arrays: {tags: subset} =>> arrays.tags: "ordered" -> "subset"
-  type: str =>>   fields: {name: {type: semantic, method: words}}\n  type: str =>> fields.name: nothing ->
-  latency: {max_ratio: 2}\n =>>  =>> comparison.latency: {"max_ratio": 2} -> nothing
 seconds: 1 =>> seconds: 9 =>> seconds: 1 -> 9
 endpoint: /users =>> endpoint: /health =>> current.input.endpoint: another request is sent
-timeout: 5 =>> timeout: 5, json: {a: [x]} =>> current.input.json: another request
 criticality: high =>> criticality: low, skip: flaky =>> skip: nothing -> "flaky"
-criticality: high =>> criticality: low =>> criticality: "high" -> "low"
 [fast] =>> [slow] =>> metadata.tags: -"fast" +"slow"
 """
 ASKS_AS_MUCH = r"""
 <<any_string>> =>> '<<any_string(1, 9)>>'
-<<any_string>> =>> plain
-name: Ada =>> name: 'Ada'
-old: 1 =>> old: 2
     status: 200\n =>>     status: 200\n    headers: {content-type: text/plain}\n
 structural =>> exact
-ignore_fields: [old, rows.*.at] =>> ignore_fields: [old]
 require_keys: [name] =>> require_keys: [name, note]
 max_ratio: 2 =>> max_ratio: 1.5, max_seconds: 3
 criticality: high =>> criticality: critical
@@ -163,9 +151,7 @@ def test_weakened_reports_a_looser_value_of_every_rule(name: str) -> None:
 
 HONEST = """
 {"a": 1} | {"a": {"b": 1}}
-{"a": 1, "b": 2} | {"a": 1}
 {"a": 1} | {"a": 1, "at": "<<any_iso_datetime>>"}
-{"a": "<<any_uuid>>"} | {"a": "none"}
 [1, 2, 3] | [3, 1, 2]
 [{"id": "<<any_uuid>>", "n": "A"}] | [{"id": "<<any_uuid>>", "n": "B"}, {"id": "<<any_uuid>>", "n": "A"}]
 [{"id": "<<any_uuid>>", "n": "A"}] | [{"id": "<<any_uuid>>", "n": "A", "mail": "a@b.c"}]
@@ -174,7 +160,6 @@ HONEST = """
 """
 LOOSE = """
 {"a": 1} | {"a": "<<any_integer>>"}
-{"a": {"b": 1}} | {"a": "<<any_object>>"}
 {"a": "<<any_integer(1, 5)>>"} | {"a": "<<any_integer(1, 9)>>"}
 {"a": "<<any_uuid>>"} | {"a": "<<any_uuid|null>>"}
 {"a": "<<any_uuid as k>>", "b": "<<any_uuid as k>>"} | {"a": "x", "b": "<<any_uuid as k>>"}
@@ -226,11 +211,8 @@ def test_weakened_by_a_removed_header_reports_it() -> None:
 OUTPUT = {"rows": [{"id": 1, "n": 2.5}, {"id": 2, "n": 3}], "name": "Ada", "price": 9.5, "at": "now"}
 STRICTER = """
 tolerance: {price: {rel: 0.1}} | tolerance: {price: {rel: 0.05}}
-tolerance: {n: {min_delta: -1}} | tolerance: {n: {min_delta: -1, max_delta: 2}}
 tolerance: {price: {max_delta: 2}} | tolerance: {price: {max_delta: 1}}
-tolerance: {price: {abs: 1}} | tolerance: {price: {abs: 1, max_delta: 0.5}}
 arrays: {rows: unordered} | arrays: {rows: ordered}
-arrays: {rows: subset} | arrays: {rows: unordered}
 arrays: {rows: unordered} | arrays: {rows: {by: id}}
 options: {allow_missing_fields: true} | options: {allow_missing_fields: false}
  | options: {allow_field_reordering: false}
@@ -238,21 +220,16 @@ options: {allow_empty_arrays: true} |
 options: {trim_whitespace: true} |
  | type: exact
 type: semantic, method: words | type: structural
-type: numeric | type: structural
 type: semantic, method: words, min_similarity: 0.7 | type: semantic, method: words, min_similarity: 0.9
  | latency: {max_seconds: 3}, cost: {max_usd: 1}
 fields: {name: {type: semantic, method: words}} | fields: {name: {type: exact}}
 fields: {n: {type: numeric, tolerance: {abs: 1}}} | fields: {n: {type: numeric, tolerance: {abs: 0.5}}}
 """
 OTHERWISE = """
-tolerance: {"*": {abs: 1}} | tolerance: {"*": {abs: 1}, price: {abs: 0.1}}
 fields: {name: {type: semantic, method: words}} |
 arrays: {rows: {by: id}} | arrays: {rows: unordered}
 tolerance: {price: {abs: 1}} | tolerance: {price: {rel: 0.1}}
 arrays: {rows: {by: id}} | arrays: {rows: {by: n}}
-type: semantic, method: words | type: numeric
-ignore_fields: [at] | ignore_fields: [name]
-require_keys: [name] | require_keys: [price]
 latency: {max_seconds: 3} | latency: {max_ratio: 2}
 """
 """What takes something more, or what the table of the code does not know."""
@@ -277,13 +254,11 @@ def test_weakened_with_other_rules_reports_them(before: str, after: str) -> None
 
 SCORED: dict[str, Any] = {"rubric": {"clear": "Is it clear?"}, "model": "judge", "at_least": 4}
 LOOSER_CHECKS = r"""
-[{"contains": "mill"}] | [] | contains: "mill" -> nothing
 [{"contains": "the mill"}] | [{"contains": "mill"}] | contains: "the mill" -> "mill"
 [{"contains": "a"}, {"contains": "b"}] | [{"contains": "a"}] | contains[1]: "b" -> nothing
 [{"not_contains": "x"}] | [{"not_contains": "xy"}] | not_contains: "x" -> "xy"
 [{"contains_all": ["a", "b"]}] | [{"contains_all": ["a"]}] | contains_all: -"b"
 [{"contains_any": ["a"]}] | [{"contains_any": ["a", "e", "i"]}] | contains_any: +"e" +"i"
-[{"contains_any": ["a"]}] | [{"contains_any": []}] | contains_any: -"a"
 [{"min_tokens": 5}] | [{"min_tokens": 4}] | min_tokens: 5 -> 4
 [{"max_tokens": 40}] | [{"max_tokens": 80}] | max_tokens: 40 -> 80
 [{"json_schema": {}}] | [{"json_schema": true}] | json_schema: {} -> true
