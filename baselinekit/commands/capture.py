@@ -14,16 +14,8 @@ from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, observe
 from baselinekit.commands.loading import locate_problems
-from baselinekit.commands.project import Project, capture_environment, environment_of, observed_for
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NotRecorded,
-    Place,
-    Problem,
-    Refused,
-)
+from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.kind import ALONE, Flag, RecipeKind
 from baselinekit.kinds.settings import Setting
@@ -125,7 +117,7 @@ class NewBaseline(Struct):
         if self.record is None:
             problems = locate_problems(self.draft, problems, root)
         elif self.place is not None:
-            label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
+            label = f"{self.label}: " if self.label else ""
             problems = (
                 replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
                 for problem in problems
@@ -296,6 +288,7 @@ def capture(
     errors: dict[int, BaselinekitError] = {}
     accepted: bool | None = None
     is_interrupted = is_full = False
+    here = CaptureEnvironment(project, context.clients)
     for new in wanted:
         check_placeholders(options.placeholders, project.words_of(new.draft))
 
@@ -335,7 +328,7 @@ def capture(
                     for number, one in learnt.items():
                         one = replace(one, lesson=with_lookalikes(one.lesson)) if accepted else one
                         with blaming(number):
-                            done[number] = _store(project, one, options, context)
+                            done[number] = _store(here, one, options, context.timestamp())
                         failed = errors[number].problems if number in errors else ()
                         if is_full := any(one.code == "BK120" for one in failed):
                             break  # a full disk has no room for the next file either
@@ -438,19 +431,23 @@ def _with_form_found(
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 
 
-def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: RunContext) -> Captured:
+def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, now: str) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
-    new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
-    draft, observation = new.draft, learnt.observations[0]
-    lesson = learnt.lesson
+    project, new, lesson, count = here.project, learnt.new, learnt.lesson, len(learnt.observations)
+    root, limit, draft, observation = (
+        project.root,
+        project.config.inline_limit,
+        new.draft,
+        learnt.observations[0],
+    )
     hide, allow = options.hide_secrets, options.allow_secrets
     output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
-    around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
+    here.environment()
     known: dict[str, Json] = {
         "output": output,
-        "captured_at": context.timestamp(),
-        "environment": environment_of(project, draft, observation, around),
+        "captured_at": now,
+        "environment": environment_of(project, draft, observation, here.seen),
         "observed": observed_for(draft.comparison, observation),
         "learnt": evidence_of(lesson.volatile, count, project.redactor),
     }

@@ -176,11 +176,11 @@ def _missing(shards: Sequence[model.Shard], present: int) -> list[str]:
         return []
     of, total = shards[0].of, shards[0].total
     numbers = {*range(1, of + 1)} - {shard.number for shard in shards}
-    left = f"{total - present:,}"
-    if numbers:
-        names = list_names([str(number) for number in sorted(numbers)])
-        return [f"{len(numbers)} of {of} shards missing: {names}; {left} baselines are not in here"]
-    return [f"{left} of {total:,} baselines are in no shard"] if present < total else []
+    if not numbers and present >= total:
+        return []
+    names = list_names([str(number) for number in sorted(numbers)])
+    absent = f"{len(numbers)} of {of} shards missing: {names}; " if numbers else ""
+    return [f"{absent}{total - present:,} of {total:,} baselines are not in here"]
 
 
 def _coverage(reports: Sequence[model.Report]) -> model.Coverage:

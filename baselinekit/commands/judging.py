@@ -354,19 +354,22 @@ class Checker:
             return JudgedBaseline(result, settled_id=baseline.id)
         # It differs: the new output is kept, so that a refresh can approve exactly this one.
         from baselinekit.commands.pending import expected_hash, kept_output_of, verdict_on_varying
-        from baselinekit.learning.templating import with_declared_names
 
-        root, kept = self._project.root, None
+        root, kept, seen, warning = self._project.root, None, None, ""
         with suppress(BaselinekitError, OSError):
             kept = load_pending(root, baseline.id)
         now, was_accepted = self._clients.now(), is_accepted(root, baseline.id)
         verdict, note = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
+        try:
+            time = self._context.timestamp()
+            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
+        except Exception as error:  # the verdict stays valid
+            warning = internal_error(error).problems[0].message
         redactor = self._project.redactor.knowing(observation.output)
-        scope = self._project.words_of(baseline).scope
-        masked = redactor.mask_value(comparison.resolved)
-        resolved = redactor.mask_value(with_declared_names(comparison.resolved, masked, scope))
+        resolved = redactor.mask_value(seen.resolved) if seen else ABSENT
+        values = self._project.words_of(baseline).scope.values
         file, at = baseline.source.file, baseline.output_path
-        differences = tuple(reported(comparison.differences, file, at, redactor, scope.values))
+        differences = tuple(reported(comparison.differences, file, at, redactor, values))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
@@ -374,7 +377,7 @@ class Checker:
 
             lines = [*describe_exchanges(observation, redactor)]
             lines = lines or explain(matcher.known.output, comparison)
-        new_text = self._text_judged(baseline.current, matcher.known.output, comparison, observation)
+        new_text = self._text_judged(baseline.current, observation)
         result = replace(
             result,
             outcome="failed",
@@ -389,12 +392,7 @@ class Checker:
             expected_hash=expected_hash(matcher.known.output),
             resolved=resolved,
         )
-        try:
-            time = self._context.timestamp()
-            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
-        except Exception as error:  # the verdict stays valid
-            return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
-        return JudgedBaseline(result, seen)
+        return JudgedBaseline(result, seen, warning=warning)
 
     def _without_replay(self, baseline: model.Baseline) -> Result | None:
         """Return the result of a baseline that needs no replay, None if it needs one."""
@@ -411,18 +409,12 @@ class Checker:
             return self._result(baseline, "unscored", "none of its variants fits here", "BK233")
         return None
 
-    def _text_judged(
-        self, recipe: Recipe, stored: Json, comparison: model.Comparison, observation: Observation
-    ) -> Iterator[str]:
-        """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
-        person who approves them must see it."""
-        is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
-        if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
-            return
-        old_text, new_text = (value_or_absent(output, ("text",)) for output in (stored, observation.output))
-        if isinstance(new_text, str) and new_text != old_text:
+    def _text_judged(self, recipe: Recipe, observation: Observation) -> Iterator[str]:
+        """Quote the text whose checks or scores are compared: a person who approves them must see it."""
+        text = value_or_absent(observation.output, ("text",))
+        if (recipe.checks or recipe.scores) and isinstance(text, str):
             mask = self._project.redactor.mask
-            yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
+            yield f"its text now: {mask_and_clip(' '.join(text.split()), _LONGEST_LINE, mask)}"
 
     def _error_result(self, baseline: model.Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
@@ -482,8 +474,6 @@ def entry_of(baseline: model.Baseline, claim: str | None) -> model.Entry:
 _MOST_LINES = 200
 _LONGEST_BODY = 2_000
 _CREDENTIAL = lazy_pattern(r"(?i).*(authorization|cookie|token|secret|api-?key).*")
-_OWN = ("user-agent", "accept-encoding")
-"""Headers that curl sends itself."""
 
 
 def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator[str]:
@@ -494,10 +484,9 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator
         return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
 
     for request, answer in observation.exchanges:
-        words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
+        words = ["curl", "-X", request.method, request.url]
         for name, value in request.headers:
-            if name.lower() not in _OWN:
-                words += ["-H", header(name, value)]
+            words += ["-H", header(name, value)]
         if request.content:
             text = request.content.decode("utf-8", "replace")
             words += ["--data-raw", mask_and_clip(text, _LONGEST_BODY, redactor.mask)]
