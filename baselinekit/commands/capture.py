@@ -434,12 +434,8 @@ def _with_form_found(
 def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, now: str) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
     project, new, lesson, count = here.project, learnt.new, learnt.lesson, len(learnt.observations)
-    root, limit, draft, observation = (
-        project.root,
-        project.config.inline_limit,
-        new.draft,
-        learnt.observations[0],
-    )
+    root, limit = project.root, project.config.inline_limit
+    draft, observation = new.draft, learnt.observations[0]
     hide, allow = options.hide_secrets, options.allow_secrets
     output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)

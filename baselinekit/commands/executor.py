@@ -6,7 +6,7 @@ import threading
 from bisect import insort_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from decimal import ROUND_CEILING, Decimal
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
@@ -236,7 +236,7 @@ class Terms(Struct, Generic[Item, Judged]):
 
 
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
-    """The work of a run that others do. `place`: where the workers are, as long as this is entered;
+    """The work of a run that others do. `place`: where the workers are, once there is something to do;
     `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the
     caller, and can read them; `asked`: the models of the caller, with their `limits` and what is `spent`,
     which `take` what a worker has asked, and `take_over` the limits for what the caller asks itself; `seen`:
@@ -248,23 +248,27 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     ends_at_failure: bool
     now: Callable[[], float]
     reads: bool = False
-    workers: Any = None
     seen: dict[str, Json] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
+    _workers: Workers | None = None
     _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
     _grants: dict[int, Grant] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        self.workers = self.place.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.place.__exit__(*error)
+        self._open.__exit__(*error)
+
+    @property
+    def workers(self) -> Workers:
+        self._workers = self._workers or self._open.enter_context(self.place)
+        return self._workers
 
     def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
         """Have files read. Return for each part of them which worker has read, and so holds, it, and the
         result; None if that worker was lost."""
-        workers: Workers = self.workers
-        results: dict[Sequence[str], tuple[int, Any]] = {}
+        workers, results = self.workers, dict[Sequence[str], tuple[int, Any]]()
         parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
 
         def work(worker: int, chunk: Chunk[str]) -> Any:
@@ -287,8 +291,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        workers: Workers = self.workers
-        terms = self.terms
+        terms, workers = self.terms, self.workers
 
         def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:

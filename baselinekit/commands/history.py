@@ -208,8 +208,8 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.H
     for name in result_files(root)[-last if last else None :]:
         file = results_path(name)
         try:
-            report = resultfile.read(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
-        except BaselinekitError:
+            ((_, report),) = load_parts([file], root)
+        except InvalidInput:
             unreadable.append(file)
             continue
         run = model.KeptRun(report.id, report.started, report.seconds, report.summary, report.commit, file)

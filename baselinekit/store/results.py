@@ -73,8 +73,8 @@ def is_special(target: str) -> bool:
 
 
 # The results of earlier runs, one file each in `.baselinekit/results/`; the oldest are removed if there are
-# too many. There is no index, which could be out of date: reading 200 files of 1,000 results each takes less
-# than two seconds, reading those of an ordinary project a few hundredths.
+# too many. There is no index, which could be out of date: reading 200 files of 1,000 results each takes three
+# seconds, reading those of an ordinary project a tenth of one.
 
 MOST_FILES = 200
 
