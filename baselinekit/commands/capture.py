@@ -360,7 +360,7 @@ def learn_from(
         raise replays
     for observation in replays:
         refuse_troubles(new.draft, observation, options)
-    new, observations, form_notes = _with_form_found(project, new, replays, options)
+    new, observations, form_notes = _with_form_found(new, replays, options)
     outputs = [observation.output for observation in observations]
     new, formats = new.adapt(new, outputs)
     draft, words = new.draft, project.words_of(new.draft)
@@ -407,7 +407,7 @@ def learn_from(
 
 
 def _with_form_found(
-    project: Project, new: NewBaseline, replays: Sequence[Observation], options: CaptureOptions
+    new: NewBaseline, replays: Sequence[Observation], options: CaptureOptions
 ) -> tuple[NewBaseline, Sequence[Observation], Sequence[str]]:
     """Give a new recipe the form (`parse`) that its answers have but do not declare, with its rules unless
     the comparison is an exact one, and read the answers again in that form. The recipe of a file stays as
@@ -449,11 +449,11 @@ def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, no
     }
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
     if new.record is None:
-        file, notes = draft.source.file, [*map(_describe_single, lesson.singles)]
+        file = draft.source.file
         writing.add_baseline(draft, known, root, limit, lesson.singles)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
-        record, notes = completed_record(project, new, known, options.version)
+        record = completed_record(new, known, options.version)
         writing.write_file(record, file, root, limit, atomic.reference(root, new.folder))
     paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
     written = replace(draft.source, file=file)
@@ -463,7 +463,7 @@ def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, no
         file=file,
         output=output,
         seconds=observation.seconds,
-        notes=(*learnt.notes, *describe_hidden(hidden), *notes, *new.notes),
+        notes=(*learnt.notes, *describe_hidden(hidden), *new.notes),
         replays=count,
         learnt=tuple(zip(lesson.volatile, places, strict=False)),
         unlearnt=tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
@@ -471,20 +471,13 @@ def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, no
     )
 
 
-def _describe_single(path: str) -> str:
-    return f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
-
-
-def completed_record(
-    project: Project, new: NewBaseline, known: dict[str, Json], version: str | None = None
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the record in the order of its file, with its output and the rules for it; and notes."""
+def completed_record(new: NewBaseline, known: dict[str, Json], version: str | None = None) -> dict[str, Any]:
+    """Return the record in the order of its file, with its output and the rules for it."""
     record, draft, output = new.record or {}, new.draft, known["output"]
     comparison = {"type": default_type(output, draft.current.kind)} | record.get("comparison", {})
     singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-    notes = [*map(_describe_single, singles)]
     return {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": version} if version else {}),
@@ -492,7 +485,7 @@ def completed_record(
         "current": record["current"],
         "comparison": comparison,
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
-    }, notes
+    }
 
 
 # Outputs that are not stored as known-good.

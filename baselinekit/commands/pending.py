@@ -37,13 +37,11 @@ def kept_output_of(
     hidden = redactor.mask_value(comparison.resolved)
     named = with_declared_names(comparison.resolved, hidden, project.words_of(baseline).scope)
     resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
-    unsettled = []
-    for difference in comparison.differences:  # that no other stored output would resolve
-        rule = difference.rule or ""
-        if not is_settled_by_refresh(rule) and rule.startswith("require_keys"):
-            unsettled.append(f"{render(difference.path)} is not there, but {rule} requires it")
-        elif not is_settled_by_refresh(rule):
-            unsettled.append(f"{rule}: {difference.note or 'the limit is passed'}")
+    unsettled = [  # what no other stored output would settle
+        f"{difference.rule}: {difference.note or 'the limit is passed'}"
+        for difference in comparison.differences
+        if not is_settled_by_refresh(difference.rule)
+    ]
     return KeptOutput(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),

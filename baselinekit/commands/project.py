@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit import __version__
 from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay
 from baselinekit.kinds.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model import recipes
@@ -232,8 +232,7 @@ def _expanded(text: str, scope: Scope) -> Json:
 def _environment(config: recipes.Config, name: str | None) -> recipes.Environment:
     environments = config.environments
     if name is not None and name not in environments:
-        choices = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
-        hint = suggest(name, environments) or choices
+        hint = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return recipes.Environment() if name is None else environments[name]
 

@@ -146,11 +146,11 @@ def test_refresh_names_a_rule_that_no_output_meets(tmp_path: Path) -> None:
     failed(desk)
     (refusal,) = desk.propose("a").refusals
     assert refusal.problem.code == "BK537"
-    assert "body.k is not there, but require_keys" in refusal.problem.message
+    assert "require_keys: body.k: is required" in refusal.problem.message
     desk.says("a", {"v": 2})
     failed(desk)
     (plan,) = desk.propose("a").plans
-    assert plan.notes[0].startswith("it will still fail: body.k is not there")
+    assert plan.notes[0].startswith("it will still fail: require_keys: body.k: is required")
 
 
 def test_refresh_stores_the_new_duration(tmp_path: Path) -> None:
