@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
 
@@ -111,12 +111,13 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     """Describe in what the parts differ as far as that is allowed. Raise if they are of different commits,
     configurations or selections, or shards of different targets or versions, and if a shard is named twice:
     all at once."""
-    first, first_report = ordered[0]
+    first, first_facts = ordered[0][0], _facts(ordered[0][1])
     problems: list[Problem] = []
     allowed: dict[str, str] = {}
     files: dict[int, str] = {}
     for file, report in ordered:
-        for field, here, there in _common_fields(report, first_report):
+        for field, here in _facts(report).items():
+            there = first_facts[field]
             if here != there and field not in different:
                 shown = "" if field in _HASHED else f": {_short(here)}, not {_short(there)}"
                 hint = "take the files of one run of your CI"
@@ -134,19 +135,19 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     return allowed
 
 
-def _common_fields(report: model.Report, first_report: model.Report) -> Iterable[tuple[str, Json, Json]]:
-    yield "commit", report.commit, first_report.commit
-    yield "configuration file", report.config, first_report.config
-    shard, first_shard = report.shard, first_report.shard
-    if shard and first_shard:
-        yield "number of shards", shard.of, first_shard.of
-        yield "selection", report.coverage.chosen, first_report.coverage.chosen
-        yield "number of baselines", shard.total, first_shard.total
-        yield "version", report.tool, first_report.tool
-        yield "target", shard.target, first_shard.target
-        yield "configuration", shard.configuration, first_shard.configuration
-        if shard.total == first_shard.total:
-            yield "content of the baselines", shard.content, first_shard.content
+def _facts(report: model.Report) -> dict[str, Json]:
+    """What must be the same in all parts."""
+    facts: dict[str, Json] = {"commit": report.commit, "configuration file": report.config}
+    if shard := report.shard:
+        facts |= {
+            "number of shards": shard.of,
+            "selection": report.coverage.chosen,
+            "version": report.tool,
+            "target": shard.target,
+            "configuration": shard.configuration,
+            "content of the baselines": shard.content,
+        }
+    return facts
 
 
 def _short(value: Json) -> str:
