@@ -698,8 +698,8 @@ def free_id(draft: Baseline, taken: Mapping[str, Baseline | None], project: Proj
 
 
 def possible_ids(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> Iterator[str]:
-    """Yield the id, then the same with what distinguishes its recipe from that of the baseline that has it, a
-    word more each time, and finally with a hash."""
+    """Yield the id, then the same with what distinguishes its recipe from the one that has this id, a word
+    more each time, and finally with a hash."""
     yield draft.id
     words, other = slug(draft.id), taken.get(draft.id.casefold())
     own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []

@@ -87,7 +87,7 @@ def compare(
         result = judged.result
         if warning := keep_seen(project.root, judged.pending, judged.settled_id, judged.warning):
             warnings.add(warning)
-        if result.outcome in ("passed", "failed") and result.verdict != "noise":  # which says nothing
+        if result.outcome in ("passed", "failed") and result.verdict != "noise":  # which means nothing
             marks.append(Mark(entry.source, result.outcome == "passed"))
         by_id[entry.id] = result
         failed.extend([entry] if result.outcome in _FAILURES else [])

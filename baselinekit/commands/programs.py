@@ -39,7 +39,7 @@ def who_allows(project: Project, name: str | None) -> str:
 
 
 def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
-    """Run a program; CannotReplay, whose message begins with `name`, if it does not finish."""
+    """Run a program; CannotReplay, with `name` before its message, if it does not finish."""
     try:
         return execute(run)
     except NeverSent:

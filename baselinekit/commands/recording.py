@@ -28,7 +28,7 @@ def record_verdicts(
     by_file: dict[str, list[Mark]] = {}
     for mark in marks:
         by_file.setdefault(mark.source.file, []).append(mark)
-    # several threads: a file whose lock another process holds does not keep the others waiting
+    # several threads: a file that another process has locked does not keep the others waiting
     with ThreadPoolExecutor(4, "record") as writers:
         done = [*writers.map(lambda some: record_all(some, root, now, daily, wait), by_file.values())]
     problems = [problem for one in done for error in one.failures for problem in error.problems]

@@ -395,7 +395,7 @@ def branched_at(git: Git, rev: str, option: str) -> tuple[str, list[str]]:
 def used_by(baseline: model.Baseline, project: Project) -> tuple[list[str], list[str]]:
     """Return what a baseline may use: files, and folders with all their content, relative to the root; they
     need not exist. Each word of its recipe may be the name of a file, and each word of what the configuration
-    runs that of a module."""
+    runs the name of a module."""
     recipe, config = baseline.current, project.config
     family, name = kind_of(recipe).asks(recipe)
     words = {name, *_texts([recipe, baseline.comparison])}
