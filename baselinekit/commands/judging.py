@@ -474,6 +474,8 @@ def entry_of(baseline: model.Baseline, claim: str | None) -> model.Entry:
 _MOST_LINES = 200
 _LONGEST_BODY = 2_000
 _CREDENTIAL = lazy_pattern(r"(?i).*(authorization|cookie|token|secret|api-?key).*")
+_OWN = ("user-agent", "accept-encoding")
+"""Headers that curl sends itself."""
 
 
 def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator[str]:
@@ -484,9 +486,10 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator
         return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
 
     for request, answer in observation.exchanges:
-        words = ["curl", "-X", request.method, request.url]
+        words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
         for name, value in request.headers:
-            words += ["-H", header(name, value)]
+            if name.lower() not in _OWN:
+                words += ["-H", header(name, value)]
         if request.content:
             text = request.content.decode("utf-8", "replace")
             words += ["--data-raw", mask_and_clip(text, _LONGEST_BODY, redactor.mask)]

@@ -42,8 +42,7 @@ def test_compare_verbose_shows_request_and_answer_masked_and_cut(project: Consol
         run(project, f"compare -v -o found.json --base-url {api.url}", 1)
         found = json.loads((project.folder / "found.json").read_text())
     request, status, *lines = found["results"][0]["explanation"]
-    assert request.startswith(f"curl -X GET {api.url}/x -H ")
-    assert request.endswith(" -H 'X-Api-Key: ***' -H 'X-A: b'")
+    assert request == f"curl {api.url}/x -H 'Accept: */*' -H 'X-Api-Key: ***' -H 'X-A: b'"
     assert status == "200"
     (text,) = (line for line in lines if "text" in line and "yyy" in line)
     whole = len('  "text": ""') + 5_000
