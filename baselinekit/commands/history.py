@@ -177,11 +177,12 @@ def _missing(shards: Sequence[model.Shard], present: int) -> list[str]:
         return []
     of, total = shards[0].of, shards[0].total
     numbers = {*range(1, of + 1)} - {shard.number for shard in shards}
-    if not numbers and present >= total:
-        return []
-    names = list_names([str(number) for number in sorted(numbers)])
-    absent = f"{len(numbers)} of {of} shards missing: {names}; " if numbers else ""
-    return [f"{absent}{total - present:,} of {total:,} baselines are not in here"]
+    if numbers:
+        names = list_names([str(number) for number in sorted(numbers)])
+        return [
+            f"{len(numbers)} of {of} shards missing: {names}; {total - present:,} baselines are not in here"
+        ]
+    return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
 
 
 def _coverage(reports: Sequence[model.Report]) -> model.Coverage:
