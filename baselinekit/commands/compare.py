@@ -9,16 +9,16 @@ from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, Terms, in_threads
 from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.recording import keep_seen, record_verdicts
+from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, select, stamp_shard, wanted
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Entry
 from baselinekit.model.results import Report, Result, Typed
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import find_repeated_ids, passed_over_notes
-from baselinekit.store.record import Mark
 from baselinekit.structs import replace
 
+_VERDICTS = {"passed": True, "failed": False}
 _FAILURES = ("failed", "error")
 
 
@@ -78,17 +78,19 @@ def compare(
     positions = {entry.id: position for position, entry in enumerate(selected)} if shard else {}
     shard = shard and stamp_shard(shard, project, selected, policy.strict_rules)
     sources, stop, advance = [entry.source for entry in entries], context.stop, context.advance(len(entries))
-    by_id, failed, warnings, marks = dict[str, Result](), list[Entry](), set[str](), list[Mark]()
+    recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, stop.wait)
+    by_id, failed, warnings = dict[str, Result](), list[Entry](), set[str]()
 
     def finished(entry: Entry, judged: judging.JudgedBaseline) -> tuple[Entry, ...]:
-        """Note the verdict, and keep the new output for a refresh."""
+        """Record the verdict as soon as it is known, and keep the new output for a refresh."""
         if elsewhere is None and stop.is_set():  # it may have been cut off
             return ()
         result = judged.result
         if warning := keep_seen(project.root, judged.pending, judged.settled_id, judged.warning):
             warnings.add(warning)
-        if result.outcome in ("passed", "failed") and result.verdict != "noise":  # which means nothing
-            marks.append(Mark(entry.source, result.outcome == "passed"))
+        if policy.record != "never":
+            noise = result.verdict == "noise"  # it has no meaning for the target
+            recorder.add(entry.source, None if noise else _VERDICTS.get(result.outcome))
         by_id[entry.id] = result
         failed.extend([entry] if result.outcome in _FAILURES else [])
         advance(result.outcome)
@@ -107,9 +109,7 @@ def compare(
                 chunks = [Chunk((entry,), entry.claim, homes.get(entry.source.file)) for entry in turns]
                 elsewhere.run(chunks, checker.judge, stop, context.cancel, finished, goes_on)
         finally:
-            written = marks if policy.record != "never" else ()
-            daily, now = policy.record == "daily", context.timestamp()
-            recorded = record_verdicts(project.root, written, now, daily, stop.wait)
+            recording_notes, not_recorded = recorder.close()
         reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
         skipped = partial(judging.unjudged_result, outcome="skipped", reason=reason, verdict="limit")
         judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
@@ -126,8 +126,8 @@ def compare(
         interrupted=stop.is_set(),
         environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
         config=project.config_file,
-        warnings=tuple(sorted({*recorded[0], *warnings, *notes})),
-        not_recorded=recorded[1],
+        warnings=tuple(sorted({*recording_notes, *warnings, *notes})),
+        not_recorded=not_recorded,
         commit=head_commit(project.root),
         shard=shard,
         coverage=selection.coverage(paths, len(found.entries) - len(selected)),

@@ -1,16 +1,18 @@
 """What a run writes down: the verdicts on baselines, new outputs for a refresh, and its report. A checkout
 that cannot be written does not make the run fail."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from baselinekit.errors import BaselinekitError, internal_error
+from baselinekit.model.baselines import Source
 from baselinekit.model.results import Report, Result
 from baselinekit.report.resultfile import compact
 from baselinekit.secrets.variables import Redactor
-from baselinekit.store.record import Mark, record_all
+from baselinekit.store.record import Mark, Recorded, record_all
 from baselinekit.store.results import drop_accepted, drop_pending, keep_results, save_pending
 from baselinekit.structs import Struct, replace
 
@@ -20,21 +22,48 @@ if TYPE_CHECKING:  # only needed when something fails
 Masked = TypeVar("Masked", bound=Struct)
 
 
-def record_verdicts(
-    root: str, marks: Iterable[Mark], now: str, daily: bool, wait: Callable[[], float]
-) -> tuple[list[str], tuple[str, ...]]:
-    """Write the verdicts of a run into the files of the baselines. Return notes, and what could not be
-    written, each with what to do about it; the run does not fail for it."""
-    by_file: dict[str, list[Mark]] = {}
-    for mark in marks:
-        by_file.setdefault(mark.source.file, []).append(mark)
-    # several threads: a file that another process has locked does not keep the others waiting
-    with ThreadPoolExecutor(4, "record") as writers:
-        done = [*writers.map(lambda some: record_all(some, root, now, daily, wait), by_file.values())]
-    problems = [problem for one in done for error in one.failures for problem in error.problems]
-    advice = ", or leave it: --no-record writes nothing"
-    not_recorded = (f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
-    return [note for one in done for note in one.notes], tuple(not_recorded)
+class Recorder:
+    """Takes a verdict on each of the baselines, or none. Those on a file are written together when all its
+    baselines are judged, or when the run ends; little is left to write then."""
+
+    def __init__(
+        self,
+        root: str,
+        now: Callable[[], str],
+        daily: bool,
+        sources: Iterable[Source],
+        wait: Callable[[], float],
+    ):
+        self._record = lambda marks: record_all(marks, root, now(), daily, wait)
+        self._open = Counter(source.file for source in sources)
+        self._marks: dict[str, list[Mark]] = {}
+        # several threads: a file that another process has locked does not keep the others waiting
+        self._writers = ThreadPoolExecutor(4, "record")
+        self._written: list[Future[Recorded]] = []
+
+    def add(self, source: Source, passed: bool | None) -> None:
+        self._open[source.file] -= 1
+        marks = self._marks.setdefault(source.file, [])
+        if passed is not None:
+            marks.append(Mark(source, passed))
+        if not self._open[source.file]:
+            self._write(self._marks.pop(source.file))
+
+    def close(self) -> tuple[list[str], tuple[str, ...]]:
+        """Write the rest. Return notes, and what could not be written, each with what to do about it; the
+        run does not fail for it."""
+        for marks in self._marks.values():
+            self._write(marks)
+        self._writers.shutdown()
+        done = [future.result() for future in self._written]
+        problems = [problem for one in done for error in one.failures for problem in error.problems]
+        advice = ", or leave it: --no-record writes nothing"
+        not_recorded = (f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
+        return [note for one in done for note in one.notes], tuple(not_recorded)
+
+    def _write(self, marks: Sequence[Mark]) -> None:
+        if marks:
+            self._written.append(self._writers.submit(self._record, marks))
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:

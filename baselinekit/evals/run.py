@@ -11,7 +11,7 @@ from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_th
 from baselinekit.commands.history import with_trends
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.commands.recording import keep_seen, record_verdicts
+from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals import attempts as making
 from baselinekit.evals.attempts import (
@@ -41,7 +41,6 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
-from baselinekit.store.record import Mark
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites import settings
 
@@ -306,7 +305,7 @@ def _recorded(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
     marks = [
-        Mark(case.baseline.source, result.outcome == "passed")
+        (case.baseline.source, result.outcome == "passed")
         for case, result in zip(cases, results, strict=True)
         if policy.record != "never"
         and case.baseline
@@ -314,8 +313,11 @@ def _recorded(
         and result.outcome in ("passed", "failed")
         and (result.outcome == "passed" or not memory.is_recorded(case))
     ]
-    daily, now = policy.record == "daily", context.timestamp()
-    return record_verdicts(project.root, marks, now, daily, context.stop.wait)
+    sources, daily = [source for source, _ in marks], policy.record == "daily"
+    recorder = Recorder(project.root, context.timestamp, daily, sources, context.stop.wait)
+    for source, passed in marks:
+        recorder.add(source, passed)
+    return recorder.close()
 
 
 @contextmanager
