@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
@@ -245,14 +245,16 @@ def compare_elsewhere(
 def on_cluster(
     place: str, job: Job, build: Callable[[Order], Build], named: Sequence[str], stated: Mapping[str, bytes]
 ) -> AbstractContextManager[Cluster]:
-    """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
-    made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that
-    they must have there, whatever they contain here."""
+    """The workers of a cluster. `build`: how a worker is made; `named`: files and folders that are sent
+    wherever they are; `stated`: files with the content that they must have there, whatever they contain
+    here."""
     check_place(place)
     project, execute = job.models.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)
     environment = CaptureEnvironment(project, job.context.clients)
+    with suppress(BaselinekitError):
+        environment.environment()
     operator, recording = order.operator, order.recording
     folders = [folder for folder in (recording.offline, recording.record_calls) if folder is not None]
     folders += [os.path.join(root, CACHE)] if recording.cache else []
@@ -261,25 +263,20 @@ def on_cluster(
     folders += filter(os.path.isdir, outside)
     tops = {repository_of(root, path) for path in filter(os.path.isfile, outside)}
 
-    @cache
-    def files() -> tuple[bytes, frozenset[str]]:
-        sent = {folder: [folder] for folder in folders}
-        sent |= {top: listed_files(Git(execute, top)) for top in tops}
-        sent |= {root: listed_files(Git(execute, root)) or [root]}
-        sent |= {"/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)]}
-        roots = {os.path.join(top, ".git"): None for top in tops}  # marks the root of its repository there
-        return pack(sent, {project.cwd: None, **roots, **stated, **_stated_configuration(job, order)})
+    sent = {folder: [folder] for folder in folders}
+    sent |= {top: listed_files(Git(execute, top)) for top in tops}
+    sent |= {root: listed_files(Git(execute, root)) or [root]}
+    sent |= {"/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)]}
+    roots = {os.path.join(top, ".git"): None for top in tops}  # marks the root of its repository there
+    files, paths = pack(sent, {project.cwd: None, **roots, **stated, **_stated_configuration(job, order)})
+    moved = {operator.cwd, operator.config, operator.targets, *folders, *paths}
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
-        if not environment.seen:
-            with suppress(BaselinekitError):
-                environment.environment()
-        sent = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
-        paths = files()[1] | {operator.cwd, operator.config, operator.targets, *folders}
-        return Sealed((build(sent), chunk, grant), lambda text: text if text in paths else None)
+        part = replace(order, jobs=max(1, job.jobs // grant.of), known=environment.seen)
+        return Sealed((build(part), chunk, grant), lambda text: text if text in moved else None)
 
     private = is_private(project, operator)
-    return connect_to_cluster(place, lambda dask: Cluster(dask, private, job.jobs, seal, Sealed(files()[0])))
+    return connect_to_cluster(place, lambda dask: Cluster(dask, private, job.jobs, seal, Sealed(files)))
 
 
 def order_to_send(job: Job) -> Order:

@@ -151,8 +151,6 @@ def set_up_git(git: Git, folders: list[str], program: list[str], dry_run: bool) 
     if dry_run:
         return
     gitsetup.carry_out(plan, git)
-    for line in gitsetup.list_overrides(git, folders):
-        screen.say(f"note: a line of your own in .gitattributes takes precedence: {line}")
     does = "git merges the record and the provenance of baselines by itself, and diffs leave them out"
     screen.line(f"done: {does}")
     commit = "commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any, TypeVar
 
 from baselinekit.clients.trust import check_inside, origin
@@ -14,16 +14,8 @@ from baselinekit.commands.context import TICK, RunContext
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.judging import check, observe
 from baselinekit.commands.loading import locate_problems
-from baselinekit.commands.project import Project, capture_environment, environment_of, observed_for
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NotRecorded,
-    Place,
-    Problem,
-    Refused,
-)
+from baselinekit.commands.project import CaptureEnvironment, Project, environment_of, observed_for
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.kind import ALONE, Flag, RecipeKind
 from baselinekit.kinds.settings import Setting
@@ -43,7 +35,7 @@ from baselinekit.learning.templating import (
 )
 from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile, evidence_of, masked_places
 from baselinekit.matching.dispatch import Matcher, compile_baseline, default_type, is_limit
-from baselinekit.model.baselines import SUGGESTION, Baseline, Comparison, Known
+from baselinekit.model.baselines import Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import split
@@ -55,11 +47,11 @@ from baselinekit.secrets.variables import Redactor
 from baselinekit.store import atomic, writing
 from baselinekit.store.atomic import reporting
 from baselinekit.store.reading import locate, locate_all, parse_record, records_by_id
-from baselinekit.store.records import id_of, read_record
+from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import parse, render, suggest_path
 from baselinekit.values.places import value_at, with_values
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import list_first
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -125,7 +117,7 @@ class NewBaseline(Struct):
         if self.record is None:
             problems = locate_problems(self.draft, problems, root)
         elif self.place is not None:
-            label = f"{self.label}: " if self.label and not isinstance(error, NotRecorded) else ""
+            label = f"{self.label}: " if self.label else ""
             problems = (
                 replace(problem, message=f"{label}{problem.message}", place=self.place, at=None)
                 for problem in problems
@@ -199,16 +191,15 @@ def in_turns(
 
 
 def observe_all(
-    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1, is_one_group: bool = False
+    replay_jobs: Sequence[ReplayJob], context: RunContext, jobs: int = 1
 ) -> Iterator[list[tuple[int, Replays]]]:
     """Replay the recipes in groups, each yielded as soon as it is complete, so that it can be stored whatever
     happens to the others. Recipes that only read come first: a write could change their answers between two
     replays. Each write is a group by itself, as it cannot simply be sent again.
 
-    A group is replayed once, then all of it again, so that it waits once for a clock to tick (with
-    `is_one_group` before each further turn). Each replay has its own turn, so that no cached answer of a
-    model is used twice, and its own connection: what a service reports about it (a number, a port) then
-    differs."""
+    A group is replayed once, then all of it again, so that it waits only once for a clock to tick, and once
+    more before a third turn. Each replay has its own turn, so that no cached answer of a model is used twice,
+    and its own connection: what a service reports about it (a number, a port) then differs."""
     advance = context.advance(sum(job.times for job in replay_jobs))
     reading = [n for n, job in enumerate(replay_jobs) if job.claim is None]
     size = jobs * _TURNS_OF_A_THREAD
@@ -226,11 +217,11 @@ def observe_all(
         advance("passed")
         return observation
 
-    for group in [[*range(len(replay_jobs))]] if is_one_group else groups:
+    for group in groups:
         results: dict[int, Any] = {n: [] for n in group}
         for turn in range(max((replay_jobs[n].times for n in group), default=0)):
             left = [n for n in group if turn < replay_jobs[n].times and isinstance(results[n], list)]
-            if left and (turn == 1 or (turn and is_one_group)):
+            if left and turn in (1, 2):
                 context.clients.sleep(TICK)
             answers = in_turns(left, partial(replay, turn), jobs, context, lambda n: replay_jobs[n].claim)
             for number, answer in zip(left, answers, strict=True):
@@ -269,17 +260,12 @@ def group_of(draft: Baseline, project: Project) -> str:
 
 
 def _make_folder(root: str, name: str) -> list[str]:
-    """Create the folder of a baseline that is still to be written: its program may need it. Return those that
-    were missing, the outermost first."""
-    folder, missing = os.path.join(root, name), list[str]()
-    while not os.path.lexists(folder):
-        missing.insert(0, folder)
-        folder = os.path.dirname(folder)
-    if not os.path.isdir(folder):
-        message = f"{name} cannot be a folder: a file is in the way"
-        raise InvalidInput(Problem("BK120", message, "move it away, or choose another --group"))
+    """Create the folder of a baseline that is still to be written: its program may need it. Return what was
+    missing, the outermost first."""
+    folder = os.path.join(root, name)
+    missing = [path for path in (os.path.dirname(folder), folder) if not os.path.lexists(path)]
     with reporting(name):
-        os.makedirs(os.path.join(root, name), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     return missing
 
 
@@ -302,6 +288,7 @@ def capture(
     errors: dict[int, BaselinekitError] = {}
     accepted: bool | None = None
     is_interrupted = is_full = False
+    here = CaptureEnvironment(project, context.clients)
     for new in wanted:
         check_placeholders(options.placeholders, project.words_of(new.draft))
 
@@ -341,7 +328,7 @@ def capture(
                     for number, one in learnt.items():
                         one = replace(one, lesson=with_lookalikes(one.lesson)) if accepted else one
                         with blaming(number):
-                            done[number] = _store(project, one, options, context)
+                            done[number] = _store(here, one, options, context.timestamp())
                         failed = errors[number].problems if number in errors else ()
                         if is_full := any(one.code == "BK120" for one in failed):
                             break  # a full disk has no room for the next file either
@@ -373,7 +360,7 @@ def learn_from(
         raise replays
     for observation in replays:
         refuse_troubles(new.draft, observation, options)
-    new, observations, form_notes = _with_form_found(project, new, replays, options)
+    new, observations, form_notes = _with_form_found(new, replays, options)
     outputs = [observation.output for observation in observations]
     new, formats = new.adapt(new, outputs)
     draft, words = new.draft, project.words_of(new.draft)
@@ -413,7 +400,6 @@ def learn_from(
         *form_notes,
         *([f"a write is asked once: {advice}"] if is_single_write and lesson.lookalikes else []),
         *templating.notes(),
-        *([f"{count_noun(len(formats), 'placeholder')} by the formats of its schema"] if formats else []),
         *describe_hidden(hidden),
         *(report.message for report in accepted.reports if report.kind == "stale"),
     )
@@ -421,7 +407,7 @@ def learn_from(
 
 
 def _with_form_found(
-    project: Project, new: NewBaseline, replays: Sequence[Observation], options: CaptureOptions
+    new: NewBaseline, replays: Sequence[Observation], options: CaptureOptions
 ) -> tuple[NewBaseline, Sequence[Observation], Sequence[str]]:
     """Give a new recipe the form (`parse`) that its answers have but do not declare, with its rules unless
     the comparison is an exact one, and read the answers again in that form. The recipe of a file stays as
@@ -445,29 +431,29 @@ def _with_form_found(
     return new, [replace(observation, output=form.output) for observation, form in pairs], notes
 
 
-def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: RunContext) -> Captured:
+def _store(here: CaptureEnvironment, learnt: Learnt, options: CaptureOptions, now: str) -> Captured:
     """Write the output of a baseline, and return a summary with the line of each place."""
-    new, root, limit, count = learnt.new, project.root, project.config.inline_limit, len(learnt.observations)
+    project, new, lesson, count = here.project, learnt.new, learnt.lesson, len(learnt.observations)
+    root, limit = project.root, project.config.inline_limit
     draft, observation = new.draft, learnt.observations[0]
-    lesson = learnt.lesson
     hide, allow = options.hide_secrets, options.allow_secrets
     output, hidden = hide_secrets(lesson.output, project.redactor, hide, allow)
     lesson = lesson.storing(output)
-    around = capture_environment(root, project.config.environment, context.clients.execute, project.folders)
+    here.environment()
     known: dict[str, Json] = {
         "output": output,
-        "captured_at": context.timestamp(),
-        "environment": environment_of(project, draft, observation, around),
+        "captured_at": now,
+        "environment": environment_of(project, draft, observation, here.seen),
         "observed": observed_for(draft.comparison, observation),
         "learnt": evidence_of(lesson.volatile, count, project.redactor),
     }
     known = {key: value for key, value in known.items() if value or key not in ("observed", "learnt")}
     if new.record is None:
-        file, notes = draft.source.file, [*map(_describe_single, lesson.singles)]
+        file = draft.source.file
         writing.add_baseline(draft, known, root, limit, lesson.singles)
     else:
         file = f"{new.folder}/{draft.id}.yaml"
-        record, notes = completed_record(project, new, known, options.version)
+        record = completed_record(new, known, options.version)
         writing.write_file(record, file, root, limit, atomic.reference(root, new.folder))
     paths = (*(item.places[0] for item in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
     written = replace(draft.source, file=file)
@@ -477,7 +463,7 @@ def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: R
         file=file,
         output=output,
         seconds=observation.seconds,
-        notes=(*learnt.notes, *describe_hidden(hidden), *notes, *new.notes),
+        notes=(*learnt.notes, *describe_hidden(hidden), *new.notes),
         replays=count,
         learnt=tuple(zip(lesson.volatile, places, strict=False)),
         unlearnt=tuple(zip(lesson.refusals, places[len(lesson.volatile) :], strict=True)),
@@ -485,23 +471,13 @@ def _store(project: Project, learnt: Learnt, options: CaptureOptions, context: R
     )
 
 
-def _describe_single(path: str) -> str:
-    return f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
-
-
-def completed_record(
-    project: Project, new: NewBaseline, known: dict[str, Json], version: str | None = None
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the record in the order of its file, with its output and the rules for it; and notes."""
+def completed_record(new: NewBaseline, known: dict[str, Json], version: str | None = None) -> dict[str, Any]:
+    """Return the record in the order of its file, with its output and the rules for it."""
     record, draft, output = new.record or {}, new.draft, known["output"]
     comparison = {"type": default_type(output, draft.current.kind)} | record.get("comparison", {})
     singles = [] if comparison["type"] == "exact" else [*map(render, single_element_arrays(output))]
     if singles:
         comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-    notes = [*map(_describe_single, singles)]
-    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
-    if is_text and draft.comparison.type is None and "judge" in project.models:
-        notes.append(SUGGESTION)  # a model varies its wording: a judge compares the meaning
     return {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": version} if version else {}),
@@ -509,7 +485,7 @@ def completed_record(
         "current": record["current"],
         "comparison": comparison,
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
-    }, notes
+    }
 
 
 # Outputs that are not stored as known-good.
@@ -524,11 +500,9 @@ _REFUSED: dict[Flag, tuple[str, str]] = {
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Refuse an answer with signs that it went wrong, unless the user has allowed them."""
-    given = (options.allow_error_status, options.allow_empty, options.allow_failing)
-    allowed = dict(zip(_REFUSED, given, strict=True))
     refused, problems = "it is not stored as known-good", []
     for trouble in kind_of(draft.current).troubles(draft.current, observation):
-        if not allowed[trouble.flag]:
+        if not getattr(options, trouble.flag.removeprefix("--").replace("-", "_")):
             code, advice = _REFUSED[trouble.flag]
             message = f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: {refused}"
             problems.append(Problem(code, message, f"{advice}, or pass {trouble.flag}"))
@@ -573,10 +547,9 @@ def nothing_there(output: Json, text: str, kind: RecipeKind) -> Problem:
 def check_accepted(matcher: Matcher, observation: Observation, project: Project) -> Comparison:
     """Compare the stored output with what was seen: a rule or placeholder that rejects it is found now."""
     comparison = matcher.compare(observation)
-    limits = [difference for difference in comparison.differences if is_limit(difference)]
-    if comparison.count > len(limits):
-        first = next(difference for difference in comparison.differences if difference not in limits)
-        mask = project.redactor.knowing(observation.output).mask_value
+    wrong = [difference for difference in comparison.differences if not is_limit(difference)]
+    if wrong:
+        mask, first = project.redactor.knowing(observation.output).mask_value, wrong[0]
         actual = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
         message = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {actual}"
         raise InvalidInput(Problem("BK524", message, "choose another placeholder or rule"))
@@ -598,11 +571,10 @@ def hide_secrets(
     output, hidden = without_secrets(output, redactor) if hide else (output, [])
     problems = []
     for path, secret in secrets_in(output, redactor, lookalikes=not allow):
-        or_allow = "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
-        hint = f"store a placeholder in its place: --placeholder-like secrets{or_allow}"
+        hint = "store a placeholder in its place: --placeholder-like secrets"
         if secret.endswith(IN_A_NAME):
-            around = f"store a placeholder: --placeholder '{render(path[:-1])}=<<any>>'"
-            hint = f"{around if path[:-1] else 'make it answer without that'}{or_allow}"
+            hint = f"store a placeholder for the object: --placeholder '{render(path[:-1])}=<<any>>'"
+        hint += "" if secret.startswith(DECLARED) else ", or pass --allow-secrets"
         problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {secret}", hint))
     if problems:
         raise Refused(*problems)
@@ -610,14 +582,10 @@ def hide_secrets(
 
 
 def describe_hidden(hidden: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """Say which places now hold a placeholder for a secret, which itself is stored nowhere."""
+    """Name the places that now hold a placeholder for a secret, which itself is stored nowhere."""
     if hidden:
-        places = ", ".join(render(path) for path, _ in hidden[:_MOST_HIDDEN])
-        further = f" and {len(hidden) - _MOST_HIDDEN:,} more" if len(hidden) > _MOST_HIDDEN else ""
-        message = f"{len(hidden):,} values that look like secrets are stored as placeholders"
-        if len(hidden) == 1:
-            message = "what looks like a secret is stored as a placeholder"
-        yield f"{message}: {places}{further}"
+        places = list_first([render(path) for path, _ in hidden], _MOST_HIDDEN)
+        yield f"what looks like a secret is stored as a placeholder: {places}"
 
 
 def without_secrets(output: Json, redactor: Redactor) -> tuple[Json, list[tuple[Path, str]]]:
@@ -698,56 +666,48 @@ def slug(text: str, longest: int = LONGEST) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:longest] or "baseline"
 
 
+def baselines_by_id(project: Project) -> dict[str, Baseline | None]:
+    """All baselines by their ids, in lower case; None for one that cannot be read."""
+    records = records_by_id(project.root, project.folders)
+    return {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
+
+
 def name_new(draft: Baseline, project: Project, is_chosen: bool) -> str:
     """Return the id of a new baseline. `is_chosen`: the operator has chosen its id, which is used or refused
     as it is."""
-    taken = records_by_id(project.root, project.folders)
-    if draft.id.casefold() not in taken:
-        return draft.id
-    source, raw = taken[draft.id.casefold()]
-    first, _ = read_record(raw, source)
-    for candidate in (draft.id, *longer_ids(draft, first, project)):
-        if candidate.casefold() not in taken:
-            break
-        owner_source, owner_raw = taken[candidate.casefold()]
-        existing, _ = read_record(owner_raw, owner_source)
-        counts = not is_chosen or candidate == draft.id
-        if counts and existing is not None and is_same(draft, existing, project):
-            accept = f"accept its new answer: baselinekit refresh {existing.id} --replay"
-            hint, place = f"choose another --id, or {accept}", locate(owner_source, ("id",), project.root)
-            raise _taken(candidate, existing.id, "the same recipe", hint, place)
-    if not is_chosen:
-        return candidate
-    owner = "another baseline"
-    if first is not None:
-        owner = kind_of(first.current).target(first.current, project.redactor.mask, _base_url(first, project))
-    hint, place = f"choose another --id, such as {candidate}", locate(source, ("id",), project.root)
-    raise _taken(draft.id, str(id_of(raw)), owner, hint, place)
-
-
-def _taken(id: str, existing_id: str, owner: str, hint: str, place: Place) -> InvalidInput:
-    is_other = f" is {existing_id!r} in different case, which" if existing_id != id else ""
-    return InvalidInput(Problem("BK113", f"the id {id!r}{is_other} is taken by {owner}", hint, place))
+    taken = baselines_by_id(project)
+    id = free_id(draft, taken, project)
+    for candidate in takewhile(id.__ne__, possible_ids(draft, taken, project)):
+        other = taken[candidate.casefold()]
+        if other is not None and is_same(draft, other, project):
+            accept = f"accept its new answer: baselinekit refresh {other.id} --replay"
+            place = locate(other.source, ("id",), project.root)
+            message = f"the id {other.id!r} is taken by the same recipe"
+            raise InvalidInput(Problem("BK113", message, f"choose another --id, or {accept}", place))
+    if is_chosen and id != draft.id:
+        message, hint = f"the id {draft.id!r} is taken", f"choose another --id, such as {id}"
+        owner = taken[draft.id.casefold()]
+        owner_place = locate(owner.source, ("id",), project.root) if owner else None
+        raise InvalidInput(Problem("BK113", message, hint, owner_place))
+    return id
 
 
 def free_id(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> str:
-    """Return its id, or a longer one where another baseline has that. `taken`: baselines by their ids, in
-    lower case; None for one that cannot be read."""
-    longer = longer_ids(draft, taken.get(draft.id.casefold()), project)
-    return next(id for id in (draft.id, *longer) if id.casefold() not in taken)
+    """Return its id, or a longer one where another baseline has that."""
+    return next(id for id in possible_ids(draft, taken, project) if id.casefold() not in taken)
 
 
-def longer_ids(draft: Baseline, other: Baseline | None, project: Project) -> Iterator[str]:
-    """Yield the id with what distinguishes its recipe from the other one, a word more each time, and finally
-    with a hash."""
-    words = slug(draft.id)
+def possible_ids(draft: Baseline, taken: Mapping[str, Baseline | None], project: Project) -> Iterator[str]:
+    """Yield the id, then the same with what distinguishes its recipe from the one that has this id, a word
+    more each time, and finally with a hash."""
+    yield draft.id
+    words, other = slug(draft.id), taken.get(draft.id.casefold())
     own_parts, other_parts = _distinctions(draft, project), _distinctions(other, project) if other else []
     for part, other_part in zip_longest(own_parts, other_parts, fillvalue=""):
-        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED):
-            longer = f"{words}-{slug(part, _UNLIMITED)}"
-            if len(longer) <= LONGEST:
-                words = longer
-                yield words
+        longer = f"{words}-{slug(part, _UNLIMITED)}"
+        if part and slug(part, _UNLIMITED) != slug(other_part, _UNLIMITED) and len(longer) <= LONGEST:
+            words = longer
+            yield words
     digits = recipe_hash(draft.current)
     for length in range(_HASH, len(digits) + 1):
         yield f"{slug(words, LONGEST - length - 1).rstrip('-')}-{digits[:length]}"

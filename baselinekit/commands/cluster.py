@@ -90,9 +90,6 @@ class Sealed:
     def __repr__(self) -> str:
         return "<sealed>"
 
-    def __sizeof__(self) -> int:
-        return len(self._packed)
-
 
 def listed_files(git: Git) -> list[str]:
     """Return the absolute paths of the files in a folder that git tracks or would add; none without git."""
@@ -435,14 +432,11 @@ class WorkerProcesses:
             return 1
 
     def _submit(self, worker: int, method: str, arguments: tuple[Any, ...]) -> Future[Any]:
-        try:
-            with self._starting, block_signals(*_ENDING), without_main():
-                if worker not in self._executors:
-                    start = (self._builds[worker], self._control)
-                    self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
-                return self._executors[worker].submit(_call, method, arguments)
-        except (NotImplementedError, OSError) as error:  # a system without semaphores, or a full one
-            raise cannot_replay("BK360", f"no process can start here: {error}", "--processes 1") from None
+        with self._starting, block_signals(*_ENDING), without_main():
+            if worker not in self._executors:
+                start = (self._builds[worker], self._control)
+                self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
+            return self._executors[worker].submit(_call, method, arguments)
 
     def lost(self, id: str) -> Problem:
         message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"

@@ -109,7 +109,7 @@ def compare(
                 chunks = [Chunk((entry,), entry.claim, homes.get(entry.source.file)) for entry in turns]
                 elsewhere.run(chunks, checker.judge, stop, context.cancel, finished, goes_on)
         finally:
-            recorder.close()
+            recording_notes, not_recorded = recorder.close()
         reason = "interrupted" if stop.is_set() else f"not run: --maxfail {policy.maxfail} was reached"
         skipped = partial(judging.unjudged_result, outcome="skipped", reason=reason, verdict="limit")
         judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
@@ -126,8 +126,8 @@ def compare(
         interrupted=stop.is_set(),
         environment=(elsewhere and elsewhere.seen) or checker.environment.seen,
         config=project.config_file,
-        warnings=tuple(sorted({*recorder.notes, *warnings, *notes})),
-        not_recorded=recorder.not_recorded,
+        warnings=tuple(sorted({*recording_notes, *warnings, *notes})),
+        not_recorded=not_recorded,
         commit=head_commit(project.root),
         shard=shard,
         coverage=selection.coverage(paths, len(found.entries) - len(selected)),

@@ -18,12 +18,11 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.varying import evidence_for
 from baselinekit.matching.dispatch import compile_baseline
-from baselinekit.model.baselines import OLD_NAMES, PURPOSE, Baseline, FieldRule, Rules, least_similarity
-from baselinekit.model.recipes import Config, Recipe
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.recipes import Config
+from baselinekit.model.values import ABSENT, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.secrets.declared import SHORTEST_WITHIN
-from baselinekit.secrets.variables import as_text
 from baselinekit.store import atomic, records
 from baselinekit.store.project import place_in_config
 from baselinekit.store.results import pending_ids
@@ -31,9 +30,8 @@ from baselinekit.store.writing import large_outputs, move_outputs
 from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places
-from baselinekit.values.texts import Mask, count_noun, mask_and_clip
+from baselinekit.values.texts import count_noun
 
-_LONGEST_INPUT = 60
 USUAL = Config()
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: not wrong in a file that leaves these to the operator on
@@ -74,14 +72,13 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
 def _missing_folders(project: Project) -> list[Problem]:
     """Return the folders that the configuration names and that do not exist: their name may be misspelt, or
     nothing may be captured yet. Default folders need not exist."""
-    config, missing = project.config, []
+    missing = []
     for key, folders in (("baselines", project.folders), ("evals", project.eval_folders)):
-        setting = getattr(config, key)
-        for number, folder in enumerate([] if setting == getattr(USUAL, key) else folders):
-            if not os.path.isdir(os.path.join(project.root, folder)):
-                at: Path = (key,) if isinstance(setting, str) else (key, number)
-                hint = "check the name" + ("; the first capture makes it" if key == "baselines" else "")
-                missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=at))
+        if getattr(project.config, key) != getattr(USUAL, key):
+            for folder in folders:
+                if not os.path.isdir(os.path.join(project.root, folder)):
+                    hint = "check the name; the first capture makes the one of baselines"
+                    missing.append(Problem("BK111", f"there is no folder {folder}", hint, at=(key,)))
     return _placed(project, missing)
 
 
@@ -120,14 +117,12 @@ def move_large_outputs(project: Project, paths: Sequence[str]) -> tuple[list[Mov
 
 def find_short_secrets(project: Project) -> list[Problem]:
     """Return the secrets that are masked only as whole values, with the place of their declaration."""
-    config, chosen, problems = project.config, project.operator.environment, []
+    problems = []
     for name, secret in sorted(project.scope.secrets.items()):
         if 0 < len(secret.value) < SHORTEST_WITHIN:
             message = f"the secret {name} has fewer than {SHORTEST_WITHIN} characters"
             message += ", so it is masked only as a whole value and not inside a longer text"
-            at: Path | None = ("variables", name) if name in config.variables else None
-            if chosen is not None and name in config.environments[chosen].variables:
-                at = "environments", chosen, "variables", name
+            at: Path | None = ("variables", name) if name in project.config.variables else None
             hint = f"use a secret of {SHORTEST_WITHIN} characters or more"
             problems.append(Problem("BK510", message, hint, at=at))
     return _placed(project, problems)
@@ -157,24 +152,6 @@ def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Ite
             yield problem, isinstance(error, Refused) or problem.code in ASKED_OF_OPERATOR
 
 
-def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
-    """Describe the inputs of a prompt or a skill, and its graders."""
-    inputs, file = kind_of(recipe).inputs(recipe)
-
-    def line(label: str, name: str, value: Json) -> str:
-        return f"  {label:<9} {name}: {mask_and_clip(as_text(value), _LONGEST_INPUT, mask, counted=False)}"
-
-    yield from (line("input", name, value) for name, value in inputs.items())
-    if file:
-        yield f"  inputs    {file}"
-    for entry in recipe.checks:
-        yield from (line("check", name, value) for name, value in entry.items())
-    scores = recipe.scores
-    if scores is not None:
-        by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
-        yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"
-
-
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """Describe how one baseline is read: what it asks, its arrays, where its rules apply, its
     placeholders."""
@@ -190,30 +167,16 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"
     yield f"  asks      {target_of(baseline.current, project)}"
-    if baseline.variant is not None:
-        condition = stored.variants[baseline.variant].when
-        yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in condition.items())}"
     if stored.captured_at:
         yield f"  captured  {stored.captured_at}"
-    yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
-    rules = baseline.comparison
-    rules_by_path: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
-    for text, one in rules_by_path:
-        if one.type == "semantic" or one.method:  # its texts may be worded differently
-            method = one.method or rules.method or ""
-            minimum = least_similarity(method) if one.min_similarity is None else one.min_similarity
-            name = OLD_NAMES.get(method or "words", method or "words")
-            yield f"  similar   {text}: {minimum:g} at least, {name} ({PURPOSE[name]})"
     for path, mode in matcher.arrays.items():
-        yield f"  array     {render(path)}: {_ARRAYS.get(mode, mode)}"
+        yield f"  array     {render(path)}: {mode}"
     applied = {rule.at for rule in matcher.hits}
     for at, rule in {rule.at: rule for rule in matcher.path_rules}.items():
         below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
         unused = "" if at in applied else "   (matches nothing in the stored output)"
         yield f"  rule      {rule.kind}: {rule.text}{below}{unused}"
-    if program := kind_of(baseline.current).brought_by:
-        yield f"  rules     more may stand in the test: {program} knows them"
     folded: dict[tuple[str, str], list[Path]] = {}
     for path, text in places(stored.output):
         if isinstance(text, str) and has_marker(text):
@@ -222,14 +185,6 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
         if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
             yield f"            learnt of {evidence}"
-
-
-_ARRAYS = {
-    "each": "one element describes every element",
-    "ordered": "element by element, in order",
-    "unordered": "any order, each with its own partner",
-    "subset": "each must be there, additional ones are allowed",
-}
 
 
 # Orphans: baselines whose recipe refers to something that is gone, files without a baseline, and baselines

@@ -26,9 +26,8 @@ _MOST_TOGETHER, _MOST_READ = 64, 32
 _PARTS = 4
 """The least number of chunks of a worker, so that all of them end at about the same time."""
 
-LOSSES = 4
-_LOSSES_TOGETHER = 2
-"""How often a worker may be lost with an item; and with its whole chunk, whose items are then sent one by
+LOSSES = 3
+"""How often a worker may be lost with an item. After the first time the items of a chunk are sent one by
 one."""
 
 Item = TypeVar("Item")
@@ -319,9 +318,8 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
 
             if isinstance(outcome, int):
                 if (losses := chunk.losses + outcome) < LOSSES:
-                    is_whole = losses < _LOSSES_TOGETHER
-                    for items in [chunk.items] if is_whole else [(item,) for item in reversed(chunk.items)]:
-                        add(items, losses=losses)
+                    for item in reversed(chunk.items):
+                        add([item], losses=losses)
                     return
                 outcome = workers.lost(terms.id(chunk.items[0]))
             if isinstance(outcome, Problem):

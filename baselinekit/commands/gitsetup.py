@@ -43,7 +43,7 @@ class GitSetupPlan(Struct):
         """Yield every line that is added or removed."""
         for name, texts in self.files.items():
             old, new = map(str.splitlines, texts)
-            yield name + ("" if new else " (it contains nothing else, so it is removed)")
+            yield name
             yield from (f"  - {line}" for line in old if line not in new)
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:
@@ -70,9 +70,7 @@ def plan_removal(git: Git) -> GitSetupPlan:
 
 
 def _plan(git: Git, attributes: Sequence[str], settings: Mapping[str, str | None]) -> GitSetupPlan:
-    if not is_repository(git):
-        git.ask("rev-parse", "--git-dir")
-        raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
+    git.ask("rev-parse", "--show-toplevel")  # which fails outside of a working tree
     files: dict[str, tuple[str, str]] = {}
     for name, lines in ((ATTRIBUTES, attributes), (IGNORE, _IGNORED if attributes else ())):
         text = _read_text(git.folder, name)
@@ -94,13 +92,6 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
     for key, value in plan.settings.items():
         words = ("--unset-all", key) if value is None else ("--replace-all", key, value)
         git.ask("config", "--local", *words)
-
-
-def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
-    """Return the user's own attributes that win over ours, so that git never calls us."""
-    names = [os.path.join(folder, "x.yaml") for folder in folders]
-    attributes = git.attributes(names, "merge", "diff")
-    return sorted({f"{key}={value}" for (_, key), value in attributes.items() if value != DRIVER})
 
 
 def missing_driver(git: Git) -> Problem | None:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
 
@@ -11,12 +11,11 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, 
 from baselinekit.files.text import decode
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model import results as model
-from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import added_usage
 from baselinekit.model.values import Json
 from baselinekit.report import resultfile
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
-from baselinekit.store.results import keep_results, load_results, result_files
+from baselinekit.store.results import keep_results, result_files, results_path
 from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -72,12 +71,8 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Repor
     reports = [report for _, report in ordered]
     spent = [report.spent for report in reports if report.spent is not None]
     environment: dict[str, Json] = {}
-    for file, report in ordered:
-        for name, value in report.environment.items():
-            if environment.setdefault(name, value) != value:
-                differing[name] = f"{name} was {_short(environment[name])}, and {_short(value)} in {file}"
-        if report.tool != reports[0].tool:
-            differing["tool"] = f"written by {reports[0].tool}, and by {report.tool} in {file}"
+    for report in reversed(reports):
+        environment |= report.environment
     warnings = {*missing, *stopped, *differing.values(), *(text for one in reports for text in one.warnings)}
     comparisons = [report.against for report in reports if report.against is not None]
     return replace(
@@ -116,21 +111,20 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     """Describe in what the parts differ as far as that is allowed. Raise if they are of different commits,
     configurations or selections, or shards of different targets or versions, and if a shard is named twice:
     all at once."""
-    first, first_report = ordered[0]
+    first, first_facts = ordered[0][0], _facts(ordered[0][1])
     problems: list[Problem] = []
     allowed: dict[str, str] = {}
     files: dict[int, str] = {}
     for file, report in ordered:
-        for field, here, there in _common_fields(report, first_report):
-            is_shown = field not in _HASHED
+        for field, here in _facts(report).items():
+            there = first_facts[field]
             if here != there and field not in different:
-                shown = f": {_short(here)}, not {_short(there)}" if is_shown else ""
+                shown = "" if field in _HASHED else f": {_short(here)}, not {_short(there)}"
                 hint = "take the files of one run of your CI"
                 hint += f", or pass --allow-different {field}" if field in MAY_DIFFER else ""
                 problems += cannot_merge(f"is of another {field} than {first}{shown}", hint, file).problems
-            elif here != there and field != "version":  # reported anyway
-                sides = f"{_short(there)} in {first}, and {_short(here)} in" if is_shown else f"{first}, and"
-                allowed[f"{field} {file}"] = f"shards of another {field}: {sides} {file}"
+            elif here != there:
+                allowed[f"{field} {file}"] = f"shards of another {field}: {first}, and {file}"
         number = report.shard.number if report.shard else 0
         if number and number in files:
             message = f"is shard {report.shard}, and so is {files[number]}"
@@ -141,19 +135,19 @@ def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[st
     return allowed
 
 
-def _common_fields(report: model.Report, first_report: model.Report) -> Iterable[tuple[str, Json, Json]]:
-    yield "commit", report.commit, first_report.commit
-    yield "configuration file", report.config, first_report.config
-    shard, first_shard = report.shard, first_report.shard
-    if shard and first_shard:
-        yield "number of shards", shard.of, first_shard.of
-        yield "selection", report.coverage.chosen, first_report.coverage.chosen
-        yield "number of baselines", shard.total, first_shard.total
-        yield "version", report.tool, first_report.tool
-        yield "target", shard.target, first_shard.target
-        yield "configuration", shard.configuration, first_shard.configuration
-        if shard.total == first_shard.total:
-            yield "content of the baselines", shard.content, first_shard.content
+def _facts(report: model.Report) -> dict[str, Json]:
+    """What must be the same in all parts."""
+    facts: dict[str, Json] = {"commit": report.commit, "configuration file": report.config}
+    if shard := report.shard:
+        facts |= {
+            "number of shards": shard.of,
+            "selection": report.coverage.chosen,
+            "version": report.tool,
+            "target": shard.target,
+            "configuration": shard.configuration,
+            "content of the baselines": shard.content,
+        }
+    return facts
 
 
 def _short(value: Json) -> str:
@@ -183,11 +177,12 @@ def _missing(shards: Sequence[model.Shard], present: int) -> list[str]:
         return []
     of, total = shards[0].of, shards[0].total
     numbers = {*range(1, of + 1)} - {shard.number for shard in shards}
-    left = f"{total - present:,}"
     if numbers:
         names = list_names([str(number) for number in sorted(numbers)])
-        return [f"{len(numbers)} of {of} shards missing: {names}; {left} baselines are not in here"]
-    return [f"{left} of {total:,} baselines are in no shard"] if present < total else []
+        return [
+            f"{len(numbers)} of {of} shards missing: {names}; {total - present:,} baselines are not in here"
+        ]
+    return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
 
 
 def _coverage(reports: Sequence[model.Report]) -> model.Coverage:
@@ -212,15 +207,18 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.H
     runs: list[model.KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[model.Appearance]] = {}
-    for file, raw in load_results(root, result_files(root)[-last if last else None :]):
+    for name in result_files(root)[-last if last else None :]:
+        file = results_path(name)
         try:
-            run, appearances = read_run(raw, file)
-        except (AttributeError, KeyError, TypeError, ValueError):
+            ((_, report),) = load_parts([file], root)
+        except InvalidInput:
             unreadable.append(file)
             continue
+        run = model.KeptRun(report.id, report.started, report.seconds, report.summary, report.commit, file)
         runs.append(run)
-        for id, appearance in appearances:
-            seen.setdefault(id, []).append(appearance)
+        for result in report.results:
+            appearance = model.Appearance(run, result.outcome, result.seconds, result.scores)
+            seen.setdefault(result.id, []).append(appearance)
     if not runs:
         raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
     chosen_ids = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
@@ -230,23 +228,6 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.H
         raise NothingSelected(Problem("BK509", message, hint))
     trends = tuple(model.Trend(id, tuple(seen[id])) for id in chosen_ids)
     return model.History(tuple(runs), trends, tuple(unreadable))
-
-
-def read_run(raw: Json, file: str) -> tuple[model.KeptRun, list[tuple[str, model.Appearance]]]:
-    """Return one run of a result file, and the outcome of each baseline in it."""
-    about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
-    outcomes = {word: int(counts[word]) for word in OUTCOMES}
-    summary = model.Summary(**outcomes, complete=bool(counts["complete"]))
-    started, seconds = str(about["started"]), float(about["seconds"])
-    run = model.KeptRun(str(about["id"]), started, seconds, summary, commit and str(commit), file)
-    appearances = []
-    for result in raw["results"]:
-        id, outcome, observed = result["id"], result["outcome"], result["observed"]
-        if outcome not in OUTCOMES or not isinstance(id, str):
-            raise ValueError(outcome)
-        scores = {str(name): float(value) for name, value in observed.get("scores", {}).items()}
-        appearances.append((id, model.Appearance(run, outcome, float(observed["seconds"]), scores)))
-    return run, appearances
 
 
 # What a report shows of earlier runs: only what its charts need of the history.

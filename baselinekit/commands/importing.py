@@ -3,7 +3,8 @@ reported with their line."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
 from baselinekit.commands import capture
 from baselinekit.commands.project import Project
@@ -14,26 +15,14 @@ from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
-from baselinekit.store.reading import records_by_id
-from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, field, replace
 
-# Every form of file that `capture FILE` reads requests from. A further form is one more file and one more
-# row.
+IMPORTERS = (openapi, har, lines)
+"""Every form of file that `capture FILE` reads requests from: a module, with its name, whether a file has it,
+and how the file is read."""
 
 
-class Importer(NamedTuple):
-    """A form: its name, whether a file has it, and how the file is read."""
-
-    form: str
-    recognises: Callable[[SourceText], bool]
-    read: Callable[[SourceText, ImportChoices], ImportedFile]
-
-
-IMPORTERS = tuple(Importer(module.FORM, module.recognises, module.read) for module in (openapi, har, lines))
-
-
-def importer_of(source: SourceText) -> Importer | None:
+def importer_of(source: SourceText) -> ModuleType | None:
     """The importer of a file by its content; None if no importer reads it."""
     try:
         return next((importer for importer in IMPORTERS if importer.recognises(source)), None)
@@ -85,9 +74,9 @@ def reader_of(name: str, text: str) -> Callable[[ImportChoices], ImportedFile] |
         return None
 
     def read(choices: ImportChoices) -> ImportedFile:
-        imported = importer.read(source, choices)
+        imported: ImportedFile = importer.read(source, choices)
         if not (imported.drafts or imported.left_out or imported.unsafe or imported.unselected):
-            raise InvalidInput(Problem("BK550", f"{importer.form} without requests", "", Place(name)))
+            raise InvalidInput(Problem("BK550", f"{importer.FORM} without requests", "", Place(name)))
         return imported
 
     return read
@@ -101,8 +90,7 @@ def summarize(
 ) -> Batch:
     """Return what is new in the files, and why the others cannot be captured."""
     project = _with_secrets(project, files.values())
-    records = records_by_id(project.root, project.folders)
-    taken = {id: read_record(raw, source)[0] for id, (source, raw) in records.items()}
+    taken = capture.baselines_by_id(project)
     captured: dict[str, list[Baseline]] = defaultdict(list)
     base_counts = Counter[str]()
     for existing in taken.values():

@@ -33,11 +33,11 @@ from baselinekit.model import baselines as model
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Observation, Recipe, Scores, Usage
 from baselinekit.model.results import UNDECIDED, Repeats, ReportedDifference, Result
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.secrets.variables import MASK, Redactor, as_text
 from baselinekit.store.reading import FileProblems, LoadedFiles, load_partly
-from baselinekit.store.records import case_digest, digest as digest_of
+from baselinekit.store.records import case_digest
 from baselinekit.store.results import is_accepted, load_pending
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import canonical, is_number
@@ -354,19 +354,22 @@ class Checker:
             return JudgedBaseline(result, settled_id=baseline.id)
         # It differs: the new output is kept, so that a refresh can approve exactly this one.
         from baselinekit.commands.pending import expected_hash, kept_output_of, verdict_on_varying
-        from baselinekit.learning.templating import with_declared_names
 
-        root, kept = self._project.root, None
+        root, kept, seen, warning = self._project.root, None, None, ""
         with suppress(BaselinekitError, OSError):
             kept = load_pending(root, baseline.id)
         now, was_accepted = self._clients.now(), is_accepted(root, baseline.id)
-        verdict, note, varied = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
+        verdict, note = verdict_on_varying(baseline, comparison, now, kept, was_accepted)
+        try:
+            time = self._context.timestamp()
+            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
+        except Exception as error:  # the verdict stays valid
+            warning = internal_error(error).problems[0].message
         redactor = self._project.redactor.knowing(observation.output)
-        scope = self._project.words_of(baseline).scope
-        masked = redactor.mask_value(comparison.resolved)
-        resolved = redactor.mask_value(with_declared_names(comparison.resolved, masked, scope))
+        resolved = redactor.mask_value(seen.resolved) if seen else ABSENT
+        values = self._project.words_of(baseline).scope.values
         file, at = baseline.source.file, baseline.output_path
-        differences = tuple(reported(comparison.differences, file, at, redactor, scope.values))
+        differences = tuple(reported(comparison.differences, file, at, redactor, values))
         # After the values: the lines are masked by what the redactor has seen in these.
         lines: list[str] = []
         if self._policy.explain:
@@ -374,7 +377,7 @@ class Checker:
 
             lines = [*describe_exchanges(observation, redactor)]
             lines = lines or explain(matcher.known.output, comparison)
-        new_text = self._text_judged(baseline.current, matcher.known.output, comparison, observation)
+        new_text = self._text_judged(baseline.current, observation)
         result = replace(
             result,
             outcome="failed",
@@ -389,12 +392,7 @@ class Checker:
             expected_hash=expected_hash(matcher.known.output),
             resolved=resolved,
         )
-        try:
-            time = self._context.timestamp()
-            seen = kept_output_of(self.environment, baseline, comparison, observation, time)
-        except Exception as error:  # the verdict stays valid
-            return JudgedBaseline(result, warning=internal_error(error).problems[0].message)
-        return JudgedBaseline(result, replace(seen, varied=varied))
+        return JudgedBaseline(result, seen, warning=warning)
 
     def _without_replay(self, baseline: model.Baseline) -> Result | None:
         """Return the result of a baseline that needs no replay, None if it needs one."""
@@ -408,22 +406,15 @@ class Checker:
             capture = f"baselinekit capture {shlex.quote(baseline.source.file)}"
             return self._result(baseline, "unscored", f"it has no stored output yet: {capture}", "BK223")
         if baseline.baseline.output is ABSENT:
-            reason = f"none of its variants fits here ({self.environment.describe_for(baseline)})"
-            return self._result(baseline, "unscored", reason, "BK233")
+            return self._result(baseline, "unscored", "none of its variants fits here", "BK233")
         return None
 
-    def _text_judged(
-        self, recipe: Recipe, stored: Json, comparison: model.Comparison, observation: Observation
-    ) -> Iterator[str]:
-        """Quote the text whose checks or scores are compared, if it has changed and is not compared itself: a
-        person who approves them must see it."""
-        is_judged = recipe.checks or (recipe.scores and recipe.scores.at_least is not None)
-        if not is_judged or any(difference.path[:1] == ("text",) for difference in comparison.differences):
-            return
-        old_text, new_text = (value_or_absent(output, ("text",)) for output in (stored, observation.output))
-        if isinstance(new_text, str) and new_text != old_text:
+    def _text_judged(self, recipe: Recipe, observation: Observation) -> Iterator[str]:
+        """Quote the text whose checks or scores are compared: a person who approves them must see it."""
+        text = value_or_absent(observation.output, ("text",))
+        if (recipe.checks or recipe.scores) and isinstance(text, str):
             mask = self._project.redactor.mask
-            yield f"its text now: {mask_and_clip(' '.join(new_text.split()), _LONGEST_LINE, mask)}"
+            yield f"its text now: {mask_and_clip(' '.join(text.split()), _LONGEST_LINE, mask)}"
 
     def _error_result(self, baseline: model.Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
@@ -437,10 +428,19 @@ class Checker:
     def _result(
         self, baseline: model.Baseline, outcome: Outcome, reason: str = "", code: str | None = None
     ) -> Result:
-        recipe, criticality = baseline.current, baseline.metadata.criticality
-        hash = replaying.recipe_hash(recipe)
-        result = Result(baseline.id, baseline.source.file, None, recipe.kind, outcome, reason, code)
-        return replace(result, name=baseline.name, criticality=criticality, recipe_hash=hash)
+        recipe = baseline.current
+        return Result(
+            id=baseline.id,
+            file=baseline.source.file,
+            line=None,
+            kind=recipe.kind,
+            outcome=outcome,
+            reason=reason,
+            code=code,
+            name=baseline.name,
+            criticality=baseline.metadata.criticality,
+            recipe_hash=replaying.recipe_hash(recipe),
+        )
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
@@ -464,10 +464,9 @@ def key_of(entry: model.Entry) -> Key:
 
 def entry_of(baseline: model.Baseline, claim: str | None) -> model.Entry:
     source, stored = baseline.source, baseline.baseline
-    content = case_digest(source.digest)
-    versions = [version for _, version in stored.versions] if stored is not None else []
-    if beside := [version.output for version in versions if version.output_file]:
-        content = digest_of({"case": content, "outputs": [one for one in beside if one is not ABSENT]})
+    beside = [one.output for _, one in (stored.versions if stored else ()) if one.output_file]
+    outputs = [output for output in beside if output is not ABSENT]
+    content = replaying.digest([case_digest(source.digest), *outputs])
     kind = baseline.current.kind
     return model.Entry(baseline.id, baseline.name, tuple(baseline.tags), source, kind, claim, content)
 
@@ -510,7 +509,7 @@ _SOUND_RATE = 0.8
 """A baseline that passes this often is at worst a flake, if no rate is required."""
 
 _SIGNIFICANCE = 0.05
-_MOST_HINTS = 5
+_LEARN = "refresh --learn stores placeholders for what varies"
 
 
 def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
@@ -537,7 +536,7 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
     if verdict == "noise":  # values that are new each time are shown once
         seen = {(spot.path, spot.kind) for spot in failed[0].differences}
         spots = [spot for spot in spots if (spot.path, spot.kind) in seen]
-    notes = tuple(dict.fromkeys([*total.notes, *(_hints(failed) if verdict == "noise" else ())]))
+    notes = (*total.notes, *((_LEARN,) if verdict == "noise" else ()))
     count = max(len(spots), failed[0].difference_count)
     resolved = ABSENT if verdict in UNDECIDED else total.resolved
     return replace(total, differences=tuple(spots), difference_count=count, notes=notes, resolved=resolved)
@@ -562,21 +561,15 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
 def _difference_key(spot: ReportedDifference) -> object:
     """Identify a difference: for a literal, by the new value as well. Any other (a missing key, another type,
     a tolerance or a placeholder that was not met) counts as the same, whatever its value."""
-    return (spot.path, spot.kind, canonical(_as_values(spot.actual)) if may_vary(spot) else None)
+    value = () if spot.actual is ABSENT else canonical(spot.actual)
+    return (spot.path, spot.kind, value if may_vary(spot) else None)
 
 
 def may_vary(spot: ReportedDifference) -> bool:
     """Whether the file has one literal value here: a scalar, or a row at its place."""
     literal = not describes_many(spot.expected)
-    return literal and (spot.kind in ("value", "order") or (is_row(spot) and spot.kind != "type"))
-
-
-def is_row(spot: ReportedDifference) -> bool:
-    return bool(spot.path) and isinstance(spot.path[-1], int)
-
-
-def _as_values(value: Json) -> Json:
-    return [] if value is ABSENT else [value]
+    is_row = bool(spot.path) and isinstance(spot.path[-1], int)
+    return literal and (spot.kind in ("value", "order") or (is_row and spot.kind != "type"))
 
 
 def _merged_differences(failed: Sequence[Result], answered: int) -> Iterator[ReportedDifference]:
@@ -586,28 +579,9 @@ def _merged_differences(failed: Sequence[Result], answered: int) -> Iterator[Rep
         for spot in result.differences:
             spots_by_place.setdefault((spot.path, spot.kind), []).append(spot)
     for spots in spots_by_place.values():
-        values = len({canonical(_as_values(spot.actual)) for spot in spots})
-        frequency = f"in {len(spots)} of {answered} replays" + (f", {values} values" if values > 1 else "")
+        frequency = f"in {len(spots)} of {answered} replays"
         note = spots[0].note
         yield replace(spots[0], note=f"{note}; {frequency}" if note else frequency)
-
-
-def _hints(failed: Sequence[Result]) -> Iterator[str]:
-    """Yield the placeholders or rules that would fit the places that vary."""
-    from baselinekit.placeholders.narrowest import narrowest
-
-    spots = [spot for result in failed for spot in result.differences]
-    row_paths = dict.fromkeys(spot.path[:-1] for spot in spots if is_row(spot) and spot.kind != "value")
-    for path in list(row_paths)[:_MOST_HINTS]:
-        rule = f"`arrays: {{{render(path)}: unordered}}`"
-        yield f"the rows of {render(path)} vary: if their order does not matter, {rule}"
-    values_by_path: dict[Path, list[Json]] = {}
-    for spot in spots:
-        if not any(spot.path[: len(path)] == path for path in row_paths):
-            values_by_path.setdefault(spot.path, [spot.expected]).append(spot.actual)
-    for path, values in list(values_by_path.items())[:_MOST_HINTS]:
-        proposal = narrowest(values)[0]
-        yield f"{render(path)} varies: {proposal.text} would cover what was seen ({proposal.reason})"
 
 
 def _with_totals(base: Result, results: Sequence[Result], verdict: str | None) -> Result:

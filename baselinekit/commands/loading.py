@@ -58,18 +58,15 @@ def check_configuration(project: Project, paths: Sequence[str]) -> None:
     if not paths or operator.config is not None:
         return
     nearest, own = cache(nearest_config), nearest_config(operator.cwd)
-    foreign: dict[str, Problem] = {}
     for path in map(os.path.normpath, paths):
         found = nearest(path if os.path.isdir(path) else os.path.dirname(path))
-        if found is None or found in (own, *foreign) or (own and os.path.samefile(found, own)):
+        if found is None or found == own or (own and os.path.samefile(found, own)):
             continue
         config, shown = os.path.relpath(found, operator.cwd), os.path.relpath(path, operator.cwd)
         belongs = f"{shown} belongs to the project of {config}"
         message = f"{belongs}, which is not the configuration that counts here"
         hint = f"cd {shlex.quote(os.path.dirname(config))}, or add --config {shlex.quote(config)}"
-        foreign[found] = Problem("BK511", message, hint)
-    if foreign:
-        raise InvalidInput(*foreign.values())
+        raise InvalidInput(Problem("BK511", message, hint))
 
 
 def relative_to_root(path: str, root: str) -> str:

@@ -1,7 +1,6 @@
 """What is kept of a replay that failed, and which of its differences are expected by nature."""
 
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 
@@ -9,7 +8,7 @@ from baselinekit.commands.project import CaptureEnvironment, environment_of, obs
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import lists_above, since_capture
+from baselinekit.learning.lesson import since_capture
 from baselinekit.learning.templating import with_declared_names, with_masked_parts
 from baselinekit.model.baselines import SETTLED_BY_REFRESH, Baseline, Comparison, is_settled_by_refresh
 from baselinekit.model.changes import KeptOutput
@@ -19,10 +18,9 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.nature import Nature, nature_of_change
 from baselinekit.secrets.variables import Redactor
-from baselinekit.values.equality import canonical, is_number
+from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
-from baselinekit.values.places import value_at
-from baselinekit.values.texts import count_noun
+from baselinekit.values.texts import count_noun, list_first
 
 # What is kept of a replay that failed: all that a refresh needs, and no secrets.
 
@@ -39,13 +37,11 @@ def kept_output_of(
     hidden = redactor.mask_value(comparison.resolved)
     named = with_declared_names(comparison.resolved, hidden, project.words_of(baseline).scope)
     resolved, masked = without_secrets(named, stored.output if stored else None, redactor)
-    unsettled = []
-    for difference in comparison.differences:  # that no other stored output would resolve
-        rule = difference.rule or ""
-        if not is_settled_by_refresh(rule) and rule.startswith("require_keys"):
-            unsettled.append(f"{render(difference.path)} is not there, but {rule} requires it")
-        elif not is_settled_by_refresh(rule):
-            unsettled.append(f"{rule}: {difference.note or 'the limit is passed'}")
+    unsettled = [  # what no other stored output would settle
+        f"{difference.rule}: {difference.note or 'the limit is passed'}"
+        for difference in comparison.differences
+        if not is_settled_by_refresh(difference.rule)
+    ]
     return KeptOutput(
         id=baseline.id,
         recipe_hash=recipe_hash(baseline.current),
@@ -127,57 +123,25 @@ def natures_of(baseline: Baseline, comparison: Comparison, now: float) -> Counte
     return counts
 
 
-def moved_on(first: Json, second: Json, third: Json) -> bool:
-    """Whether these are numbers, each further on than the one before it."""
-    are_numbers = all(map(is_number, (first, second, third)))
-    return are_numbers and (first < second < third or first > second > third)
-
-
-def lists_of_other_lengths(stored: Json, comparison: Comparison, *kept: Json) -> Iterator[Path]:
-    """Yield the differing lists that have another length in each of these outputs and in the new one, but are
-    never empty, and the numbers that state their lengths."""
-    outputs = (stored, *kept, comparison.resolved)
-    for path in dict.fromkeys(lists_above(stored, comparison.differences)):
-        with suppress(LookupError, TypeError):
-            lists = [value_at(output, path) for output in outputs]
-            described = all(isinstance(rows, list) and rows for rows in lists)
-            if described and len(set(map(len, lists))) == len(lists):
-                yield path
-                lengths = len(lists[0]), len(lists[-1])
-                for spot in comparison.differences:
-                    if spot.kind == "value" and (spot.expected, spot.actual) == lengths:
-                        yield spot.at
-
-
 def verdict_on_varying(
     baseline: Baseline, comparison: Comparison, now: float, kept: KeptOutput | None, was_accepted: bool
-) -> tuple[str | None, str, tuple[Path, ...]]:
-    """Return the verdict on differences that are learnt, as accepting them would not help for long; a note on
-    them; and the places that are known by now to vary: three answers at three times are more than a change.
-    `was_accepted`: whether the stored output was accepted since the last compare."""
-    stored = baseline.baseline.output if baseline.baseline else None
-    paths, varied = list[Path](), list[Path]()
-    if kept is not None and kept.compared_with == compared_with(baseline):
-        earlier, outcomes = dict(kept.differing), kind_of(baseline.current).outcomes(baseline.current)
-        spots = [  # that differed in another way when the same output was compared last
-            spot
-            for spot in comparison.differences
-            if spot.at in earlier and spot.at not in outcomes and earlier[spot.at] != spot.actual
-        ]
-        lists = list(lists_of_other_lengths(stored, comparison, kept.resolved))
-        numbers = [spot.at for spot in spots if moved_on(spot.expected, earlier[spot.at], spot.actual)]
-        paths, varied = [*(spot.at for spot in spots), *lists], [*kept.varied, *lists, *numbers]
-    natures = natures_of(baseline, comparison, now)
-    if natures:
+) -> tuple[str | None, str]:
+    """Return the verdict on differences that are learnt, as accepting them would not help for long, and a
+    note on them. `was_accepted`: whether the stored output was accepted since the last compare."""
+    if natures := natures_of(baseline, comparison, now):
         counts = ", ".join(count_noun(number, nature) for nature, number in natures.items())
-        note = f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
-        return VOLATILE, note, tuple(dict.fromkeys(varied))
-    if paths:
-        further = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-        varies = f"{render(paths[0])}{further} differed in another way last time"
-        note = f"{varies}: refresh --learn stores placeholders for what varies"
-        return PARTLY_VOLATILE, note, tuple(dict.fromkeys(varied))
-    if was_accepted and kept is None:
+        return VOLATILE, f"all that differs varies by nature ({counts}): refresh --learn stores placeholders"
+    if kept is None:
         note = "the answer accepted last has not come again: refresh --learn stores what varies"
-        return PARTLY_VOLATILE, note, tuple(lists_of_other_lengths(stored, comparison))
-    return None, "", tuple(varied)
+        return (PARTLY_VOLATILE, note) if was_accepted else (None, "")
+    earlier = dict(kept.differing) if kept.compared_with == compared_with(baseline) else {}
+    outcomes = kind_of(baseline.current).outcomes(baseline.current)
+    varying = [
+        render(spot.at)
+        for spot in comparison.differences
+        if spot.at in earlier and spot.at not in outcomes and earlier[spot.at] != spot.actual
+    ]
+    if not varying:
+        return None, ""
+    note = f"{list_first(varying, 1)} differed in another way last time"
+    return PARTLY_VOLATILE, f"{note}: refresh --learn stores placeholders for what varies"

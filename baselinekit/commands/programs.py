@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from baselinekit.clients.trust import runs_script
 from baselinekit.commands.project import Project
-from baselinekit.errors import CannotReplay, NeverSent, Problem
+from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.kinds.settings import Execute
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.model.values import Json
@@ -39,18 +39,11 @@ def who_allows(project: Project, name: str | None) -> str:
 
 
 def run_in_name(name: str, run: ProcessSpec, execute: Execute) -> ProcessResult:
-    """Run a program; CannotReplay, in which the program has the name `name`, if it does not finish."""
+    """Run a program; CannotReplay, with `name` before its message, if it does not finish."""
     try:
         return execute(run)
     except NeverSent:
         raise
     except CannotReplay as error:
-        subject = f"{run.argv[0]} "
-        raise CannotReplay(*(_named(problem, name, subject) for problem in error.problems)) from None
-
-
-def _named(problem: Problem, name: str, subject: str) -> Problem:
-    """Put the name before a message, in place of the subject with which it may begin."""
-    end = problem.message.removeprefix(subject)
-    separator = ":" if end == problem.message else ""
-    return replace(problem, message=f"{name}{separator} {end}")
+        named = (replace(one, message=f"{name}: {one.message}") for one in error.problems)
+        raise CannotReplay(*named) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from baselinekit import __version__
 from baselinekit.clients.trust import Trust, check_inside, in_ci, origins_in
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot_replay
 from baselinekit.kinds.settings import Ceilings, Clients, Execute, Setting, ceilings_of
 from baselinekit.kinds.table import kind_of
 from baselinekit.model import recipes
@@ -232,8 +232,7 @@ def _expanded(text: str, scope: Scope) -> Json:
 def _environment(config: recipes.Config, name: str | None) -> recipes.Environment:
     environments = config.environments
     if name is not None and name not in environments:
-        choices = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
-        hint = suggest(name, environments) or choices
+        hint = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
         raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return recipes.Environment() if name is None else environments[name]
 
@@ -333,26 +332,18 @@ class CaptureEnvironment:
         number = next(fitting, None)
         return baseline if number is None else as_variant(baseline, number)
 
-    def describe_for(self, baseline: Baseline) -> str:
-        """Describe this environment by the names that the variants of a baseline depend on."""
-        variants, facts = baseline.baseline.variants if baseline.baseline else (), self._facts()
-        names = dict.fromkeys(name for variant in variants for name in variant.when)
-        values = {name: "none" if facts.get(name) is None else as_text(facts[name]) for name in names}
-        return ", ".join(f"{name}: {value}" for name, value in values.items())
-
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN_NAME: self.project.operator.environment}
 
     def _problems(self, name: str, value: Json, facts: Mapping[str, Json]) -> Iterator[Problem]:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
-            others = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            yield Problem("BK232", f"the {name!r} of a run is not known", suggest(name, facts) or others)
+            hint = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
+            yield Problem("BK232", f"the {name!r} of a run is not known", hint)
         environments = self.project.config.environments
         for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
             if "*" not in glob and glob not in environments:
-                others = "declare it under `environments:` of the configuration"
-                hint = suggest(glob, environments) or others
+                hint = f"`environments:` of the configuration has {', '.join(environments) or 'none'}"
                 yield Problem("BK232", f"there is no environment {glob!r}", hint)
 
 

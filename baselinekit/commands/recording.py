@@ -7,12 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from baselinekit.errors import BaselinekitError, NotRecorded, internal_error
+from baselinekit.errors import BaselinekitError, internal_error
 from baselinekit.model.baselines import Source
 from baselinekit.model.results import Report, Result
 from baselinekit.report.resultfile import compact
 from baselinekit.secrets.variables import Redactor
-from baselinekit.store.atomic import WAIT
 from baselinekit.store.record import Mark, Recorded, record_all
 from baselinekit.store.results import drop_accepted, drop_pending, keep_results, save_pending
 from baselinekit.structs import Struct, replace
@@ -25,7 +24,7 @@ Masked = TypeVar("Masked", bound=Struct)
 
 class Recorder:
     """Takes a verdict on each of the baselines, or none. Those on a file are written together when all its
-    baselines are judged, or when the run ends. `close` waits until all is written."""
+    baselines are judged, or when the run ends; little is left to write then."""
 
     def __init__(
         self,
@@ -33,42 +32,38 @@ class Recorder:
         now: Callable[[], str],
         daily: bool,
         sources: Iterable[Source],
-        wait: Callable[[], float] = lambda: WAIT,
+        wait: Callable[[], float],
     ):
         self._record = lambda marks: record_all(marks, root, now(), daily, wait)
         self._open = Counter(source.file for source in sources)
         self._marks: dict[str, list[Mark]] = {}
-        """By file, as long as not all its baselines are judged."""
-        # Several threads: a file whose lock another process holds does not keep the others waiting.
-        self._writer = ThreadPoolExecutor(4, "record")
+        # several threads: a file that another process has locked does not keep the others waiting
+        self._writers = ThreadPoolExecutor(4, "record")
         self._written: list[Future[Recorded]] = []
-        self.notes: list[str] = []
-        self.failures: list[NotRecorded] = []
-
-    @property
-    def not_recorded(self) -> tuple[str, ...]:
-        """What could not be written, each with what to do about it; the run does not fail for it."""
-        problems = [problem for error in self.failures for problem in error.problems]
-        advice = ", or leave it: --no-record writes nothing"
-        return tuple(f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
 
     def add(self, source: Source, passed: bool | None) -> None:
         self._open[source.file] -= 1
+        marks = self._marks.setdefault(source.file, [])
         if passed is not None:
-            self._marks.setdefault(source.file, []).append(Mark(source, passed))
-        if not self._open[source.file] and source.file in self._marks:
+            marks.append(Mark(source, passed))
+        if not self._open[source.file]:
             self._write(self._marks.pop(source.file))
 
-    def close(self) -> None:
+    def close(self) -> tuple[list[str], tuple[str, ...]]:
+        """Write the rest. Return notes, and what could not be written, each with what to do about it; the
+        run does not fail for it."""
         for marks in self._marks.values():
             self._write(marks)
-        self._writer.shutdown()
-        for future in self._written:
-            self.notes += future.result().notes
-            self.failures += future.result().failures
+        self._writers.shutdown()
+        done = [future.result() for future in self._written]
+        problems = [problem for one in done for error in one.failures for problem in error.problems]
+        advice = ", or leave it: --no-record writes nothing"
+        not_recorded = (f"{problem}{advice if problem.code == 'BK120' else ''}" for problem in problems)
+        return [note for one in done for note in one.notes], tuple(not_recorded)
 
     def _write(self, marks: Sequence[Mark]) -> None:
-        self._written.append(self._writer.submit(self._record, marks))
+        if marks:
+            self._written.append(self._writers.submit(self._record, marks))
 
 
 def keep_seen(root: str, pending: "KeptOutput | None", settled: str, reason: str = "") -> str:

@@ -9,18 +9,27 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from baselinekit.changes.changes import ComparisonRules, changes_of, group_changes, merge_accepted
 from baselinekit.changes.reviewing import covered_changes
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.capture import ReplayJob, check_placeholders, in_turns, nothing_there, observe_all
+from baselinekit.commands.capture import (
+    ReplayJob,
+    Replays,
+    check_placeholders,
+    in_turns,
+    nothing_there,
+    observe_all,
+)
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import compare_settled, compile_and_check, observe
 from baselinekit.commands.loading import load, locate_problems
 from baselinekit.commands.pending import compared_with, expected_hash, kept_output_of
-from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, flatten, without_branch
+from baselinekit.commands.project import CaptureEnvironment, Project, as_variant, without_branch
 from baselinekit.commands.selection import Selection, list_names, select
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.files.jsontext import compact
 from baselinekit.kinds.dispatch import recipe_hash
 from baselinekit.kinds.kind import Trouble
 from baselinekit.kinds.settings import Clients, Setting
@@ -46,7 +55,7 @@ from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands, command_line
 from baselinekit.schema import read_as
-from baselinekit.secrets.variables import MASK, Redactor, as_text
+from baselinekit.secrets.variables import MASK, Redactor
 from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
 from baselinekit.store.writing import Renewal, renew
@@ -56,6 +65,25 @@ from baselinekit.values.equality import identical
 from baselinekit.values.paths import of_any_row, parse, render
 from baselinekit.values.places import places, value_at, with_texts, with_values
 
+
+class RefreshScope(Struct):
+    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
+    each result file. `replay`: replay the baselines now. `rules`: what is written instead of the new
+    outputs."""
+
+    words: Sequence[str] = ()
+    selection: Selection = field(default_factory=Selection)
+    all_failed: bool = False
+    results: tuple[tuple[str, str], ...] = ()
+    replay: bool = False
+    jobs: int = 8
+    rules: model.NewRules = model.NO_RULES
+
+    @property
+    def names_something(self) -> bool:
+        return bool(self.words or self.all_failed or self.results) or self.selection != Selection()
+
+
 # The sources of new outputs: a failed compare, a result file, or the targets themselves.
 
 
@@ -63,8 +91,9 @@ Found = tuple[Baseline, model.KeptOutput] | model.RefreshRefusal | str
 """An output to accept, why there is none, or the id of a baseline that passes."""
 
 
-def pending_answers(project: Project, chosen: Iterable[Baseline], named: Collection[str]) -> Iterator[Found]:
-    """Yield the outputs that compares have kept. For an id that was `named` there should be one."""
+def pending_answers(project: Project, scope: RefreshScope, chosen: Iterable[Baseline]) -> Iterator[Found]:
+    """Yield the outputs that compares have kept. For an id that was named there should be one, unless only
+    rules are written: then the stored output is as good."""
     ids = pending_ids(project.root)
     for baseline in chosen:
         try:
@@ -74,7 +103,10 @@ def pending_answers(project: Project, chosen: Iterable[Baseline], named: Collect
             continue
         if seen is not None:
             yield baseline, seen
-        elif baseline.id in named:
+        elif baseline.id in scope.words and scope.rules and baseline.baseline is not None:
+            output, hash = baseline.baseline.output, recipe_hash(baseline.current)
+            yield baseline, model.KeptOutput(baseline.id, hash, output, "", origin=STORED)
+        elif baseline.id in scope.words:
             reason = "it passed when it was last compared, or none could be kept"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
             problem = Problem("BK530", f"no answer of {baseline.id} is kept: {reason}", hint)
@@ -91,8 +123,6 @@ def answers_in_results(
     name, text = results
     report = resultfile.read(text, name)
     baselines = {baseline.id: baseline for baseline in chosen}
-    time = parse_time(report.started)
-    captured_at = min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now
     for result in report.results:
         baseline = baselines.get(result.id)
         if result.outcome != "failed" or (baseline is None and narrowed):
@@ -109,17 +139,21 @@ def answers_in_results(
         except BaselinekitError as error:
             yield from refusals_of(baseline, error)
             continue
-        if identical(resolved, stored) and not identical(result.resolved, stored):
+        if identical(resolved, stored):
             yield baseline.id
             continue
-        environment = without_branch(report.environment)
-        endpoint, url = kind_of(baseline.current).endpoint(baseline.current), result.target.partition(" ")[2]
-        if endpoint and "base_url" not in environment and url.endswith(endpoint):  # each has its own address
-            environment["base_url"] = url.removesuffix(endpoint)
-        kept = model.KeptOutput(
-            result.id, result.recipe_hash, resolved, captured_at, environment, origin=name
+        yield (
+            baseline,
+            model.KeptOutput(
+                id=result.id,
+                recipe_hash=result.recipe_hash,
+                resolved=resolved,
+                captured_at=min(report.started, now),  # no time that is still to come
+                environment=without_branch(report.environment),
+                masked=masked_paths(resolved),
+                origin=name,
+            ),
         )
-        yield baseline, kept
 
 
 def _reason_against(result: Result, baseline: Baseline | None) -> str:
@@ -164,56 +198,19 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[model.Refre
 
 # What a refresh covers, and what it proposes.
 
-_WILDCARDS = "*?["
-
-
-class RefreshScope(Struct):
-    """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
-    each result file. `replay`: replay the baselines now. `rules`: what is written instead of the new
-    outputs."""
-
-    words: Sequence[str] = ()
-    selection: Selection = field(default_factory=Selection)
-    all_failed: bool = False
-    results: tuple[tuple[str, str], ...] = ()
-    replay: bool = False
-    jobs: int = 8
-    rules: model.NewRules = model.NO_RULES
-
-    @property
-    def names_something(self) -> bool:
-        chosen = self.selection
-        criteria = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
-        return self.all_failed or bool(self.results) or any(criteria)
-
 
 def propose(project: Project, scope: RefreshScope, context: RunContext) -> model.RefreshProposal:
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
     if not scope.names_something:
-        kept_ids = sorted(pending_ids(project.root))
-        number = f"{len(kept_ids):,} answer{'s are' if len(kept_ids) != 1 else ' is'}"
-        kept_names = f" ({list_names(kept_ids)})" if kept_ids else ""
-        message = f"refresh which baselines? {number} kept from failed compares{kept_names}"
+        message = f"refresh which baselines? {_kept_answers(project)}"
         raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
     chosen = select(find_baselines(project, scope.words), scope.selection)
-    found: Iterable[Found]
-    if scope.replay:
-        found = replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
-    elif scope.results:
-        narrowed, now = bool(scope.words) or scope.selection != Selection(), context.timestamp()
-        answers = (answers_in_results(project, chosen, file, narrowed, now) for file in scope.results)
-        found = chain.from_iterable(answers)
-    else:
-        named = {word for word in scope.words if not set(_WILDCARDS) & set(word)}
-        found = pending_answers(project, chosen, named)
     for path in scope.rules.paths:
         parse(path)
     planned: dict[str, model.RefreshPlan] = {}
     refusals, passing, elsewhere = list[model.RefreshRefusal](), list[str](), None
-    for answer in found:
-        if scope.rules and not isinstance(answer, tuple):
-            answer = _stored_instead(answer, chosen)
+    for answer in _answers(project, scope, chosen, context):
         if isinstance(answer, model.RefreshRefusal):
             refusals.append(answer)
         elif isinstance(answer, str):
@@ -232,18 +229,29 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> model
         raise elsewhere
     plans = tuple(locate_lost(plan, project.root) for plan in planned.values())
     if not (plans or refusals or passing):
-        raise NothingSelected(Problem("BK530", *_describe_nothing(project, chosen, scope)))
+        message = f"there is nothing to refresh: {_kept_answers(project)}"
+        if scope.results:
+            message = f"nothing failed in {' and '.join(name for name, _ in scope.results)}"
+        raise NothingSelected(Problem("BK530", message, "baselinekit compare, or refresh --replay"))
     return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
-def _stored_instead(answer: model.RefreshRefusal | str, chosen: Iterable[Baseline]) -> Found:
-    """Return the stored output where there is no new one: rules are written without an answer, too."""
-    id = answer if isinstance(answer, str) else answer.id if answer.problem.code == "BK530" else None
-    for one in chosen:
-        if one.id == id and one.baseline is not None:
-            hash = recipe_hash(one.current)
-            return one, model.KeptOutput(one.id, hash, one.baseline.output, "", origin=STORED)
-    return answer
+def _answers(
+    project: Project, scope: RefreshScope, chosen: Sequence[Baseline], context: RunContext
+) -> Iterable[Found]:
+    if scope.replay:
+        return replayed_answers(CaptureEnvironment(project, context.clients), chosen, scope.jobs, context)
+    if not scope.results:
+        return pending_answers(project, scope, chosen)
+    narrowed, now = bool(scope.words) or scope.selection != Selection(), context.timestamp()
+    return chain.from_iterable(
+        answers_in_results(project, chosen, file, narrowed, now) for file in scope.results
+    )
+
+
+def _kept_answers(project: Project) -> str:
+    ids = sorted(pending_ids(project.root))
+    return f"answers are kept of {list_names(ids)}" if ids else "no answer of a failed compare is kept"
 
 
 def accepted_by(plans: Sequence[model.RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
@@ -255,28 +263,25 @@ def accepted_by(plans: Sequence[model.RefreshPlan], paths: Sequence[str]) -> lis
     covered = {text: [covered_changes(plan, text) for plan in plans] for text in paths}
     for text, numbers in covered.items():
         if not any(numbers):
-            changed = list(dict.fromkeys(render(change.path) for plan in plans for change in plan.changes))
-            hint = suggest(text, changed) or f"what changes is {', '.join(changed[:5])}"
+            changed = dict.fromkeys(render(change.path) for plan in plans for change in plan.changes)
+            hint = f"what changes is {list_names([*changed])}"
             raise InvalidInput(Problem("BK536", f"--path {text}: nothing changes there", hint))
     return [plan.placed.union(*(numbers[n] for numbers in covered.values())) for n, plan in enumerate(plans)]
 
 
 def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
-    """Return the baselines below the paths among the words, and those with the ids among them. A word that
+    """Return the baselines that the words name: by their ids, also with wildcards, or by paths. A word that
     could be both, such as the name of a folder, is an id."""
-    existing = {word for word in words if os.path.lexists(os.path.join(project.cwd, word))}
-    certain = {word for word in existing if os.sep in word or os.path.splitext(word)[1] or word == os.curdir}
-    everything = load(project, ()) if set(words) - certain or not words else []
-    ids = [baseline.id for baseline in everything]
-    globs = [word for word in words if word not in certain and any(fnmatchcase(id, word) for id in ids)]
-    paths = [word for word in words if word not in globs]
-    for word in paths:
-        if word not in existing:
-            hint = suggest(word, ids) or (f"the ids are {list_names(ids)}" if ids else "")
+    everything = load(project, ())
+    ids = [one.id for one in everything]
+    found: dict[str, Baseline] = {}
+    for word in words:
+        named = [one for one in everything if fnmatchcase(one.id, word)]
+        if not named and not os.path.lexists(os.path.join(project.cwd, word)):
+            hint = suggest(word, ids) or f"the ids are {list_names(ids)}"
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
-    named = [one for one in everything if not words or any(fnmatchcase(one.id, word) for word in globs)]
-    below = load(project, paths) if paths else []
-    return list({baseline.id: baseline for baseline in (*below, *named)}.values())
+        found |= {one.id: one for one in named or load(project, [word])}
+    return list(found.values()) if words else everything
 
 
 def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:
@@ -289,17 +294,6 @@ def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:
         located = tuple(replace(one, line=place.line, file=place.file) for one, place in places)
         changes.append(replace(change, lost=located))
     return replace(plan, changes=tuple(changes))
-
-
-def _describe_nothing(project: Project, chosen: Sequence[Baseline], scope: RefreshScope) -> tuple[str, str]:
-    if scope.results:
-        names = " and ".join(name for name, _ in scope.results)
-        return f"nothing failed in {names}", "it has no answer to accept"
-    kept_ids = sorted(pending_ids(project.root))
-    others = f"; what is kept is of {list_names(kept_ids)}" if kept_ids else ""
-    command = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    message = "no answer is kept: none has failed since, or what came could not be kept"
-    return f"{message}{others}", f"{command}, or refresh --replay"
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
@@ -359,7 +353,7 @@ def plan_of(
     alone = frozenset(change.number for change in changes if change.after in texts)
     wrong = [f"it went wrong: {text}" for text in signs]
     wrong += [f"it will still fail: {text}" for text in seen.unsettled]
-    notes = (*found.taken, *wrong, *(describe_environment(project, baseline, seen) if changes else ()))
+    notes = (*found.taken, *wrong)
     return model.RefreshPlan(baseline, seen, changes, found.shape, notes, keys, signs, ruled, alone, on_file)
 
 
@@ -402,26 +396,24 @@ def with_rules(
             kept_text = value if isinstance(value, str) and len(split(text)) > 1 else text
             old = with_values(old, {place: placed(value, text, words) or kept_text})
         ruled.append(f"{path} takes {text}" + (f" in {len(at_places):,} places" if at_places[1:] else ""))
-    comparison: dict[str, Json] = {}
-    for name, given in rules.comparison.items():
-        kept = [path for path in given if path in leading]
-        comparison[name] = kept if isinstance(given, list) else {path: given[path] for path in kept}
-        for path in kept:
-            rule = {} if isinstance(given, list) else given[path]
-            shown = ", ".join(f"{key} {one}" for key, one in rule.items()) if isinstance(rule, dict) else rule
-            ruled.append(f"comparison.{name}: {path} {shown}".rstrip())
-    stated, problems = read_as(Rules, comparison)
+    stated, problems = read_as(Rules, rules.comparison)
     if stated is None or problems:
         raise InvalidInput(*problems)
-    present = baseline.comparison
-    ignored = list(dict.fromkeys([*present.ignore_fields, *stated.ignore_fields]))
-    arrays, tolerance = {**present.arrays, **stated.arrays}, {**present.tolerance, **stated.tolerance}
-    changed = replace(present, ignore_fields=ignored, arrays=arrays, tolerance=tolerance)
+    comparison: dict[str, Any] = {}
+    for name in rules.comparison:
+        given, present = getattr(stated, name), getattr(baseline.comparison, name)
+        chosen = [path for path in given if path in leading]
+        if isinstance(given, list):
+            comparison[name] = list(dict.fromkeys([*present, *chosen]))
+            ruled += [f"comparison.{name}: {path}" for path in chosen]
+        else:
+            comparison[name] = {**present, **{path: given[path] for path in chosen}}
+            ruled += [f"comparison.{name}: {path}: {compact(plain(given[path]))}" for path in chosen]
+    changed = replace(baseline.comparison, **comparison)
     after = replace(baseline, baseline=replace(stored, output=old), comparison=changed)
     after = with_fixed_arrays(project, baseline, after)
     new = seen_through(after, new, words)
-    still_masked = {path for path, value in places(new) if is_masked(value)}
-    masked = tuple(path for path in seen.masked if path in still_masked)
+    masked = tuple(path for path in masked_paths(new) if path in seen.masked)
     return after, replace(seen, resolved=new, masked=masked), tuple(ruled)
 
 
@@ -513,10 +505,7 @@ def block_secrets(change: model.Change, project: Project, seen: model.KeptOutput
         return change
     at = change.path
     masked = (path for path in seen.masked if path[: len(at)] == at or at[: len(path)] == path)
-    hidden = next(masked, None)
-    if hidden is None and seen.origin != "kept" and is_masked(change.after) and not is_masked(change.before):
-        hidden = at
-    if hidden is not None:
+    if (hidden := next(masked, None)) is not None:
         problem = "was masked when it was kept, and what is not shown cannot be approved"
     elif found := next(secrets_in(change.after, project.redactor, at), None):
         hidden, secret = found
@@ -529,13 +518,15 @@ def block_secrets(change: model.Change, project: Project, seen: model.KeptOutput
     return replace(change, blocked=Problem("BK534", f"{place} {problem}", hint))
 
 
-def is_masked(value: Json, whole: bool = True) -> bool:
-    """Whether a mask is in a text or a key of a value; of a `whole` value, also in what it holds."""
-    if isinstance(value, str):
-        return MASK in value
-    if isinstance(value, dict):
-        return any(MASK in key or (whole and is_masked(item)) for key, item in value.items())
-    return whole and isinstance(value, list) and any(map(is_masked, value))
+def masked_paths(output: Json) -> tuple[Path, ...]:
+    """Return the places of texts with a mask in them, and of objects with one in a key."""
+    return tuple(
+        path
+        for path, value in places(output)
+        if any(
+            MASK in text for text in (value if isinstance(value, dict) else [value]) if isinstance(text, str)
+        )
+    )
 
 
 def observed_changes(baseline: Baseline, seen: model.KeptOutput, number: int) -> Iterator[model.Change]:
@@ -566,17 +557,15 @@ def reason_against(plan: model.RefreshPlan, accepted: Collection[int], permit: P
     chosen = [change for change in plan.changes if change.number in accepted]
     if blocked := next((change.blocked for change in chosen if change.blocked), None):
         return blocked
-    lost = [lost for change in chosen for lost in change.lost]
-    risky = [change for change in chosen if change.risk == "high"]
-    number = len(risky if permit.drop_placeholders or not lost else lost) - 1
-    further = f", and {number} more" if number > 0 else ""
-    if lost and not permit.drop_placeholders:
-        message = f"{lost[0].text} at {render(lost[0].path)} would be lost{further}"
+    lost = next((lost for change in chosen for lost in change.lost), None)
+    if lost is not None and not permit.drop_placeholders:
+        message = f"{lost.text} at {render(lost.path)} would be lost"
         hint = "accept other parts (--path), edit the file by hand, or pass --drop-placeholders"
         return Problem("BK533", message, hint)
-    if risky and not permit.high_risk:
-        kind = "another value" if risky[0].kind == "value" else risky[0].kind
-        message = f"{render(risky[0].path)} is a high-risk change ({kind}){further}"
+    risky = next((change for change in chosen if change.risk == "high"), None)
+    if risky is not None and not permit.high_risk:
+        kind = "another value" if risky.kind == "value" else risky.kind
+        message = f"{render(risky.path)} is a high-risk change ({kind})"
         return Problem("BK532", message, f"decide about it: {command_line('review', plan.baseline.id)}")
     return None
 
@@ -638,34 +627,16 @@ def _keep_undecided(project: Project, approval: model.Approval, kept_ids: Collec
     elif plan.seen.origin == "kept" and plan.baseline.id in kept_ids:
         open_numbers = {change.number for change in undecided}
         output = merge_accepted(plan.shape, plan.changes, approval.accepted | open_numbers)
-        masked = (path for path, value in places(output) if is_masked(value, whole=False))  # others moved
         noted = {change.note for change in undecided if change.part == "observed"}
         rest = replace(
             plan.seen,
             resolved=output,
             compared_with=compared_with(with_output(project, plan, approval.accepted, approval.ignored)),
-            masked=tuple(masked) if plan.seen.masked else (),
+            masked=masked_paths(output) if plan.seen.masked else (),  # others moved
             settled=tuple(text for text in plan.seen.settled if text in noted),
             differing=(),
-            varied=(),
         )
         save_pending(project.root, rest)
-
-
-def renewed_environment(stored: dict[str, Json], seen: dict[str, Json]) -> dict[str, Json]:
-    """Return the environment of a new output: what a person wrote there stays, and the commit is the one
-    of this run."""
-    return {**{name: value for name, value in stored.items() if name != "git"}, **seen}
-
-
-def describe_environment(project: Project, baseline: Baseline, seen: model.KeptOutput) -> Iterator[str]:
-    """Describe in one line what a refresh changes in the environment of a baseline."""
-    before = flatten(baseline.baseline.environment if baseline.baseline else {})
-    after = flatten(renewed_environment(before, seen.environment))
-    changed = {name: after[name] for name in before if name in after and after[name] != before[name]}
-    sides = (f"{name} {as_text(before[name])} -> {as_text(value)}" for name, value in changed.items())
-    if changed:
-        yield project.redactor.mask(f"environment: {', '.join(sides)}")
 
 
 def _renewal(approval: model.Approval, after: Baseline, stamp: model.ApprovalNote) -> Renewal:
@@ -677,7 +648,8 @@ def _renewal(approval: model.Approval, after: Baseline, stamp: model.ApprovalNot
     if accepted:
         values[(*place, "captured_at")] = seen.captured_at
         if seen.environment:
-            values[(*place, "environment")] = renewed_environment(stored.environment, seen.environment)
+            kept = {name: value for name, value in stored.environment.items() if name != "git"}
+            values[(*place, "environment")] = {**kept, **seen.environment}  # a person may have added some
         if seen.observed and (approval.is_whole or any(change.part == "observed" for change in accepted)):
             values[("baseline", "observed")] = seen.observed
         for key, value in (("approved_by", stamp.by), ("reason", stamp.reason)):
@@ -687,13 +659,9 @@ def _renewal(approval: model.Approval, after: Baseline, stamp: model.ApprovalNot
             values[("baseline_version",)] = stamp.version
     if approval.is_whole and seen.origin != STORED:
         values[("metadata", "failure_count")] = 0
-    if after.comparison.ignore_fields != plan.on_file.ignore_fields:
-        values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
-    for name in ("arrays", "tolerance"):
-        known = getattr(plan.on_file, name)
-        for path, rule in getattr(after.comparison, name).items():
-            if known.get(path) != rule:
-                values[("comparison", name, path)] = plain(rule)
+    for name in ("ignore_fields", "arrays", "tolerance"):
+        if (rules := getattr(after.comparison, name)) != getattr(plan.on_file, name):
+            values[("comparison", name)] = plain(rules)
     changed = bool(plan.ruled) or any(change.part == "output" for change in accepted)
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline
@@ -763,7 +731,7 @@ def propose_learning(
     if not chosen:
         message = "there is nothing to learn: no compare has failed since"
         raise NothingSelected(Problem("BK530", message, "baselinekit compare"))
-    here, failures = CaptureEnvironment(project, context.clients), list[Problem]()
+    here, plans, failures = CaptureEnvironment(project, context.clients), list[LearnPlan](), list[Problem]()
     prepared: list[tuple[Baseline, Matcher, Setting]] = []
     for baseline in chosen:
         try:  # one that cannot be replayed at all is reported before anything is asked
@@ -772,28 +740,17 @@ def propose_learning(
         except BaselinekitError as error:
             failures += locate_problems(baseline, error.problems, project.root)
     replay_jobs = [ReplayJob(baseline.current, setting, times) for baseline, _, setting in prepared]
-    plans = []
-    for number, replays in next(observe_all(replay_jobs, context, scope.jobs, is_one_group=True)):
+    for number, replays in chain.from_iterable(observe_all(replay_jobs, context, scope.jobs)):
         baseline, matcher, setting = prepared[number]
-        stored, compare = baseline.baseline, partial(compare_settled, setting=setting)
-        assert stored is not None
+        compare, kept = partial(compare_settled, setting=setting), kept_answer(project, baseline)
         try:
-            if isinstance(replays, BaselinekitError):
-                raise replays
-            for replay in replays:
-                troubles = kind_of(baseline.current).troubles(baseline.current, replay)
-                for message in new_troubles(baseline, troubles):
-                    raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
-                if (reason := replay.reason_not_to_store) is not None:
-                    raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
-            settled = [compare(matcher, replay) for replay in replays]
-            kept = kept_answer(project, baseline)
-            mask = project.redactor.knowing([replay.output for replay in replays]).mask_value
+            observations = _sound(baseline, replays)
+            mask = project.redactor.knowing([one.output for one in observations]).mask_value
             case = LearningCase(
                 baseline=baseline,
                 matcher=matcher,
-                observations=replays,
-                settled=settled,
+                observations=observations,
+                settled=[compare(matcher, one) for one in observations],
                 words=project.words_of(baseline),
                 now=setting.clients.now(),
                 compare=compare,
@@ -807,22 +764,41 @@ def propose_learning(
             failures += locate_problems(baseline, error.problems, project.root)
             continue
         lesson = replace(lesson, volatile=masked_places(lesson.volatile, mask))
-        values: dict[Path, Json] = {}
-        if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
-            values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
-        if not lesson.refusals:
-            values["metadata", "failure_count"] = 0
-        if lesson.volatile and baseline.source.form == "native":
-            evidence = evidence_of(lesson.volatile, len(replays) + (kept is not None), project.redactor)
-            learnt = stored.learnt
-            if not stored.variants:
-                learnt = select_valid_evidence(learnt, stored.output, lesson.output)
-            values["baseline", "learnt"] = {**learnt, **evidence}
-        renewal = Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
         is_new = lesson.volatile or lesson.lists
+        count = len(observations) + (kept is not None)
+        renewal = _lesson_renewal(baseline, lesson, count, project.redactor) if is_new else None
         kept_at = kept.captured_at if kept else None
-        plans.append(LearnPlan(baseline, len(replays), lesson, renewal if is_new else None, kept_at))
+        plans.append(LearnPlan(baseline, len(observations), lesson, renewal, kept_at))
     return LearnProposal(tuple(plans), tuple(failures))
+
+
+def _sound(baseline: Baseline, replays: Replays) -> Sequence[Observation]:
+    """Return the replays; raise if one of them could not be made, or went wrong."""
+    if isinstance(replays, BaselinekitError):
+        raise replays
+    for replay in replays:
+        troubles = kind_of(baseline.current).troubles(baseline.current, replay)
+        for message in new_troubles(baseline, troubles):
+            raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
+        if (reason := replay.reason_not_to_store) is not None:
+            raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
+    return replays
+
+
+def _lesson_renewal(baseline: Baseline, lesson: Lesson, answers: int, redactor: Redactor) -> Renewal:
+    """Return what a lesson from so many answers writes."""
+    stored, values = baseline.baseline, dict[Path, Json]()
+    assert stored is not None
+    if lesson.baseline.comparison.arrays != baseline.comparison.arrays:
+        values["comparison", "arrays"] = plain(lesson.baseline.comparison.arrays)
+    if not lesson.refusals:
+        values["metadata", "failure_count"] = 0
+    if lesson.volatile and baseline.source.form == "native":
+        learnt = stored.learnt
+        if not stored.variants:
+            learnt = select_valid_evidence(learnt, stored.output, lesson.output)
+        values["baseline", "learnt"] = {**learnt, **evidence_of(lesson.volatile, answers, redactor)}
+    return Renewal(baseline.id, baseline.source, lesson.output, baseline.variant, values)
 
 
 def kept_answer(project: Project, baseline: Baseline) -> model.KeptOutput | None:
@@ -833,13 +809,11 @@ def kept_answer(project: Project, baseline: Baseline) -> model.KeptOutput | None
         seen = load_pending(project.root, baseline.id)
     except BaselinekitError:
         return None
-    if stored is None or seen is None or seen.flaw is not None or not (seen.differing or seen.varied):
+    if stored is None or seen is None or seen.flaw is not None or not seen.differing:
         return None
-    on_file, kept_at = parse_time(stored.captured_at), parse_time(seen.captured_at)
-    is_older = kept_at is None or (on_file is not None and kept_at < on_file)  # both in whole seconds
     is_other = seen.variant != baseline.variant or seen.compared_with is None
     is_other = is_other or bool(_changed_since(baseline, seen) or _troubles_of(baseline, seen))
-    return None if is_older or is_other else seen
+    return None if is_other else seen
 
 
 def apply_learning(

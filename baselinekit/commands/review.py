@@ -17,12 +17,13 @@ from baselinekit.changes.reviewing import (
 from baselinekit.commands.judging import target_of
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
+from baselinekit.commands.selection import list_names
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
 from baselinekit.model import changes
 from baselinekit.model.baselines import Known
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.template import compile_text
@@ -108,7 +109,6 @@ def _facts(plan: changes.RefreshPlan) -> dict[str, str | None]:
     """Return the facts about the baseline and its new output."""
     baseline, seen, metadata = plan.baseline, plan.seen, plan.baseline.metadata
     known = baseline.baseline or Known()
-    times = "once" if metadata.failure_count == 1 else f"{metadata.failure_count:,} times"
     return {
         "recipe": baseline.current.kind,
         "name": baseline.name,
@@ -117,7 +117,7 @@ def _facts(plan: changes.RefreshPlan) -> dict[str, str | None]:
         "approved by": known.approved_by,
         "reason": known.reason,
         "last passed": metadata.last_passed or "never",
-        "failed": f"{times} since" if metadata.failure_count else None,
+        "failures": f"{metadata.failure_count:,}" if metadata.failure_count else None,
         "seen": seen.captured_at + ("" if seen.origin == "kept" else f" ({seen.origin})"),
         **{name: as_text(value) for name, value in sorted(flatten(seen.environment).items())},
     }
@@ -151,7 +151,6 @@ class DecisionEntry(Struct):
     confirm: bool = False
 
 
-_MOST_NAMED = 5
 _EXAMPLE = 'an example: {"id": "users", "path": "body.name", "decision": "accept"}'
 
 
@@ -160,12 +159,9 @@ def decisions_in(
 ) -> dict[changes.Member, changes.Decision]:
     """Return what a text decides about these plans. InvalidInput holds everything that is wrong with it."""
     document = load_json(text, name)
-    at: Path = ()
-    if isinstance(document, dict) and document.keys() == {"decisions"}:
-        document, at = document["decisions"], ("decisions",)
     if not isinstance(document, list):
-        message = "decisions must be a list, or an object with the single key `decisions`"
-        raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", message, _EXAMPLE, at=at)]}))
+        problem = Problem("BK538", "decisions must be a list", _EXAMPLE, at=())
+        raise InvalidInput(*place_problems(text, name, {0: [problem]}))
     decided: dict[changes.Member, changes.Decision] = {}
     wrong: list[Problem] = []
     for number, raw in enumerate(document):
@@ -180,7 +176,7 @@ def decisions_in(
                 decided[member] = _decide((plan, change), entry, knows, permit)
         except InvalidInput as error:
             problems = list(error.problems)
-        wrong += (replace(problem, at=(*at, number, *(problem.at or ()))) for problem in problems)
+        wrong += (replace(problem, at=(number, *(problem.at or ()))) for problem in problems)
     if wrong:
         raise InvalidInput(*place_problems(text, name, {0: wrong}))
     # a rule covers other changes, too
@@ -197,23 +193,16 @@ def _members(plans: Sequence[changes.RefreshPlan], entry: DecisionEntry) -> list
     """Return the changes that a decision names."""
     chosen = [n for n, plan in enumerate(plans) if fnmatchcase(plan.baseline.id, entry.id)]
     if not chosen:
-        hint = suggest(entry.id, [plan.baseline.id for plan in plans]) or "review --json lists it"
-        raise _invalid(f"nothing of {entry.id!r} is pending", hint, "id")
+        raise _invalid(f"nothing of {entry.id!r} is pending", "review --json lists what is", "id")
     members = []
     for n in chosen:
         covered = {change.number for change in plans[n].changes if entry.path in (None, _place_name(change))}
-        if entry.path is not None:
-            try:
-                covered |= set(covered_changes(plans[n], entry.path))
-            except InvalidInput as error:
-                raise InvalidInput(*(replace(one, at=("path",)) for one in error.problems)) from None
-        numbers = covered if entry.number is None else covered & {entry.number}
-        members += [(n, number) for number in sorted(numbers)]
+        covered |= covered_changes(plans[n], entry.path) if entry.path is not None else set()
+        members += [(n, number) for number in sorted(covered) if entry.number in (None, number)]
     if not members:
         key, named = ("number", entry.number) if entry.path is None else ("path", entry.path)
         paths = [_place_name(change) for n in chosen for change in plans[n].changes]
-        hint = suggest(str(named), paths) or f"what changes is {', '.join(paths[:_MOST_NAMED])}"
-        raise _invalid(f"nothing changes at {key} {named!r}", hint, key)
+        raise _invalid(f"nothing changes at {key} {named!r}", f"what changes is {list_names(paths)}", key)
     return members
 
 

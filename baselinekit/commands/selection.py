@@ -59,7 +59,7 @@ def select(baselines: Sequence[Chosen], selection: Selection) -> list[Chosen]:
     pass."""
     chosen = list(filter(test_of(selection), baselines))
     if not chosen:
-        raise NothingSelected(Problem("BK509", *_describe_no_match(baselines, selection)))
+        raise NothingSelected(_no_match(baselines, selection))
     return chosen
 
 
@@ -84,22 +84,19 @@ def wanted(selection: Selection) -> Test:
     return lambda one: test(one) and (shard is None or shard_of(one.id, shard.of) == shard.number)
 
 
-def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) -> tuple[str, str]:
+def _no_match(baselines: Sequence[Selectable], selection: Selection) -> Problem:
     if not baselines:
-        return "there are no baselines here", "capture one: baselinekit capture http GET URL"
-    if selection.among is not None:
-        return "nothing is selected of what did not pass last time", "leave out --lf, or the other choices"
-    message = f"none of the {len(baselines)} baselines is selected"
+        return Problem(
+            "BK509", "there are no baselines here", "capture one: baselinekit capture http GET URL"
+        )
     ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.tags})
-    if selection.ids:
-        return message, suggest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
-    if selection.tags:
-        hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
-        return message, suggest(selection.tags[0], tags) or hint
-    if selection.expression:
-        return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
-    return message, "leave out --exclude-tag"
+    message = f"none of the {len(baselines)} baselines is selected"
+    if selection.among is not None:
+        message = "nothing is selected of what did not pass last time"
+    hint = f"the ids are {list_names(ids)}" + (f"; the tags are {list_names(tags)}" if tags else "")
+    named = (*selection.ids, *selection.tags)
+    return Problem("BK509", message, suggest(named[0], [*ids, *tags]) or hint if named else hint)
 
 
 def list_names(names: Sequence[str]) -> str:

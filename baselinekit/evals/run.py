@@ -105,7 +105,7 @@ def run(
             if context.stop.is_set():
                 reason = "not run: the time limit of the suite was reached" if overtime() else "interrupted"
             results = _results(project, prepared, turns, made, wanted, reason)
-            recorder = _recorded(project, policy, context, chosen, results, memory)
+            recording_notes, not_recorded = _recorded(project, policy, context, chosen, results, memory)
             names = [(one.case, one.names) for one in prepared]
             if any(case.folder for case in chosen):
                 from baselinekit.eva import logs
@@ -145,8 +145,8 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**((others and others.seen) or environment.seen), **models},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *making.noted(results), *recorder.notes, *attempts.warnings})),
-        not_recorded=recorder.not_recorded,
+        warnings=tuple(sorted({*notes, *making.noted(results), *recording_notes, *attempts.warnings})),
+        not_recorded=not_recorded,
         commit=head_commit(project.root),
         coverage=choice.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
@@ -308,23 +308,22 @@ def _recorded(
     cases: Sequence[Case],
     results: Sequence[Result],
     memory: making.Memory,
-) -> Recorder:
+) -> tuple[list[str], tuple[str, ...]]:
     """Write the outcomes of regression cases into the files of their baselines, as compare does."""
-    pairs = [
-        (case, case.baseline, result)
+    marks = [
+        (case.baseline.source, result.outcome == "passed")
         for case, result in zip(cases, results, strict=True)
         if policy.record != "never"
         and case.baseline
         and case.recipe is case.baseline.current  # not --target's
+        and result.outcome in ("passed", "failed")
+        and (result.outcome == "passed" or not memory.is_recorded(case))
     ]
-    sources = [baseline.source for _, baseline, _ in pairs]
-    recorder = Recorder(project.root, context.timestamp, policy.record == "daily", sources, context.stop.wait)
-    for case, baseline, result in pairs:
-        verdict = {"passed": True, "failed": False}.get(result.outcome)
-        is_recorded = verdict is False and memory.is_recorded(case)
-        recorder.add(baseline.source, None if is_recorded else verdict)
-    recorder.close()
-    return recorder
+    sources, daily = [source for source, _ in marks], policy.record == "daily"
+    recorder = Recorder(project.root, context.timestamp, daily, sources, context.stop.wait)
+    for source, passed in marks:
+        recorder.add(source, passed)
+    return recorder.close()
 
 
 @contextmanager

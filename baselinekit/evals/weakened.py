@@ -2,9 +2,7 @@
 else. Where it is unknown which of two values asks for more, the change is listed."""
 
 import os
-import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from baselinekit.clients.programs.git import Git
 from baselinekit.commands.project import Project
@@ -12,21 +10,20 @@ from baselinekit.commands.since import (
     Way,
     branched_at,
     changes_between,
-    compare_metadata,
     compare_recipes,
     compare_values,
     config_then,
-    possible_files,
+    files_named,
+    selecting,
     short,
-    texts_at,
     weakened,
 )
 from baselinekit.errors import Place
 from baselinekit.evals.selection import PROMPTS, folders
-from baselinekit.model.baselines import Metadata
 from baselinekit.model.evals import Case, Expected, Suite
 from baselinekit.model.results import BaselineChange, BaselineChanges
 from baselinekit.model.values import Json
+from baselinekit.store.at_revision import laid_out
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_everything
 
@@ -41,10 +38,13 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     `ref`. `strict`: a weakened case makes the run fail."""
     start, notes = branched_at(git, ref, "--base")
     config_changes, old_config = config_then(project, git, start)
-    with tempfile.TemporaryDirectory() as root:
-        then = replace(project, root=os.path.realpath(root), config=old_config)
-        _write_tree(git, start, then.root, (*then.eval_folders, *project.eval_folders, PROMPTS))
-        old, _ = load_everything(folders(then), then.root, targets=project.targets)
+    then, starts = replace(project, config=old_config), tuple[str, ...](("",))
+    if len(git.tree(start)) > _MOST_FILES:
+        eval_folders = (*then.eval_folders, *project.eval_folders, PROMPTS)
+        starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
+    with laid_out(git, start, lambda name: name.startswith(starts)) as root:
+        then = replace(then, root=root)
+        old, _ = load_everything(folders(then), root, targets=project.targets)
         unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
     new, _ = load_everything(folders(project), project.root, targets=project.targets)
@@ -52,24 +52,14 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
     case_changes = changes_between(
         old.cases,
         new.cases,
-        lambda before, after: [*_compare_case(before, after, project), *_other_files(after, changed)],
+        lambda before, after: [
+            *_compare_case(before, after, project),
+            *_other_files(after, changed, project),
+        ],
         lambda case, at: Place(case.source.file),
     )
     changes = [*config_changes, *_compare_suites(old.suites, new.suites), *case_changes]
     return BaselineChanges(ref=ref, commit=start, strict=strict, notes=tuple(notes), changes=tuple(changes))
-
-
-def _write_tree(git: Git, commit: str, root: str, eval_folders: Sequence[str]) -> None:
-    """Write the files of a commit below a folder; links are left out."""
-    tree = {name: entry for name, entry in git.tree(commit).items() if not entry.is_link}
-    if len(tree) > _MOST_FILES:
-        starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
-        tree = {name: entry for name, entry in tree.items() if name.startswith(starts)}
-    for name, data in git.contents(tree).items():
-        path = os.path.join(root, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
 
 
 def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[BaselineChange]:
@@ -94,7 +84,7 @@ def _compare_suites(old: Sequence[Suite], new: Sequence[Suite]) -> Iterator[Base
 
 
 def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
-    yield from compare_recipes(old.recipe, new.recipe, ("current",))
+    yield from compare_recipes(old.recipe, new.recipe)
     if old.kind == "regression" and new.kind != "regression":
         yield Way(("eval_type",), "regression -> capability")
     for key in _OF_A_CASE:
@@ -118,12 +108,7 @@ def _compare_case(old: Case, new: Case, project: Project) -> Iterator[Way]:
         yield Way(("baseline",), "is no longer compared")
     elif old.baseline is not None and new.baseline is not None:
         yield from weakened(old.baseline, new.baseline, project.words, project.words)
-    yield from compare_metadata(_metadata(old), _metadata(new))
-
-
-def _metadata(case: Case) -> Metadata:
-    facts: dict[str, Any] = {"criticality": case.criticality}
-    return Metadata(tags=list(case.tags), skip=case.skip, **facts)
+    yield from compare_values(selecting(old), selecting(new), ("metadata",))
 
 
 def _asks_less(old: Expected | None, new: Expected | None) -> bool:
@@ -142,12 +127,10 @@ def _asks_less(old: Expected | None, new: Expected | None) -> bool:
     return all(any(includes(other, one) for other in before) for one in after)
 
 
-def _other_files(case: Case, changed: Collection[str]) -> Iterator[Way]:
+def _other_files(case: Case, changed: set[str], project: Project) -> Iterator[Way]:
     """Yield the changed files that a case names: another rubric, another question."""
-    folder = os.path.dirname(case.source.file)
+    starts = (os.path.dirname(case.source.file), "")
     parts = ((case.recipe, "current"), *((grader.method, grader.name) for grader in case.graders))
     for part, name in parts:
-        for _, text in texts_at(part, (name,)):
-            for file in possible_files(text, (folder, "")):
-                if file in changed:
-                    yield Way((name,), f"{file} changed")
+        named = {*files_named(part, starts, project)}
+        yield from (Way((name,), f"{file} changed") for file in sorted(named & changed))

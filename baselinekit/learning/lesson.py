@@ -102,10 +102,6 @@ class LearningCase(Struct):
     def is_definition(self, path: Path) -> bool:
         return self.kind.is_definition(self.baseline.current, path)
 
-    def is_known_to_vary(self, path: Path) -> bool:
-        """Whether the user has stated, or compares have shown, that what differs at a place varies."""
-        return self.is_unchanged or (self.kept is not None and path in self.kept.varied)
-
     def is_rewritten(self, path: Path) -> bool:
         """Whether a place is in a list whose stored rows are new."""
         return any(rule.rows is not None and path[: len(rule.path)] == rule.path for rule in self.lists)
@@ -164,8 +160,8 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         except (LookupError, TypeError):
             continue
         if all(isinstance(rows, list) for rows in (*known, *raw_lists, *filled_lists)):
-            known = known if case.is_known_to_vary(path) else known[:1]
-            service = [*known, *filled_lists] if case.is_known_to_vary(path) else filled_lists
+            known = known if case.is_unchanged else known[:1]
+            service = [*known, *filled_lists] if case.is_unchanged else filled_lists
             rule = _find_rule(case, path, known, raw_lists, service)
             rules += [rule] if rule else []
     return rules
@@ -758,7 +754,7 @@ class _Answers:
 
     def _varies(self, path: Path, stored: Json, values: Sequence[Json]) -> bool:
         is_agreed = all(value is not ABSENT and same_json(value, values[0]) for value in values)
-        if not is_agreed or self._case.is_known_to_vary(path):
+        if not is_agreed or self._case.is_unchanged:
             return True
         return nature_of_change(path, stored, values[0], self._span) is not None
 

@@ -308,10 +308,6 @@ PURPOSE = {
     "embedding": "the same topic; it says nothing about facts",
 }
 _METHOD_HINT = "; ".join(f"`method: {name}` ({purpose})" for name, purpose in PURPOSE.items())
-SUGGESTION = (
-    "a model words its texts differently from time to time:"
-    " `comparison: {type: semantic, method: judge}` compares their meaning"
-)
 TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
 
 

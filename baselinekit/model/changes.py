@@ -73,8 +73,7 @@ class KeptOutput(Struct):
     still fail with this very output; `settled`: what new notes about the capture settle (its age, what it
     took); `variant`: which output of the baseline was meant for the environment of that run; `troubles`:
     signs that the replay went wrong, beside those in the output itself; `differing`: the leaves that
-    differed, each with its path in the stored output and the actual value; `varied`: the places there of
-    which compares have shown that they vary."""
+    differed, each with its path in the stored output and the actual value."""
 
     id: str
     recipe_hash: str
@@ -90,7 +89,6 @@ class KeptOutput(Struct):
     variant: int | None = None
     troubles: tuple[str, ...] = ()
     differing: tuple[tuple[Path, Json], ...] = ()
-    varied: tuple[Path, ...] = ()
     origin: str = "kept"
 
 

@@ -246,9 +246,8 @@ def _answered(
     setting = project.setting(new.folder, replace(clients, send=lambda request: answer.response))
     learnt = capture.learn_from(project, new, [observe(new.draft.current, setting)], options, clients.now())
     known: dict[str, Json] = {"output": learnt.lesson.output, "captured_at": answer.moment or moment}
-    record, notes = capture.completed_record(project, learnt.new, known)
     writing.check_names(new.draft.id, os.path.basename(new.folder))
-    return record, (*learnt.notes, *notes)
+    return capture.completed_record(learnt.new, known), learnt.notes
 
 
 def write_moved(moved: MovedIn, overwrite: bool) -> None:

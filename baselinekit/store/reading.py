@@ -266,12 +266,6 @@ def parse_record(record: dict[str, Json], source: Source | None = None) -> Basel
     return baseline
 
 
-def parse(data: bytes, file: str) -> list[Baseline]:
-    """Load the baselines from bytes, which may differ from the file on the disk. Output files are not
-    read."""
-    return [parse_record(raw, source) for source, raw in records.records_in(data, file)]
-
-
 def records_by_id(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
     """Return the records of a project by their case-folded ids: ids must be unique even without regard to
     case. Files that cannot be read are skipped: loading them reports what is wrong."""

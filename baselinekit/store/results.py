@@ -73,8 +73,8 @@ def is_special(target: str) -> bool:
 
 
 # The results of earlier runs, one file each in `.baselinekit/results/`; the oldest are removed if there are
-# too many. There is no index, which could be out of date: reading 200 files of 1,000 results each takes less
-# than two seconds, reading those of an ordinary project a few hundredths.
+# too many. There is no index, which could be out of date: reading 200 files of 1,000 results each takes three
+# seconds, reading those of an ordinary project a tenth of one.
 
 MOST_FILES = 200
 
@@ -93,7 +93,7 @@ def keep_results(root: str, started: str, data: bytes) -> bool:
         return True
     number = max((int(match[2]) for match in same_second), default=0) + 1
     name = f"{second}-{number:04}-{digest}.json"
-    atomic.write_state(root, os.path.join(atomic.STATE_FOLDER, _RESULTS, name), data)
+    atomic.write_state(root, results_path(name), data)
     return name not in _prune(root)
 
 
@@ -104,11 +104,15 @@ def result_files(root: str) -> list[str]:
     return []
 
 
+def results_path(name: str) -> str:
+    return os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
+
+
 def load_results(root: str, names: Sequence[str] | None = None) -> Iterator[tuple[str, Json]]:
     """Yield each file (or only those with these names) with its contents, the oldest run first; None as the
     contents of a file that cannot be read."""
     for name in result_files(root) if names is None else names:
-        path = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
+        path = results_path(name)
         try:
             yield path, json.loads(read(root, path, MAX_OUTPUT_BYTES))
         except (BaselinekitError, ValueError, RecursionError):

@@ -191,11 +191,3 @@ def test_answers_of_processes_are_recorded_and_resumed(project: Console) -> None
         assert len(model.questions) == 10, "what the first has asked is not asked again"
         run(project, "compare -q --no-record --processes 2 --offline two")
         assert len(model.questions) == 10
-
-
-def test_maxfail_stops_all_processes(project: Console) -> None:
-    echoes(project, 60, every=1)
-    found = report(project, "--processes 2 -j 2 --maxfail 3", 1)
-    assert 1 <= outcomes(found)["failed"] <= 4
-    assert outcomes(found)["skipped"] == 60 - outcomes(found)["failed"]
-    assert not found["results"][-1]["reason"].startswith("interrupted")

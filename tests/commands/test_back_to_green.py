@@ -82,24 +82,6 @@ def test_compare_that_fails_is_green_after_two_proposed_commands(
         assert PASSWORD not in (project.folder / "baselines/127.0.0.1/x.yaml").read_text()
 
 
-def test_compare_of_list_that_another_baseline_extends_is_green_after_two_commands(project: Console) -> None:
-    """All answers of one learning agree. What does not vary stays literal, also beside a varying token."""
-    rows: list[dict[str, Any]] = [{"id": 1, "price": 10}, {"id": 2, "price": 20}]
-
-    def collection(number: int, chance: random.Random, is_new: bool) -> Any:
-        return {"count": len(rows), "items": [{**row, "token": chance.randbytes(24).hex()} for row in rows]}
-
-    def run(command: str) -> Any:
-        rows.append({"id": len(rows) + 1, "price": 5})
-        return project.run(command)
-
-    with Service(collection) as server:
-        assert run(f"baselinekit capture http {server.url}/x --id x").exit_code == 0
-        assert bring_back(run) == ["baselinekit refresh x --yes", "baselinekit refresh x --learn --yes"]
-        rows[1]["price"] = 99
-        assert run("baselinekit compare").exit_code == 1
-
-
 @pytest.mark.parametrize(("answer", "rule"), [(noise, "body.sha256"), (two_values, "body.region")])
 def test_compare_of_value_that_is_not_learnt_is_green_after_the_proposed_rule(
     project: Console, answer: Answer, rule: str

@@ -95,7 +95,9 @@ def test_refresh_selects_by_id_pattern_and_folder(tmp_path: Path) -> None:
     assert chosen("baselines/c", "ab") == ["c", "ab"]
     desk.says("c", {"n": 1})
     failed(desk)
-    with pytest.raises(NothingSelected, match=r"BK530 no answer is kept: .*; what is kept is of a, ab: "):
+    with pytest.raises(
+        NothingSelected, match="BK530 there is nothing to refresh: answers are kept of a, ab: "
+    ):
         chosen("c*")
 
 
@@ -144,11 +146,11 @@ def test_refresh_names_a_rule_that_no_output_meets(tmp_path: Path) -> None:
     failed(desk)
     (refusal,) = desk.propose("a").refusals
     assert refusal.problem.code == "BK537"
-    assert "body.k is not there, but require_keys" in refusal.problem.message
+    assert "require_keys: body.k: is required" in refusal.problem.message
     desk.says("a", {"v": 2})
     failed(desk)
     (plan,) = desk.propose("a").plans
-    assert plan.notes[0].startswith("it will still fail: body.k is not there")
+    assert plan.notes[0].startswith("it will still fail: require_keys: body.k: is required")
 
 
 def test_refresh_stores_the_new_duration(tmp_path: Path) -> None:
@@ -212,7 +214,6 @@ def test_refresh_from_results_stores_their_answer(desk: Desk) -> None:
     assert desk.asked == requests_before
     taken = (desk.folder / "baselines/a.yaml").read_text()
     assert 'captured_at: "2026-11-20T10:00:00Z"' in taken
-    assert "base_url: http://desk\n" in taken, "the address that was asked is noted, as after a compare here"
     assert desk.compare(record="never").summary.passed == 1
 
 
@@ -339,22 +340,6 @@ def test_refresh_changes_the_variant_that_fits(tmp_path: Path) -> None:
     assert "output: {status: 200, body: {n: 3}}   # there" in text
     assert "body: {n: 1}" in text
     assert desk.compare(record="never").summary.passed == 1
-
-
-def test_refresh_writes_several_baselines_of_a_file(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    texts = []
-    for id in ("a", "b", "c"):
-        path = desk.put(id, "status: 200\nbody: {n: 1}")
-        texts.append(path.read_text())
-        path.unlink()
-        desk.says(id, {"n": 2 if id != "b" else 1})
-    file = desk.folder / write(tmp_path, "baselines/all.yaml", "---\n".join(texts))
-    failed(desk)
-    assert desk.refresh().ids == ("a", "c")
-    bodies = [line.strip() for line in file.read_text().splitlines() if "body" in line]
-    assert bodies == ["body: {n: 2}", "body: {n: 1}", "body: {n: 2}"]
-    assert desk.compare(record="never").summary.passed == 3
 
 
 def test_refresh_refuses_an_output_that_its_rules_do_not_allow(tmp_path: Path) -> None:

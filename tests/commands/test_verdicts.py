@@ -74,7 +74,7 @@ def test_combine_notes_how_often_each_difference_occurs() -> None:
     found = combine([first, second, PASS])
     assert [(item.path, item.note) for item in found.differences] == [
         (("a",), "in 2 of 3 replays"),
-        (("id",), "in 2 of 3 replays, 2 values"),
+        (("id",), "in 2 of 3 replays"),
         (("b",), "in 1 of 3 replays"),
     ]
     assert found.difference_count == 3

@@ -25,7 +25,7 @@ def test_importer_of_lists_of_requests_and_other_texts() -> None:
     ):
         importer = importer_of(SourceText("x", text))
         assert importer is not None
-        assert importer.form == lines.FORM
+        assert importer.FORM == lines.FORM
     for text in (
         "",
         "# only\n",

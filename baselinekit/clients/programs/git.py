@@ -4,7 +4,7 @@ name; with names as raw bytes."""
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from baselinekit.clients.programs.children import child_environment
 from baselinekit.errors import InvalidInput, Problem, suggest
@@ -143,12 +143,6 @@ class Git(Struct):
         """A value of the clone's own configuration."""
         finished = self.run("config", "--local", "--null", "--get", key)
         return None if finished.exit_code else finished.stdout.decode("utf-8", "replace").rstrip("\0")
-
-    def attributes(self, names: Iterable[str], *attributes: str) -> dict[tuple[str, str], str]:
-        """The attributes of files, by name and attribute."""
-        names_data = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
-        fields = iter(_lines(self.ask("check-attr", "-z", "--stdin", *attributes, stdin=names_data)))
-        return {(name, key): value for name, key, value in zip(fields, fields, fields, strict=True)}
 
     def _is_still(self, name: str, entry: CommitFile) -> bool:
         path = os.path.join(self.folder, name)
