@@ -1,7 +1,6 @@
 """`baselinekit report`: earlier runs, the shards of one run, or two runs side by side."""
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -115,9 +114,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     if options.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.outputs:
-        encoding = (sys.stdout.encoding or "") if sys.stdout is not None else ""
-        with_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
-        screen.show(format_history(runs, screen.style_of(options.verbose), with_bars))
+        screen.show(format_history(runs, screen.style_of(options.verbose)))
     return 0
 
 
@@ -187,8 +184,6 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     document = written(pairing.earlier) | facts
     lines = [
         *terminal_lines(earlier_blocks(pairing.earlier), style),
-        *_list_ids("only in the earlier run", pairing.earlier.gone, style),
-        *_list_ids("only in the later run", pairing.earlier.added, style),
         *_list_ids("without a verdict now", pairing.lost, style),
     ]
     _show(options, document, lines, _verdict(pairing, style))

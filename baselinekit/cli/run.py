@@ -37,10 +37,10 @@ from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
-from baselinekit.report import evalterminal as shown, next_commands, resultfile, terminal
+from baselinekit.report import gates as shown, next_commands, resultfile, terminal
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.sections import beside_blocks
+from baselinekit.report.sections import run_blocks, skipped_blocks
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
@@ -252,13 +252,12 @@ def _print(project: Project, report: Report, kept_files: list[str], options: Run
     """Print only what did not pass; then the metrics, the count, and the next commands."""
     style = screen.style_of(options.verbose)
     if options.verbose:
-        screen.show(shown.format_passed(report, style))
+        screen.show(terminal.format_passed(report, style))
     if not options.quiet:
-        screen.show(shown.format_failures(report, style))
+        screen.show(terminal.format_failures(report, style))
         screen.show(terminal.format_warnings(report, style))
-        screen.show(shown.format_skipped(report, style))
-        screen.show(shown.format_metrics(report, style))
-        screen.show(format_lines(terminal_lines(beside_blocks(report), style)))
+        blocks = (*skipped_blocks(report), *run_blocks(report, options.verbose))
+        screen.show(format_lines(terminal_lines(blocks, style)))
     screen.line(headline(report, style))
     if options.quiet:
         delivery.tell_lost(report)

@@ -16,8 +16,9 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
-from baselinekit.report.terminal import difference_lines
-from baselinekit.report.wording import Style, format_lines
+from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.differences import difference_blocks
+from baselinekit.report.wording import PLAIN, format_lines
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.dialects.native import check_rules
@@ -96,7 +97,8 @@ class Verdict:
         if self.passed:
             return "passed"
         count = self._comparison.count
-        lines = format_lines(difference_lines(result_of(self._baseline, self._comparison), Style()))
+        blocks = difference_blocks(result_of(self._baseline, self._comparison))
+        lines = format_lines(terminal_lines(blocks, PLAIN))
         return f"{count_noun(count, 'difference')}\n{lines}".rstrip()
 
     def __repr__(self) -> str:

@@ -39,8 +39,9 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used, terminal_of
+from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.differences import difference_blocks
 from baselinekit.report.next_commands import command_line
-from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store import atomic, reading, writing
 from baselinekit.store.project import nearest_config, project_root
@@ -362,7 +363,8 @@ class Compared(Struct):
         ]
         width, verbosity = terminal_of(config)
         style = Style(width=width - _INDENT, verbose=verbosity > 1)
-        text = format_lines(difference_lines(replace(result, differences=tuple(spots)), style))
+        blocks = difference_blocks(replace(result, differences=tuple(spots)), fold=not style.verbose)
+        text = format_lines(terminal_lines(blocks, style))
         return [*text.splitlines(), ""]
 
     def failure_lines(self) -> list[str]:

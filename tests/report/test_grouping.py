@@ -42,7 +42,7 @@ def test_thousand_different_failures_fit_a_screen_and_a_comment() -> None:
     screen = terminal.format_failures(run, PLAIN)
     assert screen.count("FAILED  get-") == 20
     assert screen.endswith(
-        "FAILED  980 more: get-20, get-21, get-22, get-23, get-24, get-25 and 974 others (-v shows each)\n\n"
+        "FAILED  980 more: get-20, get-21, get-22, get-23, get-24, get-25 and 974 more (-v shows each)\n\n"
     )
     verbose = terminal.format_failures(run, Style(width=80, verbose=True))
     assert verbose.count("FAILED  get-") == 1_000

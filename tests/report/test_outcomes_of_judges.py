@@ -9,7 +9,7 @@ from report.reports import FILE, report
 from baselinekit.evals.attempts import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
-from baselinekit.report.evalreport import line_of
+from baselinekit.report.details import line_of
 from baselinekit.report.forms.table import render_report
 
 REPLY = "Here is my verdict:\nSCORE=5"

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.results import Appearance, History, KeptRun, Report, Summary, Trend
+from baselinekit.model.results import History, KeptRun, Report, Summary
 from baselinekit.report.forms.table import render_report
 
 NOTHING = Summary(0, 0, 0, 0, 0, True)
@@ -37,7 +37,6 @@ def hostile(text: str, other: str) -> Report:
     wrong = result(other, "error", reason=f"{text}\n{other}", code="BK301")
     passed = result(text, "passed", notes=(other,))
     more: dict[str, Any] = {"command": text, "started": other, "tool": text, "config": other, "id": text}
-    appearances = tuple(Appearance(KeptRun(text, text, 0, NOTHING), "failed", 0.5) for _ in range(3))
     return report(
         failed,
         wrong,
@@ -45,7 +44,7 @@ def hostile(text: str, other: str) -> Report:
         **more,
         warnings=(text,),
         environment={text: other},
-        past=History((), (Trend(text, appearances),)),
+        past=History((KeptRun(text, text, 0, NOTHING),)),
     )
 
 
@@ -131,17 +130,16 @@ def test_page_opens_failures_side_by_side() -> None:
 
 def test_page_names_every_control_and_picture() -> None:
     runs = tuple(KeptRun("", "", 1.0, Summary(3, k % 2, 0, 0, 0, True)) for k in range(5))
-    appearances = tuple(Appearance(runs[0], "passed", k / 10) for k in range(1, 6))
-    run = report(*a_run().results, past=History(runs, (Trend("users", appearances),)))
+    run = report(*a_run().results, past=History(runs))
     parsed = page_of(run)
     pictures = [attributes for tag, attributes in parsed.elements if tag == "svg"]
-    assert [attributes["class"] for attributes in pictures] == ["picture outcomes", "picture spark"]
-    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
+    assert [(attributes["role"], attributes["aria-label"]) for attributes in pictures] == [
+        ("img", "The last 6 runs")
+    ]
     for tag, attributes in parsed.elements:
         if tag == "input" and attributes["type"] == "search":
             assert attributes["aria-label"]
     assert parsed.elements[0] == ("html", {"lang": "en"})
-    assert "The last 6 runs" in parsed.text
 
 
 def colours(scheme: int) -> dict[str, str]:
