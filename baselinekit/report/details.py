@@ -29,7 +29,6 @@ from baselinekit.report.wording import (
     describe_usage,
     first_of,
     format_place,
-    format_seconds,
 )
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
@@ -221,6 +220,6 @@ def _attempts_table(attempts: Sequence[Attempt]) -> Table:
         again = f"replayed {attempt.again} more times" if attempt.again else ""
         code = attempt.code if attempt.outcome == "error" else ""
         why = " ".join(filter(None, (code, attempt.reason.replace("\n", " "), again)))
-        took, used = format_seconds(attempt.seconds), describe_usage(attempt.usage)
-        rows.append((f"attempt {attempt.number}", *_judged_cells(attempt), took, used, why))
-    return table(("", "outcome", "score", "took", "used", "why"), rows)
+        used = describe_usage(attempt.usage)
+        rows.append((f"attempt {attempt.number}", *_judged_cells(attempt), used, why))
+    return table(("", "outcome", "score", "used", "why"), rows)
