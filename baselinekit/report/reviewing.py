@@ -302,31 +302,17 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(context.place), 'cyan')}"
     yield style.paint(f"  {cut_line(context.target)}", "dim")
     yield ""
-    yield from change_lines([(plan, change)], format_path(change), style)
-    if len(scene.members) > 1:
-        yield from _other_member_lines(scene.members, style)
+    yield from change_lines(scene.members, format_path(change), style)
+    if others := scene.members[1:]:
+        is_one = all(other.baseline.id == plan.baseline.id for other, _ in others)
+        names = [one_line(format_path(one) if is_one else other.baseline.id) for other, one in others]
+        yield style.paint(f"  also in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
     if scene.info:
         widest = max((len(name) for name, _ in context.facts), default=0)
         for name, text in context.facts:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
-
-
-def _other_member_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
-    """Yield the other changes of the same kind: whether their values are the same, and where they are."""
-    (_, first), *others = members
-    ids = {plan.baseline.id for plan, _ in members}
-    names = [one_line(format_path(one) if len(ids) == 1 else plan.baseline.id) for plan, one in others]
-    if all((change.before, change.after) == (first.before, first.after) for _, change in others):
-        yield style.paint(f"  the same in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
-    else:
-        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
-        lines = [f"{name}  {_format_sides(one)}" for name, (_, one) in zip(names, others, strict=True)]
-        yield from (f"    {line}" for line in first_of(lines, _SAMPLES))
-    risk = highest_risk([change for _, change in members])
-    if risk != first.risk:
-        yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
 
 
 def _format_sides(change: Change) -> str:

@@ -82,7 +82,7 @@ def test_describe_decision_names_the_types_of_a_retyped_value() -> None:
     assert line.endswith('29 (number) -> "29" (string)')
     alike = tuple((plan, replace(retyped, before=number, after=str(number))) for number in (29, 30))
     screen = format_screen(replace(_scene("x"), members=alike), Style(False, 80), 40)
-    assert '30 (number) -> "30" (string)' in "\n".join(screen)
+    assert '+ "30" (string)' in "\n".join(screen)
 
 
 def test_describe_decision_takes_one_line() -> None:
