@@ -116,12 +116,6 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Sync what was written to the disk before the run ends."""
-    if projects := session.config.stash.get(_PROJECTS, None):
-        projects.sync()
-
-
 class RunObserver(Run):
     """Records what a run covers. In a worker of xdist it records the collection only, and sends it to the
     main process."""

@@ -1,14 +1,12 @@
-"""The matchers of dirty-equals as placeholders. The library is not imported: a matcher is recognised by the
-name of its class."""
+"""The usual matchers of dirty-equals as placeholders. The library is not imported: a matcher is recognised by
+the name of its class."""
 
 from typing import Any
 
 from baselinekit.library.placeholders import (
     Placeholder,
     any_array,
-    any_hex,
     any_integer,
-    any_ip,
     any_iso_date,
     any_iso_datetime,
     any_number,
@@ -16,9 +14,7 @@ from baselinekit.library.placeholders import (
     any_url,
     any_uuid,
     anything,
-    length,
     number,
-    one_of,
     placeholder,
     regex,
 )
@@ -26,21 +22,12 @@ from baselinekit.library.placeholders import (
 _WITHOUT_ARGUMENTS = {
     "AnyThing": anything,
     "IsStr": any_string,
-    "IsAnyStr": any_string,
-    "IsJson": any_string,
     "IsPositiveInt": any_integer(min=1),
-    "IsNegativeInt": any_integer(max=-1),
     "IsFloat": placeholder("any_float"),
-    "IsNumeric": any_number,
-    "IsNonNegative": any_number(min=0),
     "IsUUID": any_uuid,
     "IsUrl": any_url,
-    "IsIP": any_ip,
     "IsList": any_array,
-    "IsTuple": any_array,
-    "IsListOrTuple": any_array,
 }
-_HEX_DIGITS = {"md5": 32, "sha-1": 40, "sha1": 40, "sha-256": 64, "sha256": 64}
 
 
 def is_matcher(value: object) -> bool:
@@ -55,10 +42,6 @@ def placeholder_of(matcher: Any) -> Placeholder | None:
     name = type(matcher).__name__
     if name == "_ANY":
         return anything
-    if name == "DirtyOr":
-        first, *others = matcher.dirties
-        accepted = placeholder_of(first) if is_matcher(first) and others == [None] else None
-        return None if accepted is None else accepted | None
     if name in _WITHOUT_ARGUMENTS and _has_no_arguments(matcher):
         return _WITHOUT_ARGUMENTS[name]
     args = [*matcher._repr_args]
@@ -68,7 +51,7 @@ def placeholder_of(matcher: Any) -> Placeholder | None:
             least = named["gt"] + 1 if "gt" in named else named.get("ge")
             most = named["lt"] - 1 if "lt" in named else named.get("le")
             return any_integer(min=least, max=most)
-        case "IsNumber" | "IsFloat", [], _ if named.keys() <= {"ge", "le"}:
+        case "IsNumber", [], _ if named.keys() <= {"ge", "le"}:
             return any_number(min=named.get("ge"), max=named.get("le"))
         case "IsApprox", [], {"approx": approx, "delta": delta, **others} if not others:
             return number(approx, abs=delta)
@@ -84,14 +67,6 @@ def placeholder_of(matcher: Any) -> Placeholder | None:
             return any_iso_date
         case "IsUUID", [int(version)], {**others} if not others:
             return any_uuid(version=version)
-        case "IsIP", [], {"version": int(version), **others} if not others:
-            return any_ip(version=version)
-        case "IsHash", [str(algorithm)], _ if algorithm in _HEX_DIGITS:
-            return any_hex(length=_HEX_DIGITS[algorithm])
-        case "IsOneOf", [_, *_], _ if all(isinstance(arg, str | int | float | None) for arg in args):
-            return one_of(*args)
-        case "HasLen", [int(least)] | [int(least), int(_)], _:
-            return length(least, *args[1:])
     return None
 
 

@@ -244,7 +244,7 @@ def _of_expected(expected: Any, value: object) -> ComparedSnapshot:
         accepted = placeholder_of(matcher)
         if accepted is None:
             where = render(path) if path else "the value"
-            raise NoJsonError(f"{where} is compared with {matcher!r}, which no placeholder stands for")
+            raise NoJsonError(f"{where} is compared with {matcher!r}, which is not taken over")
         found.append((path, accepted.text))
     return ComparedSnapshot(as_json(value), tuple(found))
 

@@ -164,10 +164,7 @@ def lines_of_unused(unused: Sequence[Unused], partial: str, folder: str, pruned:
         yield f"no baseline was removed: {f'{partial}; {more}' if partial else 'each is used by a test'}"
     if not unused:
         return
-    count, is_one = count_noun(len(unused), "baseline"), len(unused) == 1
-    if pruned:
-        yield f"{count} that no test used {'was' if is_one else 'were'} removed:"
-    else:
-        yield f"{count} {'is' if is_one else 'are'} used by no test (to remove: pytest --baseline-prune):"
+    done = "removed" if pruned else "to remove: pytest --baseline-prune"
+    yield f"{count_noun(len(unused), 'baseline')} used by no test ({done}):"
     for one in unused:
         yield f"  {os.path.relpath(os.path.join(one.root, one.baseline.source.file), folder)}: {one.reason}"

@@ -162,7 +162,7 @@ def test_prune_removes_only_listed_baselines(root: Path) -> None:
     after = {path for path in root.rglob("*") if path.is_file() and ".baselinekit" not in path.parts}
     assert before - after == {gone, beside, second, leads_out}
     assert not (root / "baselines/tests/unit").exists()
-    assert next(lines_of_unused(unused, "", str(root), True)) == "3 baselines that no test used were removed:"
+    assert next(lines_of_unused(unused, "", str(root), True)) == "3 baselines used by no test (removed):"
     assert found(root, covered(), [A, B, C]) == []
 
 
