@@ -325,19 +325,14 @@ class Compared(Struct):
         return varying
 
     def difference_lines(self) -> list[str]:
-        """Return the differences as a terminal shows them, with paths relative to where pytest was
-        started."""
-        config, project = self.place.item.config, self.place.project
+        """Return the differences as a terminal shows them."""
+        project = self.place.project
         redactor = project.project.redactor.knowing(self.observation.output)
         result = result_of(self.stored, self.comparison, redactor)
         (result,) = with_lines([result], [self.stored.source], project.root)
-        spots = [
-            replace(spot, file=from_start(config, os.path.join(project.root, spot.file)))
-            for spot in result.differences
-        ]
-        width, verbosity = terminal_of(config)
+        width, verbosity = terminal_of(self.place.item.config)
         style = Style(width=width - _INDENT, verbose=verbosity > 1)
-        blocks = difference_blocks(replace(result, differences=tuple(spots)), fold=not style.verbose)
+        blocks = difference_blocks(result, fold=not style.verbose)
         text = format_lines(terminal_lines(blocks, style))
         return [*text.splitlines(), ""]
 
@@ -361,15 +356,11 @@ _INDENT = 4
 """The width of what pytest puts before each line."""
 
 
-def from_start(config: pytest.Config, path: str) -> str:
-    """Return a path relative to where pytest was started."""
-    return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
-
-
 def test_command(item: pytest.Item) -> str:
-    """Return the command that runs this one test."""
+    """Return the command that runs this one test, where pytest was started."""
     _, colons, name = item.nodeid.partition("::")
-    test_id = shlex.quote(f"{from_start(item.config, os.path.realpath(item.path))}{colons}{name}")
+    file = os.path.relpath(os.path.realpath(item.path), os.path.realpath(item.config.invocation_params.dir))
+    test_id = shlex.quote(f"{file}{colons}{name}")
     is_in_module = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
     return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{test_id}")
 
@@ -530,8 +521,7 @@ class ValuesOfTest:
 
     def _fail(self, place: ValuePlace, what: str, lines: Sequence[str]) -> Failure:
         self._note_use(place.file, "compared")
-        file = from_start(self._item.config, os.path.join(place.project.root, place.file))
-        failure = Failure(f"value == {file} ({what})", lines)
+        failure = Failure(f"value == {place.file} ({what})", lines)
         self._failures.append(failure)
         return failure
 

@@ -85,7 +85,7 @@ class SnapshotRecorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        self._begin()
+        self._values, self._names, self._is_passed = [], {}, True
         result = yield
         values, self._values = self._values or (), None
         if values or _FIXTURES & {*getattr(item, "fixturenames", ())}:
@@ -95,13 +95,8 @@ class SnapshotRecorder:
             self._tests.append(TakenTest(path, name, line, self._is_passed, tuple(values)))
         return result
 
-    def _begin(self) -> None:
-        self._values, self._names, self._is_passed = [], {}, True
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if str(report.outcome) == "rerun":  # of pytest-rerunfailures: the last attempt counts
-            self._begin()
-        elif not report.passed or hasattr(report, "wasxfail"):
+        if not report.passed or hasattr(report, "wasxfail"):
             self._is_passed = False
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
