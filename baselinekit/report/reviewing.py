@@ -337,10 +337,7 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
     elif scene.dialog.typed is not None:
         yield cut_line(scene.dialog.question)
         yield from _key_lines([("Enter", "take it"), ("Esc", "leave")], style, columns)
-        typed = end = one_line(scene.dialog.typed)  # its end is shown, where the next character goes
-        while wording.width(end) > columns - (3 if end == typed else 4):
-            end = end[1:]
-        yield f"> {end}" if end == typed else f"> …{end}"
+        yield f"> {one_line(scene.dialog.typed)[3 - columns :]}"  # its end, where the next character goes
     else:
         dialog = scene.dialog
         yield from wording.wrap_lines(one_line(dialog.question).split(" "), columns, " ")
@@ -352,10 +349,8 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterable[str]:
-    """Return the keys with their words; only the keys if the words do not fit on two lines."""
     words = [f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys]
-    lines = list(wording.wrap_lines(words, columns))
-    return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
+    return wording.wrap_lines(words, columns)
 
 
 def describe_decision(

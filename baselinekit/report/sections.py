@@ -24,12 +24,6 @@ _MOST_NAMED = 20
 _MOST_IDS = 3
 _CHANGES: dict[str, Tone] = {"removed": "failed", "loosened": "unscored", "changed": "", "added": "passed"}
 _NOTABLE: dict[str, Tone] = {"regressed": "failed", "improved": "passed", "insufficient evidence": "unscored"}
-_STATES = {
-    "not calibrated": "it has not been measured",
-    "another judge": "it was measured for another judge",
-    "another rubric": "it was measured for another judge or rubric",
-    "other labels": "its labels have changed since it was measured",
-}
 
 
 def run_blocks(report: Report, in_full: bool = True) -> Iterator[Block]:
@@ -39,9 +33,8 @@ def run_blocks(report: Report, in_full: bool = True) -> Iterator[Block]:
         if judge.agreement is not None:
             yield Note(f"judge {one_line(judge.model)}: {describe_agreement(judge.agreement)}")
         else:
-            state = _STATES.get(judge.state, _STATES["not calibrated"])
-            words = f"judge {one_line(judge.model)}: {state} ({one_line(judge.file)}): baselinekit calibrate"
-            yield Note(words, "unscored")
+            state = f"not measured with this rubric and these labels ({one_line(judge.file)})"
+            yield Note(f"judge {one_line(judge.model)}: {state}: baselinekit calibrate", "unscored")
     yield from classes_blocks(report)
     yield from earlier_blocks(report.earlier)
     yield from weakened_blocks(report.against)
@@ -111,8 +104,7 @@ def describe_agreement(agreement: Agreement) -> str:
     agreed = agreement.both + agreement.neither
     text = f"agrees with people on {agreed:,} of {agreement.decided:,} (accuracy {accuracy}, kappa {kappa}; "
     text += f"passes {agreement.only_judge:,} that they fail, fails {agreement.only_human:,} that they pass"
-    replies = "reply" if agreement.undecided == 1 else "replies"
-    return text + (f"; {agreement.undecided:,} {replies} unusable)" if agreement.undecided else ")")
+    return text + (f"; {agreement.undecided:,} unusable)" if agreement.undecided else ")")
 
 
 def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Block]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
-_BARS = (40, 20, 10, 0)
+_LONGEST_BAR, _SHORTEST_BAR = 40, 10
 
 
 def format_failures(report: Report, style: Style) -> str:
@@ -125,11 +125,12 @@ def format_progress(
     minutes, second = divmod(round(seconds / done * max(total - done, 0)) if done else 0, 60)
     left = f"{minutes // 60}:{minutes % 60:02}:{second:02}" if minutes >= 60 else f"{minutes}:{second:02}"
     others = (wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
-    facts = [f"{done:,}/{total:,}", style.paint(", ".join(others), "red"), left if done else "-:--"]
-    for length in _BARS:
-        full = length * min(done, total) // total
-        bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
-        line = " ".join(filter(None, (activity if length else "", bar, *facts)))
-        if width(line) < style.width:
-            return line
-    return facts[0] if len(facts[0]) < style.width else ""
+    facts = (f"{done:,}/{total:,}", style.paint(", ".join(others), "red"), left if done else "-:--")
+    counts = " ".join(filter(None, facts))
+    room = style.width - width(counts) - 1
+    length = min(_LONGEST_BAR, room - len(activity) - 2)
+    if length < _SHORTEST_BAR:
+        return counts if room >= 0 else ""
+    full = length * min(done, total) // total
+    bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
+    return f"{activity} {bar} {counts}"

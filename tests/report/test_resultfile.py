@@ -143,7 +143,7 @@ def test_read_of_an_invalid_value_names_its_place(place: Any, value: Any, messag
 def test_report_of_a_calibrated_judge_without_its_agreement_shows_it_as_not_measured() -> None:
     raw = write_run(suite=SuiteFacts("s", judges=(JudgeFacts("m", "j.yaml", "calibrated"),)))
     page = render_report(read(json.dumps(raw), "ci/results.json"), "x.md")
-    assert "judge m: it has not been measured (j.yaml): baselinekit calibrate" in page
+    assert "judge m: not measured with this rubric and these labels (j.yaml): baselinekit calibrate" in page
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ new: brand-new
 gone: long-gone
 --across model
 judge judge: agrees with people on 21 of 23 (accuracy 0.913
-judge other: its labels have changed since it was measured (x.yaml): baselinekit calibrate
+judge other: not measured with this rubric and these labels (x.yaml): baselinekit calibrate
 broken: could not be judged (BK640): fix that first, it has no result yet
 2 of 3 attempts passed
 replayed 2 more times
