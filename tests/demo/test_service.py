@@ -79,9 +79,3 @@ def test_service_errors_are_json(service: Service) -> None:
     status, _, headers = request(service, "DELETE", "/api/v1/users")
     assert (status, headers["Allow"]) == (405, "GET, POST")
     assert request(service, "POST", "/api/v1/users", Content_Length="9999999")[0] == 413
-
-
-def test_service_answers_head(service: Service) -> None:
-    _, plain, _ = request(service, "GET", "/api/v1/report.txt")
-    status, nothing, head = request(service, "HEAD", "/api/v1/report.txt")
-    assert (status, nothing, head["Content-Length"]) == (200, b"", str(len(plain)))

@@ -95,9 +95,9 @@ def test_as_json_of_flask() -> None:
     assert as_json(client.get("/json").headers)["Content-Type"] == "application/json"
     from werkzeug.datastructures import Headers, MultiDict
 
-    assert as_json(MultiDict([("a", "1"), ("a", "2")])) == {"a": ["1", "2"]}
-    cookies = Headers([("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X", "1")])
-    assert as_json(cookies) == {"Set-Cookie": ["a=1", "b=2"], "X": "1"}
+    pairs = [("a", "1"), ("a", "2"), ("b", "3")]
+    assert as_json(MultiDict(pairs)) == {"a": ["1", "2"], "b": ["3"]}
+    assert as_json(Headers(pairs)) == {"a": ["1", "2"], "b": "3"}
 
 
 def test_as_json_of_starlette() -> None:
