@@ -393,6 +393,10 @@ class SharedChange(Struct):
     def names(self, most: int = MOST_NAMES) -> str:
         return name_baselines([result.id for result in self.results], most)
 
+    def blocks(self, most: int = MOST_NAMES) -> tuple[Diffs, Note]:
+        """Return the change, and the names of the first baselines."""
+        return Diffs((self.diff,)), Note(self.names(most))
+
 
 def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | None]]:
     """Return the changes that several failed baselines share, and each result with its remaining differences,

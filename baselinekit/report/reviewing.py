@@ -27,7 +27,6 @@ _LONGEST = 40
 _RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
 _SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
-_MOST_DIFF_LINES = 10_000
 
 Accepted = Sequence[Collection[int]]
 """For each plan the numbers of the selected changes."""
@@ -234,12 +233,8 @@ def _lines(text: str) -> list[str]:
 
 
 def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
-    """Format the diff for a screen, in colours and without control characters, up to a limit. `git apply`
-    refuses a diff that was cut."""
+    """Format the diff for a screen, in colours and without control characters."""
     lines = unified_file(rewritten)
-    hidden_count = len(lines) - _MOST_DIFF_LINES
-    if hidden_count > 0:
-        lines[_MOST_DIFF_LINES:] = [f"… and {count_noun(hidden_count, 'more line')} of {rewritten.file}"]
     painted = [style.paint(escape_controls(line), "bold") for line in lines[:2]]
     painted += [style.paint(escape_controls(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in painted)

@@ -27,12 +27,16 @@ def format_failures(report: Report, style: Style) -> str:
     as when a service is down, and of many failures only the first ones are shown."""
     failing = [result for result in report.results if result.outcome in FAULTS]
     shared: list[SharedChange] = []
+    texts: list[str] = []
     unshared_results: Sequence[Result | None] = failing
     if not style.verbose and sum(result.outcome == "failed" for result in failing) > 1:
+        from baselinekit.report.blocks import Heading, terminal_lines
         from baselinekit.report.differences import share
 
         shared, unshared_results = share(failing)
-    texts = [_format_shared(change, style) for change in shared[:_MOST_FAILURES]]
+        for change in shared[:_MOST_FAILURES]:
+            blocks = (Heading(change.headline), *change.blocks())
+            texts.append(format_lines(terminal_lines(blocks, style)))
     if len(shared) > _MOST_FAILURES:
         changes = count_noun(len(shared) - _MOST_FAILURES, "other change")
         words = f"… and {changes} that several baselines have (-v shows them)"
@@ -54,17 +58,6 @@ def format_failures(report: Report, style: Style) -> str:
         names = f"{list_first(ids, _MOST_NAMES)} (-v shows each)"
         texts.append(escape_ci_commands(f"{word} {len(ids):,} {label}: {names}\n"))
     return "".join(f"{text}\n" for text in texts)
-
-
-def _format_shared(shared: "SharedChange", style: Style) -> str:
-    diff = shared.diff
-    lines = [
-        style.paint(shared.headline, "bold"),
-        f"  {style.paint(diff.path, 'bold')}  {diff.remark}".rstrip(),
-        *(f"    {style.paint(line.text, line.tone)}" for line in diff.lines),
-        style.paint(f"    {shared.names()}", "cyan"),
-    ]
-    return format_lines(lines)
 
 
 def format_failure(result: Result, style: Style, own: Result | None = None) -> str:

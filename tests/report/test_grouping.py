@@ -21,8 +21,8 @@ def version(number: int, *more: Any, **facts: Any) -> Result:
 def test_share_of_a_thousand_equal_failures_fits_a_screen_and_a_comment() -> None:
     run = report(*(version(n) for n in range(1_000)))
     assert terminal.format_failures(run, PLAIN) == (
-        "the same change in 1,000 baselines\n  body.version\n"
-        '    - "1.0"\n    + "2.0"\n    in get-0, get-1, get-2, get-3 and 996 more\n\n'
+        "the same change in 1,000 baselines\n\n  body.version\n"
+        '    - "1.0"\n    + "2.0"\n  in get-0, get-1, get-2, get-3 and 996 more\n\n'
     )
     comment = render_report(run, "x.md")
     assert len(comment) < 2_000

@@ -69,9 +69,8 @@ def format_step_summary(report: Report, room: int) -> str:
     page.add(format_blocks(recommendation_blocks(report)))
     for number, change in enumerate(shared):
         path = markdown_html(cut_line(change.diff.path, _LONGEST_CELL))
-        blocks = (Diffs((change.diff,)), Note(change.names(_MOST_NAMED)))
         title = f"<b>{change.headline}</b> <code>{path}</code>"
-        if not page.add(_folded(title, blocks, number < _MOST_OPEN)):
+        if not page.add(_folded(title, change.blocks(_MOST_NAMED), number < _MOST_OPEN)):
             break
     count = 0
     for result, unshared in pairs:

@@ -188,9 +188,11 @@ def _group_blocks(report: Report) -> Iterator[Block]:
 
 
 def _run_blocks(report: Report) -> Iterator[Block]:
-    facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
-    facts |= {"suite": suite_title(report)} if report.suite else {}
-    facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
+    facts = {
+        "run": report.id,
+        "took": format_duration(report.seconds),
+        "configuration": report.config or "none",
+    }
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}
     yield Heading("The run")
     yield table(("", ""), [*facts.items()])
