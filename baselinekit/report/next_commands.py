@@ -162,23 +162,19 @@ def after_compare(
     if has_stopped and not typed.results:  # goes on with what it did not come to, and what did not pass
         commands.append(command_line("compare", *paths, *typed.selection, "--lf", *options))
     paths = () if all(lies_in(result.file, folders) for result in failed) else tuple(paths)
-    typed = replace(typed, paths=paths)
-    ids = [result.id for result in failed]
     volatile = [one.id for one in failed if one.verdict in (results.VOLATILE, results.PARTLY_VOLATILE)]
-    is_learning = bool(volatile) and not typed.results
-    if is_learning:  # what differs is learnt, not approved
-        is_all = len(volatile) == len(failed) and len(volatile) > _MOST_NAMED
-        targets = paths or (["--all-failed"] if is_all else volatile[:_MOST_FILES])
+    volatile = [] if typed.results else volatile
+    if volatile:  # what differs is learnt, not approved
+        targets = paths or (volatile if len(volatile) <= _MOST_NAMED else ["--all-failed"])
         commands.append(command_line("refresh", *targets, "--learn", *options))
-    is_only_volatile = is_learning and all(result.verdict == results.VOLATILE for result in failed)
-    is_approving = bool(select_renewable(failed)) and not is_only_volatile
-    if failed and not verbose and not (is_learning and is_approving):
+    changed = select_renewable([one for one in failed if not volatile or one.verdict != results.VOLATILE])
+    if failed and not verbose and not (volatile and changed):
         is_known = len(failed) > 1 and not typed.results and not typed.unkept  # what failed, where it ran
         shown = command_line("compare", *paths, "--lf", "-v", *options)
         commands += [shown] if is_known else show_commands(failed, paths, typed=typed)[:1]
-    if is_approving:
-        is_named = (len(ids) == 1 or typed.unkept) and len(ids) <= _MOST_FILES
-        targets = paths or (ids if is_named else ())
+    if changed:
+        is_named = len(failed) == 1 or (typed.unkept and len(failed) <= _MOST_FILES)
+        targets = paths or ([result.id for result in failed] if is_named else ())
         commands.append(command_line("review", *_answers_from(typed), *targets, *typed.operator))
     commands += explain_commands(_error_codes(report))
     return (commands or _programs_that_compare(report))[:_MOST_COMMANDS]
