@@ -412,7 +412,7 @@ class BaselineFixture:
         raise TypeError("a baseline is true of a value only: assert value == baseline")
 
     def __repr__(self) -> str:
-        return f"<baseline {self._values.display_path(self._name)}>"
+        return f"<baseline {self._values.place(self._name).file}>"
 
 
 def explain(op: str, left: object, right: object) -> list[str] | None:
@@ -452,12 +452,6 @@ class ValuesOfTest:
         test = f"{test_file}{colons}{test_name}"
         file = file_of(test, name, folder)
         return ValuePlace(self.project, file, id_of(file, folder), test, name, self._item)
-
-    def display_path(self, name: str | None) -> str:
-        try:
-            return self.place(name).file
-        except BaselinekitError:
-            return self._nodeid
 
     def compare(self, value: object, name: str | None, rules: Rules) -> Failure | None:
         """Return None where the value matches its baseline or is going to be written, else the failure. A new
