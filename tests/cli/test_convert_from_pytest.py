@@ -24,8 +24,7 @@ from syrupy.filters import paths, props
 from syrupy.matchers import path_type
 
 from baselinekit.library.values import NoJsonError
-from baselinekit.pytest_plugin.matchers import is_matcher, placeholder_of
-from baselinekit.pytest_plugin.taking import SyrupyOptions
+from baselinekit.pytest_plugin.taking import SyrupyOptions, is_matcher, placeholder_of
 
 
 @pytest.fixture
